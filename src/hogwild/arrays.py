@@ -1,0 +1,162 @@
+"""The bundles of arrays that cross into compiled code. Integers and floats only: no strings, no objects.
+
+`samples` (Rows, BinaryRows, DenseRows or a program's own) are read-only while training runs.
+`weights` are NamedTuples of float32 arrays that all workers read and write with no lock.
+`Scratch` belongs to one worker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.errors import InputError
+
+Floats = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+
+CELL = 4          # bytes of one weight
+PAD = 16          # 8-byte slots in 128 bytes: private things of two workers never share a cache line pair
+
+
+class Rows(NamedTuple):
+    """Sparse samples: sample i has features ids[offsets[i]:offsets[i + 1]] with the values beside them."""
+
+    offsets: Offsets
+    ids: Ids
+    values: Floats
+    targets: Floats
+    importance: Floats
+
+
+class BinaryRows(NamedTuple):
+    """Sparse samples whose values are all 1: there is no array of values to read."""
+
+    offsets: Offsets
+    ids: Ids
+    targets: Floats
+    importance: Floats
+
+
+class DenseRows(NamedTuple):
+    """Dense samples: row i of the matrix."""
+
+    matrix: Floats
+    targets: Floats
+    importance: Floats
+
+
+AnyRows = Rows | BinaryRows | DenseRows
+
+
+class Scratch(NamedTuple):
+    """What one worker has for itself. `gradient` fills it, `apply` reads it.
+
+    count[0] is the number of touched rows of weights; rows[:count[0]] are their numbers and
+    grads[:count[0]] their gradients. Rows of the second array of `weights` are numbered after those
+    of the first, and so on, so that one number names one row of the whole model.
+    clock[0] is the time of lazy regularization, set by the loop; random[0] the random state;
+    floats is for whatever else the task needs.
+    """
+
+    count: Offsets
+    rows: Ids
+    grads: Floats
+    clock: Floats
+    random: npt.NDArray[np.uint64]
+    floats: Floats
+
+
+class Room(NamedTuple):
+    """How much scratch one visit of a program needs at the most."""
+
+    rows: int
+    width: int = 1
+    floats: int = 0
+
+
+class Step(NamedTuple):
+    """What `apply` is told: the learning rate of this visit, and what lazy regularization needs.
+
+    elapsed: the sum of learning rates since the epoch began; private: how many leading rows of a ranked
+    array only this worker writes; share: the part of all visits that this worker makes (1 / workers).
+    """
+
+    rate: np.float32
+    elapsed: np.float32
+    private: np.int64
+    share: np.float32
+
+
+@dataclass(frozen=True)
+class Table:
+    """How the rows of one weight array are stored and shared.
+
+    kind: `ranked` (row numbers are ranks of feature frequency, so that hot rows are a prefix), `dense`
+    (most visits touch every row) or `scalar` (a few cells that every visit writes: a private delta under
+    every sharing, so that no cache line is fought over).
+    additive: for each cell of a row, whether merging adds the differences of workers (weights, sums of
+    squares) or whether each worker keeps its own (moving averages, counts, stamps).
+    """
+
+    rows: int
+    cells: int
+    kind: Literal["ranked", "dense", "scalar"] = "dense"
+    additive: tuple[bool, ...] = field(default=())
+
+    def mask(self) -> npt.NDArray[np.bool_]:
+        """One flag a cell of a row."""
+        return np.array(self.additive or (True,) * self.cells, dtype=np.bool_)
+
+
+def make_scratch(room: Room, seed: np.uint64) -> Scratch:
+    """Allocate the scratch of one worker."""
+    random = np.zeros(PAD, dtype=np.uint64)
+    random[0] = seed
+    return Scratch(
+        count=np.zeros(PAD, dtype=np.int64),
+        rows=np.zeros(room.rows + PAD, dtype=np.int32),
+        grads=np.zeros((room.rows + PAD, room.width), dtype=np.float32),
+        clock=np.zeros(2 * PAD, dtype=np.float32),
+        random=random,
+        floats=np.zeros(room.floats + 2 * PAD, dtype=np.float32),
+    )
+
+
+def check_rows(samples: AnyRows, features: int) -> None:
+    """Check at the door what compiled code will trust: lengths, bounds and finite numbers."""
+    rows = len(samples.targets)
+    if len(samples.importance) != rows:
+        raise InputError(f"there are {rows} targets but {len(samples.importance)} sample weights; give one a row.")
+    if isinstance(samples, DenseRows):
+        if samples.matrix.shape != (rows, features):
+            raise InputError(f"the matrix is {samples.matrix.shape}, expected ({rows}, {features}).")
+        _check_finite(samples.matrix, "features")
+    else:
+        offsets = samples.offsets
+        if len(offsets) != rows + 1 or offsets[0] != 0 or offsets[-1] != len(samples.ids) or (np.diff(offsets) < 0).any():
+            raise InputError(f"row offsets do not fit {rows} rows and {len(samples.ids)} ids; the data is damaged.")
+        if len(samples.ids) and (int(samples.ids.min()) < 0 or int(samples.ids.max()) >= features):
+            raise InputError(f"a feature id lies outside 0 … {features - 1}; raise `features` or check the ids.")
+        if isinstance(samples, Rows):
+            if len(samples.values) != len(samples.ids):
+                raise InputError(f"there are {len(samples.ids)} ids but {len(samples.values)} values.")
+            _check_finite(samples.values, "values")
+    _check_finite(samples.targets, "targets")
+    _check_finite(samples.importance, "sample weights")
+
+
+def _check_finite(array: npt.NDArray[Any], what: str) -> None:
+    # The sum of squares is finite exactly when every entry is (float64 cannot overflow on float32 squares here).
+    if array.size and not np.isfinite(array).all():
+        place = np.unravel_index(int(np.argmin(np.isfinite(array))), array.shape)
+        raise InputError(f"{what} hold {array[place]} at {tuple(int(i) for i in place)}; clean or drop that row.")
+
+
+def bytes_of(bundle: tuple[npt.NDArray[Any], ...]) -> int:
+    """Bytes held by all arrays of a bundle."""
+    return sum(array.nbytes for array in bundle)

@@ -1,0 +1,51 @@
+"""What can go wrong, as a few exceptions. Every message says what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+
+class HogwildError(Exception):
+    """Base of all errors that this package raises on purpose. `exit_code` is what the command line returns."""
+
+    exit_code = 1
+
+
+class ConfigError(HogwildError):
+    """An option has a value that cannot work."""
+
+    exit_code = 2
+
+
+class InputError(HogwildError):
+    """A file or an array of the user's cannot be used as it is."""
+
+    exit_code = 2
+
+
+class ModelError(HogwildError):
+    """A model or checkpoint on disk is damaged, hostile, or of another kind."""
+
+    exit_code = 2
+
+
+class SaveError(HogwildError):
+    """Something could not be written. What stood there before is untouched."""
+
+    exit_code = 1
+
+
+class DivergedError(HogwildError):
+    """The loss or the weights are no longer finite numbers."""
+
+    exit_code = 1
+
+
+class WorkerError(HogwildError):
+    """A worker failed. `worker`, `epoch` and `span` say where; `__cause__` says why."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, worker: int = -1, epoch: int = -1, span: tuple[int, int] = (0, 0)) -> None:
+        super().__init__(message)
+        self.worker = worker
+        self.epoch = epoch
+        self.span = span

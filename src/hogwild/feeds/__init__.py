@@ -1,0 +1,1 @@
+"""Files to arrays, once. Strings and files stop here: beyond are integers and floats."""

@@ -1,0 +1,59 @@
+"""A feed: samples as arrays, with what is needed to name them again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hogwild.arrays import AnyRows, DenseRows, Ids, check_rows
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Samples that a program trains on or predicts, in memory or memory-mapped from the cache.
+
+    original: the feature id of each rank when ids are ranked by frequency (then hot features are the low ids);
+    None when the ids in `samples` are the features' own.
+    labels: names of the classes when labels are words (targets are then their indices); empty when numeric.
+    schema: what turns another file into the same ids (columns, vocabularies, hashing); JSON values only.
+    notes: what the reader of the file should know, one sentence each, with counts.
+    fingerprint: identifies content and options; empty for arrays in memory.
+    """
+
+    samples: AnyRows
+    features: int
+    original: Ids | None = None
+    labels: tuple[str, ...] = ()
+    schema: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    source: str = "arrays"
+    fingerprint: str = ""
+
+    def __len__(self) -> int:
+        return len(self.samples.targets)
+
+    @property
+    def nonzeros(self) -> int:
+        """Features over all samples (for dense samples: cells of the matrix)."""
+        if isinstance(self.samples, DenseRows):
+            return int(self.samples.matrix.size)
+        return len(self.samples.ids)
+
+    @cached_property
+    def longest(self) -> int:
+        """Features of the longest sample."""
+        if isinstance(self.samples, DenseRows):
+            return int(self.samples.matrix.shape[1])
+        return int(np.diff(self.samples.offsets).max(initial=0))
+
+    def place(self, row: int) -> str:
+        """Where a row came from, for error messages."""
+        return f"{self.source}: row {row + 1}"
+
+    def check(self) -> Feed:
+        """Check all that compiled code will trust; returns the feed itself."""
+        check_rows(self.samples, self.features)
+        return self

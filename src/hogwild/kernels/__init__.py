@@ -1,0 +1,1 @@
+"""Compiled code: the only folder that imports numba."""

@@ -1,0 +1,157 @@
+"""One decorator for all kernels, with a cache on disk that cannot go stale, and one way to choose code by type."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba as nb
+from numba.core.errors import NumbaError
+from numba.extending import overload
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SAFE_MATH = {"reassoc", "contract", "arcp", "nsz", "afn"}  # never nnan/ninf: we test for NaN
+OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": SAFE_MATH, "error_model": "numpy"}
+_KEPT_CACHES = 4
+_DAYS_KEPT = 30
+
+
+@functools.cache
+def code_cache() -> Path:
+    """A directory of our own for each state of the kernel sources, compiler and flags.
+
+    Numba checks only the file that defines a function, not those of its callees.
+    """
+    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    flags = repr((sorted(SAFE_MATH), nb.config.BOUNDSCHECK, nb.__version__, nb.config.CPU_FEATURES)).encode()
+    base = Path(nb.config.CACHE_DIR or _user_cache() / "code")
+    ours = base / hashlib.sha256(sources + flags).hexdigest()[:16]
+    _prune(base, ours)
+    return ours
+
+
+def _user_cache() -> Path:
+    from hogwild.config import cache_home  # late: config is light, but only needed here
+
+    return cache_home()
+
+
+def _prune(base: Path, ours: Path) -> None:
+    """Drop code of old versions; a run that still uses one simply compiles again."""
+    try:
+        others = sorted((d for d in base.iterdir() if d.is_dir() and d != ours), key=lambda d: d.stat().st_mtime)
+        old = [d for d in others if time.time() - d.stat().st_mtime > _DAYS_KEPT * 86400]
+        for directory in {*others[: -_KEPT_CACHES], *old}:
+            shutil.rmtree(directory, ignore_errors=True)
+    except OSError:
+        return  # a cache that cannot be listed is not pruned
+
+
+def _writable(path: Path) -> bool:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(path, os.W_OK)
+
+
+def kernel(fn: F) -> F:
+    """Compile a module-level function of this package: no GIL, cached on disk."""
+    if nb.config.DISABLE_JIT:
+        return fn
+    if not _writable(code_cache()):
+        return fresh(fn)
+    before, nb.config.CACHE_DIR = nb.config.CACHE_DIR, str(code_cache())
+    try:
+        return nb.njit(fn, cache=True, **OPTIONS)  # type: ignore[no-any-return]  # the path is fixed here
+    finally:
+        nb.config.CACHE_DIR = before
+
+
+def fresh(fn: F) -> F:
+    """Compile without the cache on disk: for code that depends on types defined outside the package."""
+    return nb.njit(fn, **OPTIONS)  # type: ignore[no-any-return]
+
+
+class Choice:
+    """Code chosen by the type of the first argument, at compile time.
+
+    `gradient = Choice("gradient", stub)`; `@gradient.of(MyTask)` registers a plain Python function;
+    `gradient(task, ...)` inside a kernel compiles to a direct, inlinable call of it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.table: dict[type, Callable[..., Any]] = {}
+        self.default: Callable[..., Any] | None = None
+
+    def find(self, tag: type | None) -> Callable[..., Any] | None:
+        """The function registered for a type or, failing that, for a base of it."""
+        for base in getattr(tag, "__mro__", ()):
+            if base in self.table:
+                return self.table[base]
+        return self.default
+
+    def of(self, *tags: type) -> Callable[[F], F]:
+        """Register the function below for the given types."""
+
+        def keep(fn: F) -> F:
+            for tag in tags:
+                self.table[tag] = fn
+            return fn
+
+        return keep
+
+    def otherwise(self, fn: Callable[..., Any]) -> None:
+        """Use this function for types that have none of their own."""
+        self.default = fn
+
+
+def choice(stub: F) -> F:
+    """Turn a stub into a function chosen by the type of its first argument.
+
+    The stub's body runs only when the JIT is off, and when nothing is registered for the type.
+    """
+    chosen = Choice(stub.__name__)
+
+    @functools.wraps(stub)
+    def interpreted(first: Any, *rest: Any) -> Any:
+        found = chosen.find(type(first))
+        if found is None:
+            raise TypeError(f"nothing is registered as `{chosen.name}` for {type(first).__name__}")
+        return found(first, *rest)
+
+    interpreted.of = chosen.of  # type: ignore[attr-defined]
+    interpreted.find = chosen.find  # type: ignore[attr-defined]
+    interpreted.otherwise = chosen.otherwise  # type: ignore[attr-defined]
+
+    parameters = stub.__code__.co_varnames[: stub.__code__.co_argcount]
+    source = f"lambda {', '.join(parameters)}: _find({parameters[0]})"
+
+    def _find(first: Any) -> Callable[..., Any] | None:
+        return chosen.find(getattr(first, "instance_class", None) or getattr(first, "key", None))
+
+    typed = eval(source, {"_find": _find})  # numba wants the very parameter names of the stub
+    overload(interpreted, jit_options={k: v for k, v in OPTIONS.items()}, strict=False)(typed)
+    return interpreted  # type: ignore[return-value]
+
+
+def in_package(*values: Any) -> bool:
+    """Whether all types inside the given (nested) tuples are defined in this package: only then code is cached."""
+    for value in values:
+        if isinstance(value, tuple):
+            if hasattr(value, "_fields") and not type(value).__module__.startswith("hogwild."):
+                return False
+            if not in_package(*value):
+                return False
+    return True
+
+
+__all__ = ["OPTIONS", "NumbaError", "choice", "code_cache", "fresh", "in_package", "kernel"]

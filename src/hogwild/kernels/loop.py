@@ -1,0 +1,127 @@
+"""The one training loop: a worker's span of visits, for every task, mode and trace."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hogwild.arrays import Step
+from hogwild.kernels.jit import choice, fresh, in_package, kernel
+from hogwild.kernels.modes import FreeMode, await_turn, deliver, enter, first_offset, leave, round_size
+from hogwild.kernels.order import Order, locate
+from hogwild.kernels.schedule import Schedule, elapsed_at, rate_at
+from hogwild.kernels.task import fused, gradient
+from hogwild.kernels.trace import Untraced, after_apply, before_apply, before_gradient
+
+
+class Span(NamedTuple):
+    """A run of positions of an epoch that one worker has claimed, and what holds for all of them.
+
+    before: visits of the epochs before this one; private, share: see Step.
+    """
+
+    order: Order
+    schedule: Schedule
+    start: int
+    stop: int
+    before: int
+    private: int
+    share: np.float32
+
+
+def _run_span(task: Any, mode: Any, probe: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    loss = 0.0
+    epoch_began = elapsed_at(span.schedule, float(span.before))
+    # Rounds are whole: a worker without a visit in the last round still takes its turn.
+    size = round_size(mode)
+    end = span.start + (span.stop - span.start + size - 1) // size * size
+    for position in range(span.start + first_offset(mode), end, size):
+        progress = float(span.before + position)
+        rate = rate_at(span.schedule, progress)
+        elapsed = np.float32(elapsed_at(span.schedule, progress) - epoch_began)
+        step = Step(rate, elapsed, span.private, span.share)
+        scratch.clock[0] = elapsed
+        if position < span.stop:
+            visit = locate(span.order, position)
+            loss += take(mode, probe, position, task, samples, visit, weights, scratch, step)
+        else:
+            idle(mode, position, task, weights, scratch, step)
+    return loss
+
+
+run_span = kernel(_run_span)
+run_fresh_span = fresh(_run_span)
+
+
+def run(task: Any, mode: Any, probe: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> float:
+    """Run a span and return the sum of its losses; code for types from outside the package is not cached on disk."""
+    compiled = run_span if in_package(task, samples, weights) else run_fresh_span
+    return float(compiled(task, mode, probe, samples, weights, scratch, span))
+
+
+@choice
+def take(
+    mode: Any, probe: Any, position: int, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any
+) -> Any:
+    """One visit under a mode."""
+
+
+def _take_turns(
+    mode: Any, probe: Any, position: int, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any
+) -> Any:
+    if not enter(mode, position):
+        return 0.0
+    opened = before_gradient(probe, scratch)
+    loss = gradient(task, samples, visit, weights, scratch)
+    if not await_turn(mode, position):
+        return 0.0
+    before_apply(probe, opened, task, samples, visit, weights, scratch)
+    deliver(mode, position, task, weights, scratch, step)
+    after_apply(probe, scratch)
+    leave(mode, position)
+    return np.float64(loss)
+
+
+take.otherwise(_take_turns)  # type: ignore[attr-defined]
+
+
+@take.of(FreeMode)  # type: ignore[attr-defined]
+def _take_free(
+    mode: Any, probe: Any, position: int, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any
+) -> Any:
+    return free_visit(probe, task, samples, visit, weights, scratch, step)
+
+
+@choice
+def free_visit(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any) -> Any:
+    """One visit without waiting."""
+
+
+@free_visit.of(Untraced)  # type: ignore[attr-defined]
+def _untraced_visit(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any) -> Any:
+    return np.float64(fused(task, samples, visit, weights, scratch, step))
+
+
+def _traced_visit(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any) -> Any:
+    return _take_turns(FreeMode(), probe, 0, task, samples, visit, weights, scratch, step)
+
+
+free_visit.otherwise(_traced_visit)  # type: ignore[attr-defined]
+
+
+@choice
+def idle(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    """A turn without a visit, at the end of an epoch."""
+
+
+def _idle(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    if not enter(mode, position):
+        return
+    scratch.count[0] = 0
+    if await_turn(mode, position):
+        deliver(mode, position, task, weights, scratch, step)
+        leave(mode, position)
+
+
+idle.otherwise(_idle)  # type: ignore[attr-defined]

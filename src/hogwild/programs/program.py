@@ -1,0 +1,85 @@
+"""What the executor asks of a program."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import Room, Table
+
+Metrics = dict[str, float]
+
+
+class Program(ABC):
+    """A model: its startup, its task, and how it predicts, evaluates and is saved.
+
+    The executor calls, in this order: `startup(feed, seed)` once a run; then, for every span, compiled code chosen by
+    the type of `task`, over `samples(feed)` and `weights`; `settle` where the workers are parked at the end of an
+    epoch; `finish(feed)` at the end of the run.
+    """
+
+    name: ClassVar[str] = "program"
+    unit: ClassVar[str] = "samples"
+
+    weights: Any = None
+    """A NamedTuple of float32 arrays, C-contiguous, that all workers share; None before startup."""
+
+    @property
+    @abstractmethod
+    def task(self) -> Any:
+        """The NamedTuple whose type selects the compiled `gradient` and `apply`."""
+
+    @abstractmethod
+    def startup(self, feed: Any, seed: int) -> None:
+        """Allocate and initialise `weights` if there are none, and bring them into the feed's order of ids."""
+
+    @abstractmethod
+    def samples(self, feed: Any) -> Any:
+        """The NamedTuple of arrays that compiled code reads."""
+
+    @abstractmethod
+    def room(self, feed: Any) -> Room:
+        """How much scratch a visit needs at the most."""
+
+    def visits(self, feed: Any) -> int:
+        """Visits in one epoch."""
+        return len(feed)
+
+    def units(self, feed: Any) -> int:
+        """Units of work in one epoch (what throughput counts besides samples)."""
+        return self.visits(feed)
+
+    def tables(self) -> Mapping[str, Table]:
+        """How each weight array is shared; by default one dense row for each entry of its first axis."""
+        return {
+            name: Table(rows=len(array), cells=int(np.prod(array.shape[1:])), kind="dense")
+            for name, array in zip(self.weights._fields, self.weights, strict=True)
+        }
+
+    def settle(self, elapsed: float) -> None:
+        """Pay lazy regularization up to `elapsed`; the workers are parked."""
+
+    def finish(self, feed: Any) -> None:
+        """Bring the weights back from the feed's order of ids."""
+
+    def evaluate(self, feed: Any) -> Metrics:
+        """Metrics on a feed, by lower-case name; `loss` among them. May be called where workers are parked."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is evaluated")
+
+    # -- saving: see executor/checkpoint.py --
+
+    def options(self) -> dict[str, Any]:
+        """What is needed to make an equal program with no weights; JSON values only."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is saved")
+
+    def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
+        """Named arrays to save, in the features' own order; with `state` the update rule's memory too."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is saved")
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over arrays made by `arrays`; checks names and shapes."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is restored")
