@@ -1,0 +1,110 @@
+"""What the executor yields. Progress bars, logs, savers and early stopping are readers of these."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all events: when, and how far."""
+
+    kind: ClassVar[str] = "event"
+    seconds: float
+    """Since training began, compile and load time excluded."""
+    epoch: int
+    """Epochs finished."""
+    samples: int
+    """Visits made in all."""
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the weights are the best so far on the validation feed."""
+        return False
+
+    def record(self) -> dict[str, Any]:
+        """The event as JSON values."""
+        return {"event": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Started(Event):
+    """Workers are about to begin. `notes`: what was chosen for the user, one sentence each."""
+
+    kind: ClassVar[str] = "started"
+    total: int
+    """Visits planned in all."""
+    threads: int
+    mode: str
+    sharing: str
+    lr: float
+    compile_seconds: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Progress(Event):
+    """Now and then while workers run."""
+
+    kind: ClassVar[str] = "progress"
+    total: int
+    loss: float
+    """Mean loss a visit in this epoch so far, each taken before its own update; NaN before the first span ends."""
+    lr: float
+    samples_per_second: float
+    units_per_second: float
+    seconds_left: float
+    balance: tuple[float, ...]
+    """Share of the visits of this epoch that each worker made."""
+
+
+@dataclass(frozen=True)
+class Watched(Event):
+    """Watched variables, by name: a number or a (nested) list of numbers."""
+
+    kind: ClassVar[str] = "watched"
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EpochEnded(Event):
+    """All samples have been visited once more; workers are parked until the generator goes on.
+
+    metrics: on the validation feed, if there is one; trace: one entry a worker, if traced.
+    """
+
+    kind: ClassVar[str] = "epoch"
+    loss: float
+    lr: float
+    epoch_seconds: float
+    metrics: dict[str, float] = field(default_factory=dict)
+    trace: tuple[dict[str, Any], ...] = ()
+    best: bool = False
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the validation loss (without validation: simply this epoch) is the best so far."""
+        return self.best
+
+
+@dataclass(frozen=True)
+class Parked(Event):
+    """Workers are parked for a checkpoint that was asked for with `executor.park()`; they go on with the generator."""
+
+    kind: ClassVar[str] = "parked"
+
+
+@dataclass(frozen=True)
+class Finished(Event):
+    """The last event. `reason`: done, stopped, or early."""
+
+    kind: ClassVar[str] = "finished"
+    reason: str
+    loss: float
+    units: int
+    train_seconds: float
+    evaluate_seconds: float
+    samples_per_second: float
+    units_per_second: float
+    metrics: dict[str, float] = field(default_factory=dict)
