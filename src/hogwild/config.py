@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from hogwild.options import Shown, check_choices, require
 
 Mode = Literal["hogwild", "serial", "locked", "round-robin", "minibatch"]
 Sharing = Literal["auto", "all", "hot", "replica"]
 Optimizer = Literal["sgd", "momentum", "adagrad", "adam", "ftrl"]
 ScheduleName = Literal["constant", "linear", "inverse"]
 Format = Literal["auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text"]
+
+Column = Annotated[str, Shown("COLUMN")]
+Columns = Annotated[tuple[str, ...], Shown("COLUMN")]
+File = Annotated[str, Shown("FILE")]
+Files = Annotated[tuple[str, ...], Shown("FILE")]
+Directory = Annotated[str, Shown("DIR")]
 
 
 def cache_home() -> Path:
@@ -28,15 +36,15 @@ class FeedConfig:
 
     format: Format = "auto"
     """Kind of file; `auto` goes by name and content."""
-    label: str = ""
+    label: Column = ""
     """Label column of a table, by name or number (0 is the first, -1 the last). Default: `label`, else the first."""
-    text: str = ""
+    text: Column = ""
     """Text column of a table or of `label<TAB>text` lines, by name or number."""
-    numeric: tuple[str, ...] = ()
+    numeric: Columns = ()
     """Columns to read as numbers. Default: those whose first rows all are."""
-    categorical: tuple[str, ...] = ()
+    categorical: Columns = ()
     """Columns to read as categories. Default: those that are not numbers."""
-    ignore: tuple[str, ...] = ()
+    ignore: Columns = ()
     """Columns to leave out."""
     header: Literal["auto", "yes", "no"] = "auto"
     """Whether the first line of a table names the columns."""
@@ -62,26 +70,34 @@ class FeedConfig:
     """What invalid UTF-8 does; `replace` counts it."""
     max_line: int = 64 << 20
     """Longest line in bytes; a longer one means that this is not the format it seems to be."""
-    pipe: str = ""
+    pipe: Annotated[str, Shown("COMMAND")] = ""
     """Shell command that each file is sent through before it is read."""
     cache: bool = True
     """Keep the encoded data on disk and use it again."""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        require(self, "hash_bits", 1 <= self.hash_bits <= 30, "it must lie between 1 and 30. Try 20.")
+        require(self, "ngrams", 1 <= self.ngrams <= 16, "it must lie between 1 and 16. Try 2.")
+        require(self, "features", 0 <= self.features < 2**31, "it must lie between 0 (count them) and 2147483647.")
+        require(self, "bad_share", 0 <= self.bad_share <= 1, "it is a share between 0 and 1. Try 0.01.")
+        require(self, "max_line", self.max_line >= 1, "it must be at least 1 byte. Try 67108864.")
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """How training runs; shared by all programs."""
 
-    threads: int = 0
-    """Workers; 0: one a core."""
-    mode: Mode = "hogwild"
-    """How the workers take turns."""
-    sharing: Sharing = "auto"
-    """Which weights the workers hold in common."""
     epochs: int = 5
     """Times that every sample is visited."""
-    lr: float | None = None
-    """First learning rate; calibrated on a sample of the data when not given."""
+    threads: int | None = None
+    """Workers. Default: one a core."""
+    mode: Mode = "hogwild"
+    """How the workers take turns: no locks; one worker, repeatable; one at a time; in fixed order; summed gradients."""
+    sharing: Sharing = "auto"
+    """Which weights the workers hold in common: all, all but the hot ones, or none between merges; `auto` tries."""
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: calibrated on a sample of the data."""
     schedule: ScheduleName = "linear"
     """How the learning rate falls."""
     decay: float = 0.0
@@ -95,11 +111,26 @@ class TrainConfig:
     patience: int = 0
     """Stop when the validation loss has not improved for this many epochs; 0: never."""
     trace: bool = False
-    """Count and size gradient errors."""
+    """Count and size gradient errors (a second, slower form of the compiled code)."""
     merge_every: int = 0
     """With private copies: visits of a worker between two merges of the same row; 0: chosen."""
     hot_rows: int = 0
     """With sharing `hot`: private leading rows; 0: chosen."""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        require(self, "epochs", self.epochs >= 1, "it must be at least 1. Try 5.")
+        if self.threads is not None:
+            require(self, "threads", 1 <= self.threads <= 4096, "it must be at least 1; leave it out for one a core.")
+        if self.lr is not None:
+            fits = 0 < self.lr < float("inf")
+            require(self, "lr", fits, "it must be positive. Try 0.1 with adagrad, 0.01 with sgd, or leave it out.")
+        require(self, "decay", 0 <= self.decay < float("inf"), "it must not be negative.")
+        require(self, "batch", self.batch >= 0, "it must not be negative; 0 means one visit a worker.")
+        require(self, "seed", 0 <= self.seed < 2**63, "it must not be negative and fit 63 bits. Try 1.")
+        require(self, "patience", self.patience >= 0, "it must not be negative; 0 means never.")
+        require(self, "merge_every", self.merge_every >= 0, "it must not be negative; 0 means chosen.")
+        require(self, "hot_rows", self.hot_rows >= 0, "it must not be negative; 0 means chosen.")
 
 
 @dataclass(frozen=True)
@@ -107,16 +138,68 @@ class LinearConfig:
     """Options of linear models."""
 
     loss: Literal["auto", "logistic", "hinge", "squared"] = "auto"
-    """`auto`: logistic for classes."""
+    """What is minimised; `auto`: logistic for classes."""
     optimizer: Optimizer = "adagrad"
     """Update rule."""
     l1: float = 0.0
-    """L1 penalty."""
+    """L1 penalty a visit; drives weights to zero."""
     l2: float = 0.0
-    """L2 penalty."""
+    """L2 penalty a visit; keeps weights small."""
     bias: bool = True
     """Learn an intercept."""
-    class_weight: dict[str, float] = field(default_factory=dict)
-    """Weight of the samples of each class; classes not named have 1."""
+    class_weight: Annotated[dict[str, float], Shown("NAME=WEIGHT")] = field(default_factory=dict)
+    """Weight of the samples of a class; classes not named have 1."""
     balanced: bool = False
     """Weigh classes inversely to their frequency."""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        require(self, "l1", 0 <= self.l1 < float("inf"), "it must not be negative. Try 0 or 1e-6.")
+        require(self, "l2", 0 <= self.l2 < float("inf"), "it must not be negative. Try 0 or 1e-6.")
+        for weight in self.class_weight.values():
+            require(self, "class_weight", 0 < weight < float("inf"), "weights must be positive numbers.")
+        both = bool(self.class_weight) and self.balanced
+        require(self, "balanced", not both, "it cannot be joined with class_weight; choose one of the two.")
+
+
+@dataclass(frozen=True)
+class SaveConfig:
+    """What is written, and when."""
+
+    output: Directory = ""
+    """Directory of the trained model; made, or replaced when it holds a model. Default: nothing is saved."""
+    checkpoint_every: Annotated[str, Shown("10m|500s|1epoch")] = ""
+    """Write a checkpoint into the output directory this often."""
+    resume: bool = False
+    """Go on where the last checkpoint in the output directory stands; start if there is none."""
+
+    def __post_init__(self) -> None:
+        asked = bool(self.checkpoint_every or self.resume)
+        name = "checkpoint_every" if self.checkpoint_every else "resume"
+        require(self, name, bool(self.output) or not asked, "checkpoints live in the output directory. Add output.")
+
+
+@dataclass(frozen=True)
+class WatchConfig:
+    """Looking at a run while it goes on."""
+
+    watch: Annotated[tuple[str, ...], Shown("NAME")] = ()
+    """Show a weight array, a slice or a number of it: weights, weights[3,:5], norm(weights), max(weights)."""
+    every: Annotated[str, Shown("N|Ns")] = "2s"
+    """Show watched variables every N samples, or every N seconds (5s)."""
+    log_dir: Directory = ""
+    """Write events.jsonl there, and TensorBoard files if tensorboard is installed."""
+
+
+@dataclass(frozen=True)
+class ShowConfig:
+    """What the command prints."""
+
+    json: bool = False
+    """Standard output is exactly one JSON object; everything else goes to standard error."""
+    quiet: bool = False
+    """No progress bar and no notes; errors only."""
+    debug: bool = False
+    """Show the traceback of an error."""
+    config: File = ""
+    """TOML file of options: keys are flag names; flags on the command line win."""

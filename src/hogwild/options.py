@@ -1,0 +1,238 @@
+"""What an option is: a field of a frozen dataclass, with its type, default, and the docstring beneath it as help.
+
+Flags, TOML keys and shell completion are all made from `options_of`, and all values pass through `convert`, so that
+a wrong value gets the same sentence wherever it comes from.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import json
+import math
+import textwrap
+import tomllib
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from hogwild.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How the value of an option is called in help; `positional` ones have no flag."""
+
+    metavar: str
+    positional: bool = False
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option. `kind` is int, float, str, bool, tuple or dict; `choices` are all there are, or empty."""
+
+    name: str
+    kind: type
+    optional: bool
+    choices: tuple[str, ...]
+    default: Any
+    help: str
+    metavar: str
+    positional: bool
+
+    @property
+    def flag(self) -> str:
+        """The option as written on a command line."""
+        return self.metavar if self.positional else "--" + self.name.replace("_", "-")
+
+
+_known: dict[type, dict[str, Option]] = {}
+
+
+def options_of(config: type) -> dict[str, Option]:
+    """The options of a dataclass by name, in order; those of nested dataclasses are in line."""
+    if config in _known:
+        return _known[config]
+    found: dict[str, Option] = {}
+    hints = get_type_hints(config, include_extras=True)
+    helps = _help_of(config)
+    for item in fields(config):
+        hint = hints[item.name]
+        if is_dataclass(hint) and isinstance(hint, type):
+            found.update(options_of(hint))
+            continue
+        default = item.default_factory() if item.default_factory is not MISSING else item.default
+        found[item.name] = _option(item.name, hint, None if default is MISSING else default, helps.get(item.name, ""))
+    _known[config] = found
+    return found
+
+
+def _option(name: str, hint: Any, default: Any, help_text: str) -> Option:
+    shown = None
+    if get_origin(hint) is Annotated:
+        hint, *extras = get_args(hint)
+        shown = next((extra for extra in extras if isinstance(extra, Shown)), None)
+    optional = get_origin(hint) in (Union, types.UnionType)
+    if optional:
+        hint = next(part for part in get_args(hint) if part is not type(None))
+    choices = tuple(get_args(hint)) if get_origin(hint) is Literal else ()
+    kind = str if choices else (get_origin(hint) or hint)
+    metavar = "{" + ",".join(choices) + "}" if choices else {int: "N", float: "X", bool: ""}.get(kind, "TEXT")
+    return Option(
+        name=name,
+        kind=kind,
+        optional=optional,
+        choices=choices,
+        default=default,
+        help=help_text,
+        metavar=shown.metavar if shown else metavar,
+        positional=bool(shown and shown.positional),
+    )
+
+
+def _help_of(config: type) -> dict[str, str]:
+    """The string beneath each field, as written in the source."""
+    try:
+        body = ast.parse(textwrap.dedent(inspect.getsource(config))).body[0]
+    except (OSError, TypeError):    # installed without sources: options work, help is bare
+        return {}
+    assert isinstance(body, ast.ClassDef)
+    found: dict[str, str] = {}
+    for before, node in zip(body.body, body.body[1:], strict=False):
+        if (
+            isinstance(before, ast.AnnAssign)
+            and isinstance(before.target, ast.Name)
+            and isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            found[before.target.id] = " ".join(node.value.value.split())
+    return found
+
+
+# -- values --
+
+_NOUNS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+
+def convert(option: Option, value: Any, where: str) -> Any:
+    """A value of the option's type from text or from a TOML value; `where` begins the error message."""
+    wrong = ConfigError(f"{where} is {value!r}; it must be {_NOUNS.get(option.kind, 'a list of texts')}.")
+    if option.kind is bool:
+        if not isinstance(value, bool):
+            raise wrong
+        return value
+    if option.kind is tuple:
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list | tuple) or not all(isinstance(item, str | int) for item in items):
+            raise wrong
+        return tuple(str(item) for item in items)
+    if option.kind is dict:
+        return _convert_pairs(option, value, where)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise wrong
+    if option.kind is str:
+        if not isinstance(value, str | int) or (option.choices and not isinstance(value, str)):
+            raise wrong
+        if option.choices and value not in option.choices:
+            raise ConfigError(f"{where} is {value!r}{nearest(str(value), option.choices)}; choose one of "
+                              f"{', '.join(option.choices)}.")
+        return str(value)
+    if option.kind is int and isinstance(value, float):
+        raise wrong
+    try:
+        return option.kind(value)
+    except (ValueError, OverflowError):
+        raise wrong from None
+
+
+def _convert_pairs(option: Option, value: Any, where: str) -> dict[str, float]:
+    """NAME=WEIGHT texts, or a TOML table."""
+    if isinstance(value, Mapping):
+        pairs = [(str(name), weight) for name, weight in value.items()]
+    else:
+        texts = [value] if isinstance(value, str) else list(value)
+        pairs = [(name, weight) if equals else (text, None)
+                 for text in texts for name, equals, weight in [str(text).rpartition("=")]]
+    found: dict[str, float] = {}
+    for name, weight in pairs:
+        try:
+            found[name] = float(weight)
+        except (TypeError, ValueError):
+            given = name if weight is None else f"{name}={weight}"
+            raise ConfigError(f"{where} is {given!r}; write {option.metavar}, for example spam=2.5.") from None
+    return found
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """', did you mean …?' for the known word that is closest, or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+# -- checks of whole dataclasses --
+
+def check_choices(config: Any) -> None:
+    """Raise ConfigError where a field holds none of its choices."""
+    for option in options_of(type(config)).values():
+        value = getattr(config, option.name)
+        if option.choices and value not in option.choices:
+            convert(option, value, option.name)
+
+
+def require(config: Any, name: str, fits: bool, remedy: str) -> None:
+    """Raise ConfigError about the field `name` unless it fits."""
+    if not fits:
+        raise ConfigError(f"{name} is {getattr(config, name)!r}; {remedy}")
+
+
+# -- TOML --
+
+def read_toml(path: str, config: type) -> dict[str, Any]:
+    """Checked values by option name from a TOML file whose keys are flag names, with dashes or underscores."""
+    try:
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; --config needs a readable TOML file.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}.") from None
+    known = {name: option for name, option in options_of(config).items() if name != "config"}
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name not in known:
+            raise ConfigError(f"{path}: unknown key {key!r}{nearest(name, known)}; keys are the names of flags.")
+        if name in values:
+            raise ConfigError(f"{path}: {name} is given twice, with dashes and with underscores; keep one.")
+        values[name] = convert(known[name], value, f"{path}: {key}")
+    return values
+
+
+def to_toml(config: Any) -> str:
+    """A dataclass of options as TOML that `read_toml` turns back into the same values. None is left out."""
+    values = {name: _find(config, name) for name in options_of(type(config))}
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in values.items() if value is not None)
+
+
+def _find(config: Any, name: str) -> Any:
+    if hasattr(config, name) and not is_dataclass(getattr(config, name)):
+        return getattr(config, name)
+    nested = (getattr(config, item.name) for item in fields(config))
+    return next(_find(part, name) for part in nested if is_dataclass(part) and name in options_of(type(part)))
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else str(value)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+    return str(value)
