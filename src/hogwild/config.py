@@ -76,6 +76,10 @@ class FeedConfig:
     """Keep the encoded data on disk and use it again."""
 
     def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
         check_choices(self)
         require(self, "hash_bits", 1 <= self.hash_bits <= 30, "it must lie between 1 and 30. Try 20.")
         require(self, "ngrams", 1 <= self.ngrams <= 16, "it must lie between 1 and 16. Try 2.")
@@ -118,6 +122,10 @@ class TrainConfig:
     """With sharing `hot`: private leading rows; 0: chosen."""
 
     def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
         check_choices(self)
         require(self, "epochs", self.epochs >= 1, "it must be at least 1. Try 5.")
         if self.threads is not None:
@@ -153,6 +161,10 @@ class LinearConfig:
     """Weigh classes inversely to their frequency."""
 
     def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
         check_choices(self)
         require(self, "l1", 0 <= self.l1 < float("inf"), "it must not be negative. Try 0 or 1e-6.")
         require(self, "l2", 0 <= self.l2 < float("inf"), "it must not be negative. Try 0 or 1e-6.")
