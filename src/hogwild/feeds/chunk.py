@@ -1,28 +1,56 @@
-"""What an encoder yields: a run of rows as arrays, and at the end what holds for the whole file."""
+"""What an encoder is, and what it yields: runs of rows as arrays, and at the end what holds for all of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hogwild.arrays import Floats, Ids, Offsets
 
+if TYPE_CHECKING:
+    from hogwild.feeds.source import Source
+
 
 class Chunk(NamedTuple):
-    """Rows in the order of the file. `values` is empty when all are 1; lines[i] is the line number of row i."""
+    """Rows in the order of one file. `values` is empty when all are 1; lines[i] is the line number of row i.
+
+    file: the place of that file in the sequence of sources.
+    """
 
     lengths: Offsets
     ids: Ids
     values: Floats
     targets: Floats
     lines: Offsets
+    file: int = 0
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What an encoder knows when all files are read; see Feed for the meaning of the fields."""
+    """What an encoder knows when all files are read; see Feed for the meaning of the fields.
+
+    first_id: the id in the chunks that stands for feature 0 (known only at the end for svmlight files); smaller
+    ids must not occur.
+    """
 
     features: int
     labels: tuple[str, ...] = ()
     schema: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    first_id: int = 0
+
+
+class Encoder(Protocol):
+    """Turns sources of one format into chunks. Made as `SomeEncoder(config: FeedConfig, schema: dict | None)`.
+
+    The schema is that of an earlier feed (empty or None for a first one): then the same words get the same ids.
+    `summary` is called once, after `chunks` is exhausted. Chunks hold one to a few megabytes, so that memory
+    stays bounded; a chunk never spans two files.
+    """
+
+    def chunks(self, sources: Sequence[Source]) -> Iterator[Chunk]:
+        """All rows of all sources, in order."""
+
+    def summary(self) -> Summary:
+        """What holds for all rows that were yielded."""
