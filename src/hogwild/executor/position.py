@@ -29,23 +29,16 @@ class RunState:
     random: npt.NDArray[np.uint64]
     """The random state of each worker."""
     seed: int
-    epochs: int
-    threads: int
-    """Workers, as resolved: never 0."""
-    mode: str
     sharing: str
     """As chosen: never `auto`."""
     lr: float
     """First learning rate, as given or calibrated."""
-    slope: float = 0.0
-    decay: float = 0.0
     loss_sum: float = 0.0
     """Of the visits of this epoch so far."""
+    last_loss: float = math.nan
+    """Mean loss of the last whole epoch."""
     best_loss: float = math.inf
-    best_epoch: int = 0
-    """The epoch, counted from 1, whose validation loss is the best so far; 0 without a validation feed."""
-    epochs_without_gain: int = 0
+    best_epoch: int = -1
     train_seconds: float = 0.0
-    evaluate_seconds: float = 0.0
     private: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     """Arrays of single workers that are not in the program's weights, by name."""
