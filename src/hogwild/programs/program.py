@@ -70,6 +70,10 @@ class Program(ABC):
         """Metrics on a feed, by lower-case name; `loss` among them. May be called where workers are parked."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is evaluated")
 
+    def watchable(self) -> Mapping[str, Any]:
+        """What can be watched by name: arrays, or functions without arguments that return one; called while workers run."""
+        return dict(zip(self.weights._fields, self.weights, strict=True))
+
     # -- saving: see executor/checkpoint.py --
 
     def options(self) -> dict[str, Any]:
