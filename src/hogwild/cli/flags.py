@@ -69,7 +69,7 @@ def _named_file(argv: list[str], known: dict[str, Option]) -> str:
 
 def _split(command: type, page: Page, argv: list[str], toml: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """What was given by name (still text), and the words that tyro had no place for."""
-    import tyro     # here: completion and dispatch do not need it
+    import tyro  # here: completion and dispatch do not need it
 
     for word in argv:
         flag, equals, value = word.partition("=")
@@ -82,13 +82,19 @@ def _split(command: type, page: Page, argv: list[str], toml: dict[str, Any]) -> 
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone)
     try:
         with contextlib.nullcontext() if asked else contextlib.redirect_stderr(said):
-            twin, extra = tyro.cli(_twin(command, toml), prog=page.prog, description=page.about, args=argv,
-                                   config=markers, return_unknown_args=True)
+            split: Any = tyro.cli(
+                _twin(command, toml),
+                prog=page.prog,
+                description=page.about,
+                args=argv,
+                config=markers,
+                return_unknown_args=True,
+            )
     except SystemExit as stop:
         if not stop.code:
             raise HelpShown from None
         raise ConfigError(f"{_condense(said.getvalue())} See: {page.prog} --help") from None
-    return _given(twin), extra
+    return _given(split[0]), split[1]
 
 
 def _twin(command: type, toml: dict[str, Any]) -> type:
@@ -114,10 +120,10 @@ def _twin_field(option: Option, toml: dict[str, Any]) -> tuple[str, Any, Any]:
     if option.kind is bool:
         return option.name, Annotated[bool, dress], field(default=default)
     if option.kind in (tuple, dict):
-        marker = conf.Positional if option.positional else conf.UseAppendAction
-        return option.name, Annotated[marker[tuple[str, ...]], dress], field(default=())
-    kind = Annotated[str | None, dress]
-    return option.name, conf.Positional[kind] if option.positional else kind, field(default=None)
+        texts: Any = Annotated[tuple[str, ...], dress]
+        return option.name, conf.Positional[texts] if option.positional else conf.UseAppendAction[texts], field(default=())
+    text: Any = Annotated[str | None, dress]
+    return option.name, conf.Positional[text] if option.positional else text, field(default=None)
 
 
 def _hint(option: Option, default: Any) -> str:

@@ -71,7 +71,7 @@ class Program(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not say how it is evaluated")
 
     def watchable(self) -> Mapping[str, Any]:
-        """What can be watched by name: arrays, or functions without arguments that return one; called while workers run."""
+        """What can be watched by name: arrays, or functions of nothing that return one; workers may run."""
         return dict(zip(self.weights._fields, self.weights, strict=True))
 
     # -- saving: see executor/checkpoint.py --
