@@ -64,13 +64,22 @@ def _writable(path: Path) -> bool:
 
 def kernel(fn: F) -> F:
     """Compile a module-level function of this package: no GIL, cached on disk."""
+    return _compile(fn, OPTIONS)
+
+
+def exact(fn: F) -> F:
+    """As `kernel`, with floats rounded as written: for reading numbers, where the last bit counts."""
+    return _compile(fn, {**OPTIONS, "fastmath": False})
+
+
+def _compile(fn: F, options: dict[str, Any]) -> F:
     if nb.config.DISABLE_JIT:
         return fn
     if not _writable(code_cache()):
-        return fresh(fn)
+        return nb.njit(fn, **options)  # type: ignore[no-any-return]
     before, nb.config.CACHE_DIR = nb.config.CACHE_DIR, str(code_cache())
     try:
-        return nb.njit(fn, cache=True, **OPTIONS)  # type: ignore[no-any-return]  # the path is fixed here
+        return nb.njit(fn, cache=True, **options)  # type: ignore[no-any-return]  # the path is fixed here
     finally:
         nb.config.CACHE_DIR = before
 
@@ -154,4 +163,4 @@ def in_package(*values: Any) -> bool:
     return True
 
 
-__all__ = ["OPTIONS", "NumbaError", "choice", "code_cache", "fresh", "in_package", "kernel"]
+__all__ = ["OPTIONS", "NumbaError", "choice", "code_cache", "exact", "fresh", "in_package", "kernel"]
