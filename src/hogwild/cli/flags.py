@@ -120,10 +120,11 @@ def _twin_field(option: Option, toml: dict[str, Any]) -> tuple[str, Any, Any]:
     if option.kind is bool:
         return option.name, Annotated[bool, dress], field(default=default)
     if option.kind in (tuple, dict):
-        texts: Any = Annotated[tuple[str, ...], dress]
-        return option.name, conf.Positional[texts] if option.positional else conf.UseAppendAction[texts], field(default=())
-    text: Any = Annotated[str | None, dress]
-    return option.name, conf.Positional[text] if option.positional else text, field(default=None)
+        many = conf.Positional if option.positional else conf.UseAppendAction
+        return option.name, Annotated[tuple[str, ...], dress, many], field(default=())
+    if option.positional:
+        return option.name, Annotated[str | None, dress, conf.Positional], field(default=None)
+    return option.name, Annotated[str | None, dress], field(default=None)
 
 
 def _hint(option: Option, default: Any) -> str:
