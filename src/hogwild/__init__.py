@@ -1,0 +1,51 @@
+"""Hogwild: many workers train one shared set of parameters without locks."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Public names and the modules that hold them, imported when first used: `import hogwild` is light.
+_HOMES = {
+    "AsyncExecutor": "executor.run",
+    "ConfigError": "errors",
+    "CustomProgram": "programs.custom",
+    "Feed": "feeds.feed",
+    "FeedConfig": "config",
+    "HogwildClassifier": "estimators.linear",
+    "HogwildError": "errors",
+    "HogwildRegressor": "estimators.linear",
+    "InputError": "errors",
+    "Linear": "programs.linear",
+    "Room": "arrays",
+    "Scratch": "arrays",
+    "Step": "arrays",
+    "Table": "arrays",
+    "TrainConfig": "config",
+    "Watch": "executor.watch",
+    "apply_of": "kernels.task",
+    "async_executor": "executor.train",
+    "feed_of": "feeds.memory",
+    "fused_of": "kernels.task",
+    "gradient_of": "kernels.task",
+    "load_model": "programs.store",
+    "open_feed": "feeds.reader",
+    "save_model": "programs.store",
+    "train": "executor.train",
+}
+
+__all__ = sorted([*_HOMES, "__version__"])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hogwild' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"hogwild.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

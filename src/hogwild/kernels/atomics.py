@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 from hogwild.kernels.jit import kernel
 
 _ORDER = "seq_cst"
-_PAUSE = "yield" if platform.machine().lower() in ("arm64", "aarch64") else "pause"
+_PAUSE = "llvm.x86.sse2.pause" if platform.machine().lower() in ("x86_64", "amd64") else ""
 _SPINS = 64  # pauses before the time slice is given up: about 2 microseconds
 
 
@@ -73,7 +73,9 @@ def _compiled() -> tuple[Any, ...]:
     @intrinsic
     def pause(typingctx: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            builder.asm(ir.FunctionType(ir.VoidType(), []), _PAUSE, "", [], True)
+            if _PAUSE:
+                kind = ir.FunctionType(ir.VoidType(), [])
+                builder.call(cgutils.get_or_insert_function(builder.module, kind, _PAUSE), [])
             return context.get_dummy_value()
 
         return types.void(), build
@@ -150,3 +152,9 @@ def wait_for(cells: Any, index: int, least: int, stop: Any) -> bool:
         else:
             pause()
     return True
+
+
+@kernel
+def exchange_flag(stop: Any) -> int:
+    """Set a stop flag that kernels poll; returns what it was."""
+    return exchange(stop, 0, 1)

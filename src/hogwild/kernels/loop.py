@@ -54,10 +54,9 @@ run_span = kernel(_run_span)
 run_fresh_span = fresh(_run_span)
 
 
-def run(task: Any, mode: Any, probe: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> float:
-    """Run a span and return the sum of its losses; code for types from outside the package is not cached on disk."""
-    compiled = run_span if in_package(task, samples, weights) else run_fresh_span
-    return float(compiled(task, mode, probe, samples, weights, scratch, span))
+def runner(task: Any, samples: Any, weights: Any) -> Any:
+    """The compiled loop for these types; code for types from outside the package is not cached on disk."""
+    return run_span if in_package(task, samples, weights) else run_fresh_span
 
 
 @choice

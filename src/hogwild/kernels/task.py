@@ -34,3 +34,7 @@ def _pair(task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step:
 
 
 fused.otherwise(_pair)  # type: ignore[attr-defined]
+
+gradient_of = gradient.of  # type: ignore[attr-defined]
+apply_of = apply.of  # type: ignore[attr-defined]
+fused_of = fused.of  # type: ignore[attr-defined]

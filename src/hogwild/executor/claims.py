@@ -1,0 +1,169 @@
+"""Handing out spans: who works on what, and where everybody stands still.
+
+Workers claim under a lock in Python, which is right on free-threaded Python too. Between spans a worker sees a
+pause, a stop or another worker's error. Every position of an epoch is claimed exactly once in the free modes; in
+the modes that work in rounds all workers go through the same spans, each taking its own visits of a round.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from hogwild.errors import WorkerError
+
+SPAN_SECONDS = 0.005  # long against the 20 microseconds of a claim, short against a person's patience
+_FIRST_VISITS = 64
+_SPANS_LEFT = 3  # a worker leaves at least this many spans for each worker, so that all end at about the same time
+
+
+@dataclass
+class Claim:
+    """Positions start to stop of an epoch, for one worker."""
+
+    epoch: int
+    start: int
+    stop: int
+
+
+class Claims:
+    """The state of one run that workers and the main thread share, behind one lock."""
+
+    def __init__(self, workers: int, lockstep: int = 0, most: int = 1 << 40) -> None:
+        self.workers = workers
+        self.lockstep = lockstep  # visits in a round in the modes that work in rounds, else 0
+        self.most = most  # longest span in visits
+        self.error: WorkerError | None = None
+        self._lock = threading.Lock()
+        self._wake_workers = threading.Condition(self._lock)
+        self._wake_main = threading.Condition(self._lock)
+        self._epoch = -1
+        self._visits = 0
+        self._cursor = 0
+        self._rounds: list[tuple[int, int]] = []  # spans of this epoch in lockstep, agreed by the first who comes
+        self._next_round = [0] * workers
+        self._busy = 0
+        self._gates = 0  # how many reasons there are to stand still
+        self._over = False
+        self._visits_per_second = 0.0
+
+    # -- for workers ------------------------------------------------------------------------------------------------
+
+    def claim(self, worker: int) -> Claim | None:
+        """The next span of a worker. Waits while the run is parked; None when it is over."""
+        with self._lock:
+            while not self._over:
+                span = self._next(worker)
+                if span is not None:
+                    self._busy += 1
+                    return Claim(self._epoch, *span)
+                self._wake_workers.wait()
+            return None
+
+    def done(self, visits: int, seconds: float) -> None:
+        """A worker has finished its span."""
+        with self._lock:
+            self._busy -= 1
+            if seconds > 0 and visits > 0:
+                now = visits / seconds
+                self._visits_per_second = now if not self._visits_per_second else 0.5 * (self._visits_per_second + now)
+            if self._busy == 0:
+                self._wake_main.notify_all()
+
+    def fail(self, error: WorkerError) -> None:
+        """A worker has failed: the first error ends the run for all."""
+        with self._lock:
+            self.error = self.error or error
+            self._over = True
+            self._busy -= 1
+            self._wake_workers.notify_all()
+            self._wake_main.notify_all()
+
+    def _next(self, worker: int) -> tuple[int, int] | None:
+        if self.lockstep:
+            return self._next_in_step(worker)
+        if self._gates or self._cursor >= self._visits:
+            return None
+        start = self._cursor
+        self._cursor = min(start + self._size(), self._visits)
+        return start, self._cursor
+
+    def _next_in_step(self, worker: int) -> tuple[int, int] | None:
+        number = self._next_round[worker]
+        if number == len(self._rounds):
+            # A closed gate stops new spans only: those who are behind catch up, or the others wait for ever.
+            if self._gates or self._cursor >= self._visits:
+                return None
+            start = self._cursor
+            self._cursor = min(start + -(-self._size() // self.lockstep) * self.lockstep, self._visits)
+            self._rounds.append((start, self._cursor))
+            self._wake_workers.notify_all()
+        self._next_round[worker] += 1
+        return self._rounds[number]
+
+    def _size(self) -> int:
+        wanted = int(self._visits_per_second * SPAN_SECONDS) or _FIRST_VISITS
+        fair = (self._visits - self._cursor) // (_SPANS_LEFT * self.workers)
+        return max(1, min(wanted, self.most, max(fair, _FIRST_VISITS // 4)))
+
+    # -- for the main thread ----------------------------------------------------------------------------------------
+
+    def open_epoch(self, epoch: int, visits: int, start: int = 0) -> None:
+        """Let workers claim the positions of an epoch from `start` on. All workers are idle."""
+        with self._lock:
+            self._epoch, self._visits, self._cursor = epoch, visits, start
+            self._rounds.clear()
+            self._next_round = [0] * self.workers
+            self._wake_workers.notify_all()
+
+    @property
+    def position(self) -> int:
+        """Positions of this epoch handed out; all of them are finished when nobody is busy."""
+        with self._lock:
+            return self._cursor
+
+    def wait(self, seconds: float) -> str:
+        """Wait for news: `epoch` (all visited), `parked` (gate closed and nobody busy), `failed`, or `running`."""
+        with self._lock:
+            state = self._state()
+            if state == "running":
+                self._wake_main.wait(seconds)
+                state = self._state()
+            return state
+
+    def _state(self) -> str:
+        if self.error is not None:
+            return "failed"
+        if self._busy == 0 and all(n == len(self._rounds) for n in self._next_round if self.lockstep):
+            if self._cursor >= self._visits:
+                return "epoch"
+            if self._gates:
+                return "parked"
+        return "running"
+
+    def wait_while_parked(self, seconds: float) -> None:
+        """Wait until a gate opens, for so long at the most."""
+        with self._lock:
+            if self._gates:
+                self._wake_main.wait(seconds)
+
+    def close_gate(self) -> None:
+        """Ask all workers to stand still at their next span; calls add up."""
+        with self._lock:
+            self._gates += 1
+            if self._busy == 0:
+                self._wake_main.notify_all()
+
+    def open_gate(self) -> None:
+        """Take one `close_gate` back."""
+        with self._lock:
+            self._gates = max(0, self._gates - 1)
+            if not self._gates:
+                self._wake_workers.notify_all()
+                self._wake_main.notify_all()
+
+    def finish(self) -> None:
+        """The run is over: no more spans."""
+        with self._lock:
+            self._over = True
+            self._wake_workers.notify_all()

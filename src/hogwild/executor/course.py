@@ -1,0 +1,176 @@
+"""Where a run stands, and the events that tell of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from hogwild.executor.events import EpochEnded, Finished, Progress, Started
+from hogwild.executor.position import Position, RunState
+from hogwild.executor.prepare import Plan
+from hogwild.executor.schedule import rate_after
+from hogwild.executor.trace import Trace
+from hogwild.executor.workers import Crew
+from hogwild.kernels.schedule import elapsed_at
+
+
+class Course:
+    """The progress of one run: epochs, visits, losses, clocks, the best so far."""
+
+    def __init__(self, plan: Plan, crew: Crew, trace: Trace | None, units: int, start: RunState | None) -> None:
+        self.plan, self.crew, self.trace = plan, crew, trace
+        self.epoch, self.offset = start.position if start else (0, 0)
+        self.best_loss = start.best_loss if start else math.inf
+        self.best_epoch = start.best_epoch if start else -1
+        self.metrics: dict[str, float] = {}
+        self._units = units
+        self._loss = start.last_loss if start else math.nan
+        self._loss_sum = start.loss_sum if start else 0.0
+        self._seconds_before = start.train_seconds if start else 0.0
+        self._visits_before = self.epoch * plan.visits + self.offset
+        self._seconds = 0.0
+        self._evaluate_seconds = 0.0
+        self._since: float | None = None
+        self._epoch_began = 0.0
+        if start is not None and len(start.random) == len(crew.scratches):
+            for scratch, state in zip(crew.scratches, start.random, strict=True):
+                scratch.random[0] = state
+
+    # -- clocks and counts --------------------------------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training so far, in this run and those that it goes on from; none while the workers are parked."""
+        running = time.perf_counter() - self._since if self._since is not None else 0.0
+        return self._seconds_before + self._seconds + running
+
+    @property
+    def samples(self) -> int:
+        """Visits made in all."""
+        return self.epoch * self.plan.visits + int(self.crew.counters.visits.sum())
+
+    @property
+    def total(self) -> int:
+        """Visits planned in all."""
+        return self.plan.visits * self.plan.config.epochs
+
+    @property
+    def epoch_complete(self) -> bool:
+        """Whether all samples of this epoch have been visited."""
+        return int(self.crew.counters.visits.sum()) >= self.plan.visits
+
+    @property
+    def epochs_without_gain(self) -> int:
+        """Epochs since the validation loss was lowest."""
+        return self.epoch - self.best_epoch
+
+    def when(self) -> dict[str, Any]:
+        """What every event carries."""
+        return {"seconds": self.seconds, "epoch": self.epoch, "samples": self.samples}
+
+    def go(self) -> None:
+        """Workers run: the clock runs."""
+        self._since = time.perf_counter()
+
+    def halt(self) -> None:
+        """Workers are parked, with all that they changed in the common weights: the clock stands."""
+        self.crew.sharing.collect()
+        if self._since is not None:
+            self._seconds += time.perf_counter() - self._since
+            self._since = None
+
+    # -- an epoch -----------------------------------------------------------------------------------------------
+
+    def open_epoch(self) -> None:
+        """Start the clock and let the workers loose."""
+        counters = self.crew.counters
+        counters.reset(self.offset, self._loss_sum)
+        self._epoch_began = self.seconds
+        order = self.plan.order(self.epoch)
+        self.go()
+        self.crew.open_epoch(self.epoch, order, self.offset)
+        self.offset, self._loss_sum = 0, 0.0
+
+    def end_epoch(self, valid: Any) -> EpochEnded:
+        """All samples are visited: settle penalties, evaluate, compare with the best."""
+        plan, crew = self.plan, self.crew
+        visits = plan.visits
+        end = (self.epoch + 1) * visits
+        self.halt()
+        plan.program.settle(elapsed_at(crew.schedule, float(end)) - elapsed_at(crew.schedule, float(end - visits)))
+        crew.sharing.refresh()
+        self._loss = crew.counters.loss / visits
+        self.epoch += 1
+        crew.counters.reset()
+        if valid is not None:
+            self.evaluate(valid)
+        watched = self.metrics.get("loss", self._loss) if valid is not None else self._loss
+        best = watched < self.best_loss if valid is not None else True
+        if best:
+            self.best_loss, self.best_epoch = watched, self.epoch
+        return EpochEnded(
+            **self.when(), loss=self._loss, lr=self.rate, epoch_seconds=self.seconds - self._epoch_began,
+            metrics=dict(self.metrics), trace=self.trace.take() if self.trace else (), best=best,
+        )  # fmt: skip
+
+    def evaluate(self, valid: Any) -> None:
+        """Metrics on the validation feed."""
+        began = time.perf_counter()
+        self.metrics = self.plan.program.evaluate(valid)
+        self._evaluate_seconds += time.perf_counter() - began
+
+    # -- events -------------------------------------------------------------------------------------------------
+
+    @property
+    def rate(self) -> float:
+        """The learning rate now."""
+        return rate_after(self.crew.schedule, min(self.samples, self.total))
+
+    def started(self, compile_seconds: float, notes: list[str]) -> Started:
+        """The first event."""
+        config = self.plan.config
+        return Started(
+            **self.when(), total=self.total, threads=self.plan.workers, mode=config.mode,
+            sharing=self.crew.sharing.name, lr=float(self.crew.schedule.first), compile_seconds=compile_seconds,
+            notes=tuple(notes),
+        )  # fmt: skip
+
+    def progress(self) -> Progress:
+        """How far the workers are."""
+        visits = self.crew.counters.visits
+        done, samples = int(visits.sum()), self.samples
+        speed = self.speed()
+        return Progress(
+            **self.when(), total=self.total, loss=self.crew.counters.loss / done if done else math.nan, lr=self.rate,
+            samples_per_second=speed, units_per_second=speed * self._units / self.plan.visits,
+            seconds_left=(self.total - samples) / speed if speed else math.nan,
+            balance=tuple(float(v) for v in visits / max(1, done)),
+        )  # fmt: skip
+
+    def speed(self) -> float:
+        """Visits a second in this run."""
+        seconds = self.seconds - self._seconds_before
+        return (self.samples - self._visits_before) / seconds if seconds > 0 else 0.0
+
+    def finished(self, reason: str) -> Finished:
+        """The last event."""
+        speed, per_visit = self.speed(), self._units / self.plan.visits
+        return Finished(
+            **self.when(), reason=reason, loss=self._loss, units=round(self.samples * per_visit),
+            train_seconds=self.seconds, evaluate_seconds=self._evaluate_seconds, samples_per_second=speed,
+            units_per_second=speed * per_visit, metrics=dict(self.metrics),
+        )  # fmt: skip
+
+    def state(self) -> RunState:
+        """All that is needed to go on from here; the workers are parked."""
+        crew = self.crew
+        return RunState(
+            position=Position(self.epoch, self.samples - self.epoch * self.plan.visits),
+            lr=float(crew.schedule.first), sharing=crew.sharing.name, seed=self.plan.config.seed,
+            loss_sum=crew.counters.loss, last_loss=self._loss, train_seconds=self.seconds,
+            best_loss=self.best_loss, best_epoch=self.best_epoch,
+            random=np.array([scratch.random[0] for scratch in crew.scratches], np.uint64),
+        )  # fmt: skip

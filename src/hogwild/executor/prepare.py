@@ -1,0 +1,94 @@
+"""From a program, a feed and options to a crew that is ready to run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hogwild.arrays import Room, Table, bytes_of, make_scratch
+from hogwild.config import TrainConfig
+from hogwild.executor.claims import Claims
+from hogwild.executor.modes import Turns, lockstep_of, workers_of
+from hogwild.executor.sharing import Sharing, private_rows
+from hogwild.executor.trace import Trace
+from hogwild.executor.workers import Counters, Crew
+from hogwild.kernels.order import Order, file_order, shuffled
+from hogwild.kernels.rng import seeds
+from hogwild.kernels.schedule import Schedule
+from hogwild.kernels.trace import Untraced
+
+_BLOCK = 1 << 14  # samples that stay together when data larger than memory is shuffled
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is about, before anything of it runs. `weights` are the program's."""
+
+    config: TrainConfig
+    program: Any
+    task: Any
+    samples: Any
+    weights: Any
+    tables: Mapping[str, Table]
+    room: Room
+    visits: int
+
+    @property
+    def workers(self) -> int:
+        """Workers of the run."""
+        return workers_of(self.config)
+
+    def order(self, epoch: int) -> Order:
+        """The order of the visits of an epoch."""
+        if not self.config.shuffle:
+            return file_order(self.visits)
+        block = 1 if bytes_of(arrays_in(self.samples)) < _memory() // 2 else _BLOCK
+        return shuffled(self.visits, self.config.seed, epoch, block)
+
+
+def make_plan(config: TrainConfig, program: Any, feed: Any) -> Plan:
+    """Start the program up and gather what it says of itself."""
+    program.startup(feed, config.seed)
+    return Plan(
+        config, program, program.task, program.samples(feed), program.weights, program.tables(),
+        program.room(feed), program.visits(feed),
+    )  # fmt: skip
+
+
+def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tuple[Crew, Any, Trace | None]:
+    """Workers on the given weights, which may be a copy. Returns the crew, its common weights and its trace."""
+    config, workers = plan.config, plan.workers
+    private = private_rows(sharing, plan.tables, workers, config.hot_rows) if config.mode == "hogwild" else {}
+    shared = Sharing(sharing, workers, config.merge_every)
+    common = shared.place(weights, plan.tables, private)
+    turns = Turns(config, plan.room, plan.visits)
+    trace = None
+    probes: list[Any] = [Untraced()] * workers
+    if config.trace:
+        trace = Trace(plan.tables, workers)
+        trace.mark_private(private)
+        probes = [trace.add_worker(copies.weights, plan.room) for copies in shared.copies]
+    crew = Crew(
+        task=plan.task, samples=plan.samples, schedule=schedule, sharing=shared,
+        claims=Claims(workers, lockstep_of(config), shared.longest_span), counters=Counters(workers), turns=turns,
+        probes=probes, scratches=[make_scratch(plan.room, seed) for seed in seeds(config.seed, workers)],
+        order=file_order(plan.visits),
+    )  # fmt: skip
+    return crew, common, trace
+
+
+def arrays_in(bundle: Any) -> tuple[Any, ...]:
+    """The arrays of a (nested) bundle."""
+    if isinstance(bundle, np.ndarray):
+        return (bundle,)
+    if isinstance(bundle, tuple):
+        return tuple(array for item in bundle for array in arrays_in(item))
+    return ()
+
+
+def _memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,192 @@
+"""The executor: k workers over one program and one feed, as a generator of events."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from hogwild.config import TrainConfig
+from hogwild.errors import ConfigError
+from hogwild.executor.course import Course
+from hogwild.executor.events import Event, Parked, Watched
+from hogwild.executor.position import RunState
+from hogwild.executor.prepare import Plan, build_crew, make_plan
+from hogwild.executor.schedule import calibrate, make_schedule
+from hogwild.executor.trial import choose_sharing
+
+_TICK = 0.1  # seconds between two progress events
+
+
+class AsyncExecutor:
+    """Runs one program in many workers without locks.
+
+    Parameters
+    ----------
+    threads : workers; None for one a core.
+    mode : `hogwild`, `serial`, `locked`, `round-robin` or `minibatch`.
+    sharing : `auto`, `all`, `hot` or `replica`: which weights the workers hold in common (mode `hogwild` only).
+    options : any field of `TrainConfig`, which gives their meaning and defaults.
+
+    Examples
+    --------
+    >>> import numpy as np, hogwild
+    >>> feed = hogwild.feed_of(np.array([[0.0], [1.0]]), [0, 1])
+    >>> executor = hogwild.AsyncExecutor(threads=1, mode="serial")
+    >>> events = list(executor.run(hogwild.Linear(), feed, epochs=2, lr=0.5))
+    >>> events[-1].reason, events[-1].samples
+    ('done', 4)
+    """
+
+    def __init__(self, threads: int | None = None, mode: str = "hogwild", sharing: str = "auto", **options: Any) -> None:
+        self.config = TrainConfig(threads=threads, mode=mode, sharing=sharing, **options)  # type: ignore[arg-type]
+        self._lock = threading.Lock()
+        self._course: Course | None = None
+        self._running = False
+        self._stopping = self._parking = self._paused = False
+
+    # -- from any thread ----------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Stop at the next span of every worker; the run ends with `Finished(reason="stopped")`."""
+        self._ask("_stopping")
+
+    def park(self) -> None:
+        """Let the workers stand still at their next span and the generator yield `Parked`, for a checkpoint."""
+        self._ask("_parking")
+
+    def pause(self) -> None:
+        """Let the workers stand still at their next span, until `resume`."""
+        self._ask("_paused")
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._grant("_paused")
+
+    def state(self) -> RunState:
+        """Where the run stands; exact while the workers are parked (at `Parked`, `EpochEnded` and `Finished`)."""
+        if self._course is None:
+            raise ConfigError("there is no run yet; iterate over `run` first.")
+        return self._course.state()
+
+    def _ask(self, wish: str) -> None:
+        with self._lock:
+            if not getattr(self, wish):
+                setattr(self, wish, True)
+                if self._running and self._course is not None:
+                    self._course.crew.claims.close_gate()
+
+    def _grant(self, wish: str) -> None:
+        with self._lock:
+            if getattr(self, wish):
+                setattr(self, wish, False)
+                if self._running and self._course is not None:
+                    self._course.crew.claims.open_gate()
+
+    # -- the run ------------------------------------------------------------------------------------------------
+
+    def run(
+        self, program: Any, feed: Any, *, valid: Any = None, watch: Any = None, start: RunState | None = None,
+        **options: Any,
+    ) -> Iterator[Event]:  # fmt: skip
+        """Train, yielding events (`hogwild.executor.events`); nothing happens before the first is asked for.
+
+        Parameters
+        ----------
+        valid : a feed to evaluate after each epoch; `patience` epochs without a lower loss end the run early.
+        watch : a `Watch`: variables to show while it runs.
+        start : go on from the state of an earlier run, whose weights the program holds.
+        options : fields of `TrainConfig` that override those of the executor (epochs, lr, schedule, seed …).
+        """
+        config = replace(self.config, **options)
+        if config.patience and valid is None:
+            raise ConfigError("patience needs a validation feed to watch; give one with --valid, or leave patience out.")
+        with threadpool_limits(limits=1):  # one BLAS thread a worker
+            plan = make_plan(config, program, feed)
+            try:
+                course, notes = _prepare(plan, feed, start)
+                yield course.started(course.crew.compile(), notes)
+                yield from self._train(course, valid, watch)
+            finally:
+                program.finish(feed)
+
+    def _train(self, course: Course, valid: Any, watch: Any) -> Iterator[Event]:
+        self._begin(course)
+        try:
+            reason = "done"
+            while course.epoch < course.plan.config.epochs:
+                course.open_epoch()
+                yield from self._until_epoch_ends(course, watch)
+                if not course.epoch_complete:
+                    reason = "stopped"
+                    break
+                yield course.end_epoch(valid)
+                if course.epochs_without_gain >= (course.plan.config.patience or course.epoch + 1):
+                    reason = "early"
+                    break
+                if self._stopping and course.epoch < course.plan.config.epochs:
+                    reason = "stopped"
+                    break
+            course.halt()
+            yield course.finished(reason)
+        finally:
+            with self._lock:
+                self._running = False
+                self._stopping = self._parking = self._paused = False
+            course.crew.end()
+            course.halt()
+
+    def _begin(self, course: Course) -> None:
+        with self._lock:
+            self._course, self._running = course, True
+            for wish in (self._stopping, self._parking, self._paused):
+                if wish:  # asked for before there was anybody to ask
+                    course.crew.claims.close_gate()
+        course.crew.start()
+
+    def _until_epoch_ends(self, course: Course, watch: Any) -> Iterator[Event]:
+        """Events of an epoch until all its samples are visited, or the run is stopped."""
+        claims = course.crew.claims
+        while True:
+            news = claims.wait(_TICK)
+            if news == "failed":
+                assert claims.error is not None
+                raise claims.error
+            if watch is not None and watch.due(course.samples, course.seconds):
+                yield Watched(**course.when(), values=watch.read(course.plan.program))
+            if news == "epoch":
+                return
+            if news == "parked":
+                course.halt()
+                if self._stopping:
+                    return
+                if self._parking:
+                    yield Parked(**course.when())
+                    self._grant("_parking")
+                else:
+                    claims.wait_while_parked(_TICK)
+                course.go()
+            yield course.progress()
+
+
+def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, list[str]]:
+    """Learning rate, sharing and crew of a run; with notes on what was chosen."""
+    config, notes = plan.config, []
+    if plan.visits == 0:
+        raise ConfigError("there is nothing to train on: the feed has no samples.")
+    if plan.workers > plan.visits:
+        notes.append(f"{plan.workers} workers for {plan.visits} samples: some have nothing to do.")
+    lr = config.lr or (start.lr if start else None)
+    if lr is None:
+        lr, loss, tries = calibrate(plan, config.seed)
+        notes.append(f"learning rate {lr:.3g}: the best of {tries} tried on a sample (loss {loss:.4g}).")
+    schedule = make_schedule(config.schedule, lr, plan.visits, config.epochs, config.decay)
+    sharing, why = (start.sharing, "") if start else choose_sharing(plan, schedule)
+    if why:
+        notes.append(why)
+    crew, common, trace = build_crew(plan, plan.weights, schedule, sharing)
+    plan.program.weights = common
+    return Course(plan, crew, trace, plan.program.units(feed), start), notes

@@ -1,0 +1,138 @@
+"""Gradient errors of a run: the probes that go into compiled code, and their summary for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hogwild.arrays import CELL, PAD, Room, Table, make_scratch
+from hogwild.kernels.trace import (
+    BUCKETS,
+    DELAY_MAX,
+    DELAY_SUM,
+    ERRORS,
+    EXACT,
+    GRADIENTS,
+    KEPT,
+    PRIVATE,
+    READ_OVER,
+    SIZED,
+    STEPS,
+    WRITE_OVER,
+    Traced,
+)
+
+SIZE_EVERY = 64  # visits between two of which the gradient is computed twice
+
+
+class Trace:
+    """Counts of all workers in one run. Each epoch is summarised, then forgotten."""
+
+    def __init__(self, tables: Mapping[str, Table], workers: int, every: int = SIZE_EVERY) -> None:
+        rows = sum(table.rows for table in tables.values())
+        self._tables = tables
+        self._every = every
+        self._clock = np.zeros(PAD, np.int64)
+        self._written = np.zeros(rows, np.int64)
+        self._writing = np.zeros(rows, np.int64)
+        self.probes: list[Traced] = []
+        self._workers = workers
+
+    def mark_private(self, private: Mapping[str, int]) -> None:
+        """Rows that only their worker writes cannot be overwritten by others."""
+        first = 0
+        for name, table in self._tables.items():
+            self._written[first : first + private.get(name, 0)] = PRIVATE
+            first += table.rows
+
+    def add_worker(self, weights: Any, room: Room) -> Traced:
+        """The probe of the next worker, for its own weights."""
+        # Zero pages that nobody touches take no memory: a snapshot holds only rows that were read.
+        snapshot = type(weights)(*(np.zeros_like(array) for array in weights))
+        places = np.zeros((len(weights), 4), np.int64)
+        first = 0
+        for k, (name, array) in enumerate(zip(weights._fields, weights, strict=True)):
+            table = self._tables[name]
+            places[k] = first, table.cells * CELL, array.ctypes.data, snapshot[k].ctypes.data
+            first += table.rows
+        probe = Traced(
+            clock=self._clock,
+            written=self._written,
+            writing=self._writing,
+            counts=np.zeros(PAD, np.int64),
+            delays=np.zeros(BUCKETS + PAD, np.int64),
+            sizes=np.zeros(KEPT, np.float64),
+            places=places,
+            worker=len(self.probes),
+            every=self._every,
+            snapshot=snapshot,
+            spare=make_scratch(room, np.uint64(0)),
+        )
+        self.probes.append(probe)
+        return probe
+
+    def take(self) -> tuple[dict[str, Any], ...]:
+        """Summarise what was counted since the last call, one entry a worker; start again from zero."""
+        result = tuple(_summary(probe) for probe in self.probes)
+        for probe in self.probes:
+            probe.counts[:] = 0
+            probe.delays[:] = 0
+        return result
+
+
+def _summary(probe: Traced) -> dict[str, Any]:
+    counts = probe.counts
+    gradients = int(counts[GRADIENTS])
+    sized = int(min(counts[SIZED], len(probe.sizes)))
+    sizes = probe.sizes[:sized]
+    return {
+        "worker": probe.worker,
+        "gradients": gradients,
+        "errors": int(counts[ERRORS]),
+        "error_rate": int(counts[ERRORS]) / gradients if gradients else 0.0,
+        "read_overwrites": int(counts[READ_OVER]),
+        "write_overwrites": int(counts[WRITE_OVER]),
+        "delay": {
+            "mean": int(counts[DELAY_SUM]) / gradients if gradients else 0.0,
+            "p50": _percentile(probe.delays, 0.50),
+            "p99": _percentile(probe.delays, 0.99),
+            "max": int(counts[DELAY_MAX]),
+        },
+        "wrong": {
+            "samples": sized,
+            "mean": float(sizes.mean()) if sized else 0.0,
+            "p50": float(np.median(sizes)) if sized else 0.0,
+            "p99": float(np.quantile(sizes, 0.99)) if sized else 0.0,
+            "max": float(sizes.max()) if sized else 0.0,
+        },
+    }
+
+
+def _percentile(delays: Any, share: float) -> int:
+    total = int(delays.sum())
+    if not total:
+        return 0
+    bucket = int(np.searchsorted(np.cumsum(delays), share * total))
+    if bucket < EXACT:
+        return bucket
+    doublings, inside = divmod(bucket - EXACT, STEPS)
+    return int((EXACT << doublings) * (1 + inside / STEPS))
+
+
+def add_up(workers: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+    """All workers of an epoch together: sums, and the error rate of the whole."""
+    names = ("gradients", "errors", "read_overwrites", "write_overwrites")
+    total: dict[str, Any] = {name: sum(entry[name] for entry in workers) for name in names}
+    gradients = total["gradients"]
+    total["error_rate"] = total["errors"] / gradients if gradients else 0.0
+    delays = sum(entry["delay"]["mean"] * entry["gradients"] for entry in workers)
+    wrong = sum(entry["wrong"]["mean"] * entry["wrong"]["samples"] for entry in workers)
+    sized = sum(entry["wrong"]["samples"] for entry in workers)
+    total["delay"] = {
+        "mean": delays / gradients if gradients else 0.0,
+        "max": max((entry["delay"]["max"] for entry in workers), default=0),
+    }
+    total["wrong"] = {"samples": sized, "mean": wrong / sized if sized else 0.0}
+    return total

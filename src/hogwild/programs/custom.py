@@ -1,0 +1,91 @@
+"""A user's own program: a task with two functions, and weights made by a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hogwild.arrays import Room, Table
+from hogwild.errors import ConfigError
+from hogwild.feeds.feed import Feed
+from hogwild.kernels.task import apply, gradient
+from hogwild.programs.program import Metrics, Program
+
+
+class CustomProgram(Program):
+    """A program from a task and a function that makes its weights.
+
+    Parameters
+    ----------
+    task : a NamedTuple whose type has functions registered with `@hogwild.gradient_of` and `@hogwild.apply_of`.
+    startup : returns the weights, a NamedTuple of float32 arrays whose first axis numbers the rows.
+    room : the scratch that one visit needs at the most; by default a row of scratch for each row of weights.
+    visits : visits in an epoch; by default the length of the feed, or of the first of its arrays.
+    tables : how arrays are shared, by name; those not named are dense.
+    evaluate : metrics of the weights on a feed, by name; `loss` is what early stopping watches.
+    """
+
+    name = "custom"
+
+    def __init__(
+        self, task: Any, startup: Callable[[], Any], *, room: Room | None = None, visits: int | None = None,
+        tables: Mapping[str, Table] | None = None, evaluate: Callable[[Any, Any], Metrics] | None = None,
+    ) -> None:  # fmt: skip
+        for function in (gradient, apply):
+            if function.find(type(task)) is None:  # type: ignore[attr-defined]
+                name = function.__name__
+                raise ConfigError(f"{type(task).__name__} has no {name}; register one with @hogwild.{name}_of({type(task).__name__}).")
+        self._task = task
+        self._startup = startup
+        self._room = room
+        self._visits = visits
+        self._tables = dict(tables or {})
+        self._evaluate = evaluate
+
+    @property
+    def task(self) -> Any:
+        """The user's task."""
+        return self._task
+
+    def startup(self, feed: Any, seed: int) -> None:
+        """Call the user's function, once."""
+        if self.weights is None:
+            self.weights = _checked(self._startup())
+
+    def samples(self, feed: Any) -> Any:
+        """The user's arrays as they are."""
+        return feed.samples if isinstance(feed, Feed) else feed
+
+    def visits(self, feed: Any) -> int:
+        """Visits in an epoch."""
+        if self._visits is not None:
+            return self._visits
+        return len(feed) if isinstance(feed, Feed) else len(feed[0])
+
+    def room(self, feed: Any) -> Room:
+        """Scratch for every row of weights, unless the user said less."""
+        if self._room is not None:
+            return self._room
+        tables = super().tables().values()
+        return Room(rows=sum(t.rows for t in tables), width=max(t.cells for t in tables))
+
+    def tables(self) -> Mapping[str, Table]:
+        """Dense rows, unless the user said otherwise."""
+        return {**super().tables(), **self._tables}
+
+    def evaluate(self, feed: Any) -> Metrics:
+        """The user's metrics."""
+        if self._evaluate is None:
+            raise ConfigError("this program has no evaluate function; give one, or train without a validation feed.")
+        return self._evaluate(self.weights, feed)
+
+
+def _checked(weights: Any) -> Any:
+    if not (isinstance(weights, tuple) and hasattr(weights, "_fields")):
+        raise ConfigError(f"startup returned {type(weights).__name__}; it must return a NamedTuple of float32 arrays.")
+    for name, array in zip(weights._fields, weights, strict=True):
+        if not (isinstance(array, np.ndarray) and array.dtype == np.float32 and array.flags.c_contiguous and array.ndim):
+            raise ConfigError(f"weight array {name} must be a C-contiguous float32 array of one or more dimensions.")
+    return weights
