@@ -220,3 +220,12 @@ def _call(name: str, function: Callable[[Any], Any], weights: Any) -> Any:
     if value.dtype.kind not in "biuf" or value.size > MOST_CELLS:
         raise ConfigError(f"watch {name!r}: the function must return at most {MOST_CELLS} numbers, not {value.dtype}.")
     return value.tolist()
+
+
+def make_watch(
+    variables: Watch | str | Sequence[Variable] | Mapping[str, Variable] | None, every: str | int | float = "2s"
+) -> Watch | None:
+    """A `Watch` of what the user gave; None for nothing."""
+    if isinstance(variables, Watch):
+        return variables
+    return Watch(variables, every) if variables else None

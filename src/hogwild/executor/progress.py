@@ -1,0 +1,270 @@
+"""Progress on standard error: a bar on a terminal, plain lines elsewhere. A reader of events."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from hogwild.executor.events import EpochEnded, Event, Finished, Progress, Started, Watched
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.text import Text
+
+_PATIENCE = 0.8  # seconds of silence before compiling is named: on a warm start there is none
+_PLAIN_EVERY = 5.0  # seconds between two plain lines
+_NARROWEST_BAR = 8  # columns
+
+COMPILING = "compiling (first run only)"
+
+
+class Display:
+    """Shows nothing; the display of --quiet, and what the others have in common."""
+
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+
+    def phase(self, doing: str) -> None:
+        """Say what goes on where no events come; "" when it is over."""
+
+    def say(self, line: str) -> None:
+        """A line that stays."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+
+
+@contextmanager
+def show_progress(quiet: bool = False, epochs: int = 0, stream: TextIO | None = None) -> Iterator[Display]:
+    """A display for the events of one run: call it with each event.
+
+    Parameters
+    ----------
+    quiet : show nothing.
+    epochs : how many there will be, if known.
+    stream : where to; standard error by default.
+    """
+    stream = stream or sys.stderr
+    display: Display
+    if quiet:
+        display = Display()
+    elif stream.isatty():
+        display = BarDisplay(stream, epochs)
+    else:
+        display = LineDisplay(stream, epochs)
+    display.phase(COMPILING)
+    try:
+        yield display
+    finally:
+        display.close()
+
+
+# -- words --
+
+def count(number: float) -> str:
+    """1234567 as 1.23M.
+
+    Examples
+    --------
+    >>> count(950), count(1234567), count(12_345_678_901)
+    ('950', '1.23M', '12.3G')
+    """
+    if not math.isfinite(number):
+        return "?"
+    for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= unit * 0.9995:
+            return f"{number / unit:.3g}{name}"
+    return f"{number:.3g}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as 0:07, 12:34 or 1:02:03."""
+    if not math.isfinite(seconds):
+        return "?"
+    minutes, rest = divmod(round(max(seconds, 0)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def values_text(values: dict[str, Any]) -> str:
+    """Watched values in one line."""
+    return "  ".join(f"{name} = {_value(value)}" for name, value in values.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def started_text(event: Started) -> str:
+    """What was chosen for the user."""
+    sharing = f", sharing {event.sharing}" if event.mode == "hogwild" and event.threads > 1 else ""
+    workers = "1 worker" if event.threads == 1 else f"{event.threads} workers"
+    return f"{event.mode}: {workers}{sharing}, {count(event.total)} samples to visit, learning rate {event.lr:.3g}"
+
+
+def epoch_text(event: EpochEnded, epochs: int) -> str:
+    """One finished epoch."""
+    of_all = f"/{epochs}" if epochs else ""
+    metrics = "".join(f"  valid {name} {value:.4f}" for name, value in event.metrics.items())
+    best = "  (best)" if event.best and event.metrics else ""
+    errors = ""
+    if event.trace:
+        gradients = sum(entry["gradients"] for entry in event.trace)
+        wrong = sum(entry["errors"] for entry in event.trace)
+        errors = f"  gradient errors {wrong / max(gradients, 1):.2%}"
+    return f"epoch {event.epoch}{of_all}  loss {event.loss:.4f}  {event.epoch_seconds:.2f} s{metrics}{errors}{best}"
+
+
+def finished_text(event: Finished) -> str:
+    """How it ended."""
+    how = {"done": "done", "early": "stopped early: no more gain", "stopped": "stopped"}.get(event.reason, event.reason)
+    return (
+        f"{how}: {count(event.samples)} samples in {event.train_seconds:.2f} s, "
+        f"{count(event.samples_per_second)} samples/s"
+    )
+
+
+# -- plain lines --
+
+class LineDisplay(Display):
+    """One line now and then, for logs."""
+
+    def __init__(self, stream: TextIO, epochs: int = 0) -> None:
+        self._stream = stream
+        self._epochs = epochs
+        self._next = 0.0
+        self._timer: threading.Timer | None = None
+
+    def __call__(self, event: Event) -> None:
+        self.phase("")
+        if isinstance(event, Started):
+            self.say(started_text(event))
+            for note in event.notes:
+                self.say(f"note: {note}")
+            self._next = time.monotonic() + _PLAIN_EVERY
+        elif isinstance(event, Progress) and time.monotonic() >= self._next:
+            self._next = time.monotonic() + _PLAIN_EVERY
+            self.say(self._line(event))
+        elif isinstance(event, EpochEnded):
+            self.say(epoch_text(event, self._epochs))
+        elif isinstance(event, Watched):
+            self.say(f"{count(event.samples)} samples: {values_text(event.values)}")
+        elif isinstance(event, Finished):
+            self.say(finished_text(event))
+
+    def _line(self, event: Progress) -> str:
+        share = event.samples / max(event.total, 1)
+        return (
+            f"{share:4.0%}  loss {event.loss:.4f}  {count(event.samples_per_second)} samples/s  lr {event.lr:.3g}  "
+            f"{duration(event.seconds_left)} left  workers {_balance(event.balance)}"
+        )
+
+    def phase(self, doing: str) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if doing:
+            self._timer = threading.Timer(_PATIENCE, self.say, [doing])
+            self._timer.daemon = True
+            self._timer.start()
+
+    def say(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)
+
+    def close(self) -> None:
+        self.phase("")
+
+
+def _balance(shares: tuple[float, ...]) -> str:
+    return " ".join(f"{share:.0%}" for share in shares)
+
+
+# -- a bar --
+
+class BarDisplay(Display):
+    """A bar that fills, with the lines that stay above it."""
+
+    def __init__(self, stream: TextIO, epochs: int = 0) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(file=stream, highlight=False, markup=False, soft_wrap=False)
+        self._epochs = epochs
+        self._doing = ""
+        self._since = time.monotonic()
+        self._event: Progress | None = None
+        self._live = Live(self, console=self._console, refresh_per_second=8, transient=True)
+        self._live.start()
+
+    def __call__(self, event: Event) -> None:
+        self._doing = ""
+        if isinstance(event, Started):
+            self.say(started_text(event))
+            for note in event.notes:
+                self.say(f"note: {note}")
+        elif isinstance(event, Progress):
+            self._event = event
+        elif isinstance(event, EpochEnded):
+            self.say(epoch_text(event, self._epochs))
+        elif isinstance(event, Watched):
+            self.say(f"{count(event.samples)} samples: {values_text(event.values)}")
+        elif isinstance(event, Finished):
+            self._event = None
+            self.say(finished_text(event))
+
+    def phase(self, doing: str) -> None:
+        self._doing, self._since = doing, time.monotonic()
+
+    def say(self, line: str) -> None:
+        self._console.print(line)
+
+    def close(self) -> None:
+        self._doing, self._event = "", None
+        self._live.stop()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        waited = time.monotonic() - self._since
+        if self._doing and waited >= _PATIENCE:
+            yield Text(f"{self._doing} {duration(waited)}"[: options.max_width], no_wrap=True)
+        elif not self._doing and self._event is not None:
+            yield draw(self._event, self._epochs, options.max_width, ascii_only=options.ascii_only)
+
+
+def draw(event: Progress, epochs: int, width: int, ascii_only: bool = False) -> Text:
+    """One line no wider than `width`: what does not fit is left out, the least important first."""
+    from rich.text import Text
+
+    share = min(event.samples / max(event.total, 1), 1.0)
+    head = f"{share:4.0%}"
+    # In order of importance; shown in the order of `places`.
+    parts = [
+        (1, f"{duration(event.seconds_left)} left"),
+        (3, f"loss {event.loss:.4f}"),
+        (2, f"{count(event.samples_per_second)}/s"),
+        (4, f"lr {event.lr:.3g}"),
+        (0, f"epoch {event.epoch + 1}" + (f"/{epochs}" if epochs else "")),
+        (5, f"workers {_balance(event.balance)}"),
+    ]
+    room = width - len(head) - 1 - _NARROWEST_BAR
+    kept: list[tuple[int, str]] = []
+    for place, part in parts:
+        if len(part) + 2 <= room:
+            kept.append((place, part))
+            room -= len(part) + 2
+    bar = max(min(_NARROWEST_BAR + room, 40), 1)
+    full = round(share * bar)
+    signs = ("#", "-") if ascii_only else ("━", "─")
+    line = Text(no_wrap=True, overflow="crop")
+    line.append(signs[0] * full, style="green").append(signs[1] * (bar - full), style="dim").append(" " + head)
+    for _, part in sorted(kept):
+        line.append("  " + part)
+    return line
