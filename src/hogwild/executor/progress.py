@@ -183,6 +183,9 @@ class LineDisplay(Display):
 
 
 def _balance(shares: tuple[float, ...]) -> str:
+    """The share of each worker; of a crowd, the least and the most."""
+    if len(shares) > 8:
+        return f"{len(shares)}, {min(shares):.1%} to {max(shares):.1%}"
     return " ".join(f"{share:.0%}" for share in shares)
 
 

@@ -1,1 +1,1 @@
-"""."""
+"""Looking at a run: events to JSON lines and TensorBoard."""

@@ -1,0 +1,104 @@
+"""Events as TensorBoard scalars (extra `tensorboard`); the step is the number of visits made."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from hogwild.errors import SaveError
+from hogwild.executor.events import EpochEnded, Event, Progress, Watched
+
+_PROGRESS_EVERY = 1.0  # seconds
+_MOST = 16  # cells of a watched array that get a curve each; more are shown by their least, mean and largest
+
+
+def available() -> bool:
+    """Whether the extra is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("tensorboard") is not None
+
+
+def scalars(event: Event) -> Iterator[tuple[str, float]]:
+    """The curves that an event adds a point to."""
+    if isinstance(event, Progress):
+        yield "train/loss", event.loss
+        yield "train/lr", event.lr
+        yield "train/samples_per_second", event.samples_per_second
+        yield "train/units_per_second", event.units_per_second
+    elif isinstance(event, EpochEnded):
+        yield "epoch/loss", event.loss
+        yield "epoch/seconds", event.epoch_seconds
+        for name, value in event.metrics.items():
+            yield f"valid/{name}", value
+        for entry in event.trace:
+            yield f"trace/error_rate/worker {entry['worker']}", entry["error_rate"]
+            yield f"trace/delay/worker {entry['worker']}", entry["delay"]["mean"]
+    elif isinstance(event, Watched):
+        for name, value in event.values.items():
+            yield from _watched(f"watch/{name}", value)
+
+
+def _watched(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if not isinstance(value, list):
+        yield name, float(value)
+        return
+    cells = list(_cells(value))
+    if len(cells) <= _MOST:
+        for place, cell in cells:
+            yield f"{name}/{','.join(map(str, place))}", cell
+    else:
+        numbers = [cell for _, cell in cells]
+        yield from ((f"{name}/min", min(numbers)), (f"{name}/mean", sum(numbers) / len(numbers)))
+        yield f"{name}/max", max(numbers)
+
+
+def _cells(value: Any, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], float]]:
+    if isinstance(value, list):
+        for k, item in enumerate(value):
+            yield from _cells(item, (*place, k))
+    else:
+        yield place, float(value)
+
+
+class TensorBoard:
+    """Writes an event file of TensorBoard's own format into a directory; look with `tensorboard --logdir DIRECTORY`."""
+
+    def __init__(self, directory: str | Path) -> None:
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        self.problem = ""
+        self._next = 0.0
+        try:
+            Path(directory).mkdir(parents=True, exist_ok=True)
+            self._writer = EventFileWriter(str(directory))
+        except OSError as error:
+            raise SaveError(f"{directory}: {error.strerror}; choose another --log-dir.") from error
+
+    def __call__(self, event: Event) -> None:
+        """Add the event's points; of progress, about one a second."""
+        from tensorboard.compat.proto.event_pb2 import Event as Record
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        if isinstance(event, Progress):
+            if time.monotonic() < self._next:
+                return
+            self._next = time.monotonic() + _PROGRESS_EVERY
+        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars(event) if math.isfinite(value)]
+        if values and not self.problem:
+            try:
+                self._writer.add_event(Record(step=event.samples, wall_time=time.time(), summary=Summary(value=values)))
+            except OSError as error:  # of the writer's own thread
+                self.problem = f"TensorBoard: {error.strerror}; its curves end here, training goes on."
+
+    def __enter__(self) -> TensorBoard:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with contextlib.suppress(OSError):  # what a full disk did not take
+            self._writer.close()
