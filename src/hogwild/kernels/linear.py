@@ -9,9 +9,10 @@ import numpy as np
 from hogwild.arrays import Floats
 from hogwild.kernels.jit import kernel
 from hogwild.kernels.losses import cost, slope
+from hogwild.kernels.penalties import Free, weight_at
 from hogwild.kernels.samples import first_entry, id_at, last_entry, value_at
 from hogwild.kernels.task import apply, fused, gradient
-from hogwild.kernels.updates import Free, begin_row, stride, update, weight_at
+from hogwild.kernels.updates import begin_row, stride, unpenalized, update
 
 
 class LinearTask(NamedTuple):
@@ -42,7 +43,7 @@ def score_row(task: Any, samples: Any, visit: int, weights: Any, elapsed: Any) -
     return total + task.bias * weights.bias[0]  # RACE(stale read): docs/races.md
 
 
-@gradient.of(LinearTask)  # type: ignore[attr-defined]
+@gradient.of(LinearTask)
 def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
     score = score_row(task, samples, visit, weights, scratch.clock[0])
     pull = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
@@ -57,7 +58,7 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
     return cost(task.loss, score, samples.targets[visit]) * samples.importance[visit]
 
 
-@apply.of(LinearTask)  # type: ignore[attr-defined]
+@apply.of(LinearTask)
 def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
     features = len(weights.table) // stride(task.rule, task.penalty, 1)
     for k in range(scratch.count[0]):
@@ -69,7 +70,7 @@ def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
 
 
 @kernel
-def move(task: Any, weights: Any, row: int, pull: Any, step: Any) -> None:
+def move(task: Any, weights: Any, row: Any, pull: Any, step: Any) -> None:
     """Update the weight of one feature."""
     count = begin_row(task.rule, task.penalty, weights.table, row, 1, step)
     update(task.rule, weights.table, row * stride(task.rule, task.penalty, 1), 1, pull, step.rate, count)
@@ -79,10 +80,10 @@ def move(task: Any, weights: Any, row: int, pull: Any, step: Any) -> None:
 def move_bias(task: Any, weights: Any, pull: Any, step: Any) -> None:
     """Update the bias, which no penalty shrinks."""
     count = begin_row(task.rule, Free(), weights.bias, 0, 1, step)
-    update(task.rule, weights.bias, 0, 1, pull, step.rate, count)
+    update(unpenalized(task.rule), weights.bias, 0, 1, pull, step.rate, count)
 
 
-@fused.of(LinearTask)  # type: ignore[attr-defined]
+@fused.of(LinearTask)
 def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step: Any) -> Any:
     score = score_row(task, samples, visit, weights, step.elapsed)
     pull = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
@@ -93,9 +94,10 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
 
 
 @kernel
-def score_rows(task: Any, samples: Any, weights: Any, scores: Any, first: int) -> None:
-    """Scores of the samples from `first` on, as many as there is room for."""
+def score_rows(samples: Any, weight: Any, bias: Any, scores: Any, first: int) -> None:
+    """Scores of the samples from `first` on, as many as there is room for; `weight` holds one number a feature."""
     for k in range(len(scores)):
-        scores[k] = score_row(task, samples, first + k, weights, np.float32(0))
-
-
+        total = np.float32(0)
+        for entry in range(first_entry(samples, first + k), last_entry(samples, first + k)):
+            total += value_at(samples, first + k, entry) * weight[id_at(samples, first + k, entry)]
+        scores[k] = total + bias

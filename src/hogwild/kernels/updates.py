@@ -1,4 +1,4 @@
-"""Update rules and lazy regularization, chosen by type.
+"""Update rules, chosen by type, and the rows of weights that they move.
 
 A row of weights is stored with what its update rule remembers, so that one cache line serves both:
 `[w_0 … w_{width-1} | slot 1 of each | slot 2 of each | count | stamp]`. The rule says how many slots it has
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.kernels.jit import choice, kernel
+from hogwild.kernels.penalties import Penalty, charge, shorten, stamps
 
 
 class Sgd(NamedTuple):
@@ -20,7 +21,7 @@ class Sgd(NamedTuple):
 
 
 class Momentum(NamedTuple):
-    """v = beta v + g; w -= rate * v, on touched weights only."""
+    """v = beta v + g; w -= rate * v, at the touches of a row only: between them neither v nor w moves or fades."""
 
     beta: np.float32 = np.float32(0.9)
 
@@ -32,7 +33,8 @@ class Adagrad(NamedTuple):
 
 
 class Adam(NamedTuple):
-    """Adam on touched weights only; its bias correction counts the visits of each row."""
+    """Adam at the touches of a row only: its moving averages do not fade in between, and its bias correction counts
+    the touches of that row (a row that is named twice in one sample is touched twice)."""
 
     beta1: np.float32 = np.float32(0.9)
     beta2: np.float32 = np.float32(0.999)
@@ -40,44 +42,47 @@ class Adam(NamedTuple):
 
 
 class Ftrl(NamedTuple):
-    """FTRL-proximal (McMahan et al. 2013): alpha is the learning rate; l1 and l2 are exact."""
+    """FTRL-proximal (McMahan et al. 2013) with alpha = the learning rate of the visit; l1 and l2 as in the paper.
+
+    After gradients g_1 … g_t of a weight, w minimises sum g_s w + sum (q_s - q_{s-1}) (w - w_s)^2 / 2 + l1 |w| +
+    l2 w^2 / 2, where q_s = (beta + sqrt(g_1^2 + … + g_s^2)) / rate_s. The slot `firmness` keeps the last q: the paper
+    derives it from the sum of squares, which is right for a constant rate only (under a rate that falls to zero all
+    weights would fall to zero with it).
+    """
 
     beta: np.float32 = np.float32(1)
     l1: np.float32 = np.float32(0)
     l2: np.float32 = np.float32(0)
 
 
-class Free(NamedTuple):
-    """No penalty: nothing is stored or computed for it."""
-
-
-class Penalty(NamedTuple):
-    """Elastic net, decoupled from the update rule: dw = -elapsed * (l2 w + l1 sign(w)), applied when a row is touched.
-
-    The stamp of a row is the elapsed time (sum of learning rates) up to which it has been paid. Rounded stamps
-    telescope: what is not charged now is charged at the next touch.
-    """
-
-    l1: np.float32
-    l2: np.float32
-
-
 RULES: dict[str, type] = {"sgd": Sgd, "momentum": Momentum, "adagrad": Adagrad, "adam": Adam, "ftrl": Ftrl}
-SLOTS: dict[type, int] = {Sgd: 0, Momentum: 1, Adagrad: 1, Adam: 2, Ftrl: 2}
-# Slots that are sums over visits add up over workers; moving averages stay with the worker who made them.
-SUMMED: dict[type, bool] = {Sgd: True, Momentum: False, Adagrad: True, Adam: False, Ftrl: True}
+# What each rule remembers for a weight: a name, and whether merging adds it up over workers. Sums over visits add up;
+# moving averages, and what is derived from them, stay with the worker who made them.
+SLOTS: dict[type, tuple[tuple[str, bool], ...]] = {
+    Sgd: (),
+    Momentum: (("speed", False),),
+    Adagrad: (("squares", True),),
+    Adam: (("mean", False), ("square", False)),
+    Ftrl: (("pull", True), ("squares", True), ("firmness", False)),
+}
 
 
 def row_cells(rule: Any, penalty: Any, width: int) -> int:
     """Cells (float32) in one row of `width` weights."""
-    return width * (1 + SLOTS[type(rule)]) + isinstance(rule, Adam) + isinstance(penalty, Penalty)
+    return width * (1 + len(SLOTS[type(rule)])) + isinstance(rule, Adam) + isinstance(penalty, Penalty)
 
 
 def additive_cells(rule: Any, penalty: Any, width: int) -> tuple[bool, ...]:
     """Which cells of a row are merged by adding differences."""
-    slots = SLOTS[type(rule)]
+    slots = tuple(summed for _, summed in SLOTS[type(rule)] for _ in range(width))
     tail = isinstance(rule, Adam) + isinstance(penalty, Penalty)
-    return (True,) * width + (SUMMED[type(rule)],) * (slots * width) + (False,) * tail
+    return (True,) * width + slots + (False,) * tail
+
+
+def cell_names(rule: Any, penalty: Any) -> tuple[str, ...]:
+    """Names of the parts of a row after its weights, in their order; slots are `width` cells each, the rest one."""
+    names = tuple(name for name, _ in SLOTS[type(rule)])
+    return names + ("count",) * isinstance(rule, Adam) + ("stamp",) * isinstance(penalty, Penalty)
 
 
 @choice
@@ -85,19 +90,24 @@ def slots_of(rule: Any) -> Any:
     """Values that the rule remembers for each weight. A compile-time constant."""
 
 
-@slots_of.of(Sgd)  # type: ignore[attr-defined]
+@slots_of.of(Sgd)
 def _no_slots(rule: Any) -> int:
     return 0
 
 
-@slots_of.of(Momentum, Adagrad)  # type: ignore[attr-defined]
+@slots_of.of(Momentum, Adagrad)
 def _one_slot(rule: Any) -> int:
     return 1
 
 
-@slots_of.of(Adam, Ftrl)  # type: ignore[attr-defined]
+@slots_of.of(Adam)
 def _two_slots(rule: Any) -> int:
     return 2
+
+
+@slots_of.of(Ftrl)
+def _three_slots(rule: Any) -> int:
+    return 3
 
 
 @choice
@@ -105,28 +115,13 @@ def counts_visits(rule: Any) -> Any:
     """1 if the rule keeps a count for each row."""
 
 
-@counts_visits.of(Sgd, Momentum, Adagrad, Ftrl)  # type: ignore[attr-defined]
+@counts_visits.of(Sgd, Momentum, Adagrad, Ftrl)
 def _uncounted(rule: Any) -> int:
     return 0
 
 
-@counts_visits.of(Adam)  # type: ignore[attr-defined]
+@counts_visits.of(Adam)
 def _counted(rule: Any) -> int:
-    return 1
-
-
-@choice
-def stamps(penalty: Any) -> Any:
-    """1 if rows carry a stamp."""
-
-
-@stamps.of(Free)  # type: ignore[attr-defined]
-def _unstamped(penalty: Any) -> int:
-    return 0
-
-
-@stamps.of(Penalty)  # type: ignore[attr-defined]
-def _stamped(penalty: Any) -> int:
     return 1
 
 
@@ -144,26 +139,26 @@ def update(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: An
     """Move the weight at `cell` against its gradient; slots lie `width` cells apart; count: visits of its row."""
 
 
-@update.of(Sgd)  # type: ignore[attr-defined]
+@update.of(Sgd)
 def _sgd(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
     table[cell] -= rate * gradient  # RACE(lost update): docs/races.md
 
 
-@update.of(Momentum)  # type: ignore[attr-defined]
+@update.of(Momentum)
 def _momentum(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
     speed = rule.beta * table[cell + width] + gradient
     table[cell + width] = speed  # RACE(lost update): docs/races.md
     table[cell] -= rate * speed  # RACE(lost update): docs/races.md
 
 
-@update.of(Adagrad)  # type: ignore[attr-defined]
+@update.of(Adagrad)
 def _adagrad(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
     total = table[cell + width] + gradient * gradient
     table[cell + width] = total  # RACE(lost update): docs/races.md
     table[cell] -= rate * gradient / (np.float32(math.sqrt(total)) + rule.epsilon)  # RACE(lost update): docs/races.md
 
 
-@update.of(Adam)  # type: ignore[attr-defined]
+@update.of(Adam)
 def _adam(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
     one = np.float32(1)
     mean = rule.beta1 * table[cell + width] + (one - rule.beta1) * gradient
@@ -175,19 +170,30 @@ def _adam(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any
     table[cell] -= rate * mean / (np.float32(math.sqrt(square)) + rule.epsilon)  # RACE(lost update): docs/races.md
 
 
-@update.of(Ftrl)  # type: ignore[attr-defined]
+@update.of(Ftrl)
 def _ftrl(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
-    before = np.float32(math.sqrt(table[cell + 2 * width]))
-    total = table[cell + 2 * width] + gradient * gradient
-    after = np.float32(math.sqrt(total))
-    pull = table[cell + width] + gradient - (after - before) / rate * table[cell]
+    squares = table[cell + 2 * width] + gradient * gradient
+    firmness = (rule.beta + np.float32(math.sqrt(squares))) / rate
+    pull = table[cell + width] + gradient - (firmness - table[cell + 3 * width]) * table[cell]
     table[cell + width] = pull  # RACE(lost update): docs/races.md
-    table[cell + 2 * width] = total  # RACE(lost update): docs/races.md
-    if abs(pull) <= rule.l1:
-        table[cell] = np.float32(0)  # RACE(lost update): docs/races.md
-    else:
-        shrunk = pull - rule.l1 if pull > 0 else pull + rule.l1
-        table[cell] = -shrunk / ((rule.beta + after) / rate + rule.l2)  # RACE(lost update): docs/races.md
+    table[cell + 2 * width] = squares  # RACE(lost update): docs/races.md
+    table[cell + 3 * width] = firmness  # RACE(lost update): docs/races.md
+    table[cell] = -shorten(pull, rule.l1) / (firmness + rule.l2)  # RACE(lost update): docs/races.md
+
+
+@choice
+def unpenalized(rule: Any) -> Any:
+    """The rule for a bias, which no penalty shrinks."""
+
+
+@unpenalized.of(Sgd, Momentum, Adagrad, Adam)
+def _as_it_is(rule: Any) -> Any:
+    return rule
+
+
+@unpenalized.of(Ftrl)
+def _without_penalty(rule: Any) -> Any:
+    return Ftrl(rule.beta, np.float32(0), np.float32(0))
 
 
 # -- one row --------------------------------------------------------------------------------------------------------
@@ -198,61 +204,15 @@ def visits_of(rule: Any, table: Any, count_cell: int) -> Any:
     """Count this visit of a row, where the rule wants it."""
 
 
-@visits_of.of(Sgd, Momentum, Adagrad, Ftrl)  # type: ignore[attr-defined]
+@visits_of.of(Sgd, Momentum, Adagrad, Ftrl)
 def _never_counted(rule: Any, table: Any, count_cell: int) -> Any:
     return np.float32(0)
 
 
-@visits_of.of(Adam)  # type: ignore[attr-defined]
+@visits_of.of(Adam)
 def _count_visit(rule: Any, table: Any, count_cell: int) -> Any:
     table[count_cell] += np.float32(1)  # RACE(lost update): docs/races.md
     return table[count_cell]
-
-
-@choice
-def charge(penalty: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any, share: Any) -> None:
-    """Pay a row's penalty up to `elapsed`; share: the part of it that this worker is to pay."""
-
-
-@charge.of(Free)  # type: ignore[attr-defined]
-def _charge_nothing(
-    penalty: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any, share: Any
-) -> None:
-    return
-
-
-@charge.of(Penalty)  # type: ignore[attr-defined]
-def _charge(penalty: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any, share: Any) -> None:
-    due = (elapsed - table[stamp_cell]) * share
-    if due <= np.float32(0):
-        return
-    table[stamp_cell] = elapsed  # RACE(lost update): docs/races.md
-    for k in range(width):
-        table[base + k] = shrunk(penalty, table[base + k], due)  # RACE(lost update): docs/races.md
-
-
-@kernel
-def shrunk(penalty: Any, weight: Any, due: Any) -> Any:
-    """A weight after `due` units of penalty: decay by l2, then soft threshold by l1."""
-    weight *= np.float32(math.exp(-penalty.l2 * due))
-    cut = penalty.l1 * due
-    return max(weight - cut, np.float32(0)) if weight > np.float32(0) else min(weight + cut, np.float32(0))
-
-
-@choice
-def weight_at(penalty: Any, table: Any, cell: int, stamp_cell: int, elapsed: Any) -> Any:
-    """Read a weight as it stands now, unpaid penalty deducted."""
-
-
-@weight_at.of(Free)  # type: ignore[attr-defined]
-def _weight_free(penalty: Any, table: Any, cell: int, stamp_cell: int, elapsed: Any) -> Any:
-    return table[cell]  # RACE(stale read): docs/races.md
-
-
-@weight_at.of(Penalty)  # type: ignore[attr-defined]
-def _weight_shrunk(penalty: Any, table: Any, cell: int, stamp_cell: int, elapsed: Any) -> Any:
-    due = elapsed - table[stamp_cell]  # RACE(stale read): docs/races.md
-    return shrunk(penalty, table[cell], max(due, np.float32(0)))
 
 
 @kernel
