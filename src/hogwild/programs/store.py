@@ -1,0 +1,195 @@
+"""Models on disk: a directory with `config.json`, `weights.safetensors` and vocabularies as UTF-8 text.
+
+`config.json` names the program and its options, the labels, and what reads further files into the same ids; sealed.py
+says how the files vouch for each other, directory.py how a model is replaced in one step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from hogwild.config import FeedConfig
+from hogwild.errors import HogwildError, ModelError, SaveError
+from hogwild.options import convert, options_of
+from hogwild.programs.directory import check_output
+from hogwild.programs.program import Metrics, Program
+from hogwild.programs.sealed import Sealed, check_ours, read_sealed, write_sealed
+from hogwild.programs.tensors import Arrays
+
+PROGRAMS = {"linear": "hogwild.programs.linear:Linear"}
+"""Where the class of each program is; a model names its program, never a module, so that loading imports only these."""
+
+KIND = "model"
+WEIGHTS = "weights.safetensors"
+_STRAY = (HogwildError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained program, and what it takes to read further samples for it.
+
+    schema, feed_config: give both to `open_feed`, so that the same words get the same ids; feed_config is None for a
+    model that was trained on arrays.
+    metrics: as measured when it was saved, by name.
+    """
+
+    program: Program
+    schema: dict[str, Any] = field(default_factory=dict)
+    feed_config: FeedConfig | None = None
+    labels: tuple[str, ...] = ()
+    metrics: Metrics = field(default_factory=dict)
+
+
+def save_model(
+    path: str | PathLike[str],
+    program: Program,
+    *,
+    feed_schema: Mapping[str, Any] | None = None,
+    feed_config: FeedConfig | None = None,
+    labels: Sequence[str] = (),
+    metrics: Metrics | None = None,
+) -> None:
+    """Save a model as the directory `path`, in one step: a reader sees the old model or the new one.
+
+    Raises SaveError, with what stood at `path` untouched, when it cannot be written or is not a model of ours.
+
+    Examples
+    --------
+    >>> save_model("spam-filter", program, labels=("ham", "spam"))      # doctest: +SKIP
+    >>> load_model("spam-filter").labels                                # doctest: +SKIP
+    ('ham', 'spam')
+    """
+    numbers = {name: value if math.isfinite(value) else None for name, value in (metrics or {}).items()}
+    options, arrays = saved_parts(program, state=False)
+    config = {
+        "program": program.name,
+        "options": options,
+        "labels": list(labels),
+        "metrics": numbers,
+        "feed": _feed_options(feed_config) if feed_config else None,
+        "schema": dict(feed_schema or {}),
+    }
+    write_sealed(Path(path), KIND, config, {WEIGHTS: arrays})
+
+
+def check_model_output(path: str | PathLike[str]) -> None:
+    """Raise SaveError before a long training for what would keep `save_model` from saving after it."""
+    check_output(Path(path), lambda old: check_ours(old, KIND))
+
+
+def load_model(path: str | PathLike[str], program: Program | None = None) -> Model:
+    """Load the model in the directory `path`; executes nothing that stands in it.
+
+    program: the user's own program, without weights, where the model is not of a program of this package.
+    Raises ModelError, with the file and what to do, for whatever is missing, damaged, hostile or of another kind.
+    """
+    path = Path(path)
+    try:
+        sealed = read_sealed(path, KIND)
+    except FileNotFoundError:
+        raise ModelError(f"{path}: there is no such model; give the output directory of a finished training.") from None
+    config = sealed.config
+    where = str(path / "config.json")
+    name = _typed(config, "program", str, where)
+    options = _typed(config, "options", dict, where)
+    if program is None:
+        program = _make(name, options, where)
+    elif program.name != name:
+        raise ModelError(f"{where}: is a model of the program {name[:80]!r}, not of {program.name!r}.")
+    restore(program, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
+    return Model(
+        program=program,
+        schema=_typed(config, "schema", dict, where),
+        feed_config=_feed_config(config.get("feed"), where),
+        labels=_labels(config, where),
+        metrics=_metrics(config, where),
+    )
+
+
+# -- parts that checkpoints share -------------------------------------------------------------------------------
+
+
+def saved_parts(program: Program, state: bool) -> tuple[dict[str, Any], Arrays]:
+    """Options and arrays of a program."""
+    try:
+        return program.options(), program.arrays(state)
+    except NotImplementedError as error:
+        raise SaveError(f"cannot save: {error}; give it options(), arrays() and restore().") from None
+
+
+def arrays_of(sealed: Sealed, name: str, path: Path) -> Arrays:
+    """The arrays in one file."""
+    if name not in sealed.arrays:
+        raise ModelError(f"{path / 'config.json'}: lists no {name}; copy the directory again from where it was made.")
+    return sealed.arrays[name]
+
+
+def restore(program: Program, arrays: Arrays, where: str) -> None:
+    """Give a program its arrays; what it refuses is an error of the file."""
+    try:
+        program.restore(arrays)
+    except _STRAY as error:
+        raise ModelError(f"{where}: does not fit the program {program.name!r}: {error}") from error
+
+
+# -- parts of config.json ---------------------------------------------------------------------------------------
+
+
+def _make(name: str, options: dict[str, Any], where: str) -> Program:
+    """A program without weights."""
+    if name not in PROGRAMS:
+        raise ModelError(
+            f"{where}: the program {name[:80]!r} is not one of {', '.join(sorted(PROGRAMS))}; "
+            "upgrade hogwild, or give load_model the program."
+        )
+    module, _, cls = PROGRAMS[name].partition(":")
+    make = getattr(import_module(module), cls)
+    try:
+        program = make(**options)
+    except _STRAY as error:
+        raise ModelError(f"{where}: these options make no {name!r} program: {error}") from error
+    assert isinstance(program, Program)
+    return program
+
+
+def _typed(config: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
+    if not isinstance(config.get(key), kind):
+        raise ModelError(f"{where}: {key!r} is missing or of the wrong kind; copy the directory again.")
+    return config[key]
+
+
+def _labels(config: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    labels = _typed(config, "labels", list, where)
+    if not all(isinstance(label, str) for label in labels):
+        raise ModelError(f"{where}: a label is not a text; copy the directory again.")
+    return tuple(labels)
+
+
+def _metrics(config: Mapping[str, Any], where: str) -> Metrics:
+    metrics = _typed(config, "metrics", dict, where)
+    if not all(value is None or type(value) in (int, float) for value in metrics.values()):
+        raise ModelError(f"{where}: a metric is not a number; copy the directory again.")
+    return {name: math.nan if value is None else float(value) for name, value in metrics.items()}
+
+
+def _feed_options(config: FeedConfig) -> dict[str, Any]:
+    # A shell command must not travel in a model, to be run by whoever predicts with it.
+    return {name: value for name, value in asdict(config).items() if name not in ("pipe", "cache")}
+
+
+def _feed_config(values: Any, where: str) -> FeedConfig | None:
+    if values is None:
+        return None
+    known = options_of(FeedConfig)
+    if not isinstance(values, dict) or "pipe" in values or not set(values) <= set(known):
+        raise ModelError(f"{where}: 'feed' holds what no model of ours does; do not trust it, or upgrade hogwild.")
+    try:
+        return FeedConfig(**{name: convert(known[name], value, f"feed.{name}") for name, value in values.items()})
+    except _STRAY as error:
+        raise ModelError(f"{where}: {error}") from error
