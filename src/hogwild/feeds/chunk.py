@@ -32,6 +32,9 @@ class Summary:
 
     first_id: the id in the chunks that stands for feature 0 (known only at the end for svmlight files); smaller
     ids must not occur.
+    relabel: where the order of the labels is known only at the end, the final target of each target in the chunks
+    (0, 1, …); empty: the targets are final. scales: factors for the values of the features 0, 1, … that it covers, known
+    only at the end; empty: the values are final.
     """
 
     features: int
@@ -39,6 +42,8 @@ class Summary:
     schema: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     first_id: int = 0
+    relabel: tuple[int, ...] = ()
+    scales: tuple[float, ...] = ()
 
 
 class Encoder(Protocol):
