@@ -168,8 +168,10 @@ def _convert_pairs(option: Option, value: Any, where: str) -> dict[str, float]:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """', did you mean …?' for the known word that is closest, or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    """' (did you mean …?)' for the known word that is closest, or nothing."""
+    known = list(known)
+    begun = [name for name in known if len(word) > 1 and name.startswith(word)]
+    close = begun if len(begun) == 1 else difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
@@ -213,7 +215,7 @@ def read_toml(path: str, config: type) -> dict[str, Any]:
 
 def to_toml(config: Any) -> str:
     """A dataclass of options as TOML that `read_toml` turns back into the same values. None is left out."""
-    values = {name: _find(config, name) for name in options_of(type(config))}
+    values = {name: _find(config, name) for name in options_of(type(config)) if name != "config"}
     return "".join(f"{name} = {_toml(value)}\n" for name, value in values.items() if value is not None)
 
 

@@ -27,7 +27,7 @@ class Logs:
         if tensorboard.available():
             self._readers.append(self._stack.enter_context(TensorBoard(directory)))
         else:
-            self._missing = "JSON lines only: tensorboard is not installed. Get it with: pip install 'hogwild[tensorboard]'"
+            self._missing = "JSON lines only: for curves too, pip install 'hogwild[tensorboard]'."
 
     @property
     def notes(self) -> list[str]:

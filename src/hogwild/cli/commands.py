@@ -1,0 +1,38 @@
+"""The commands there are: one module each, imported when used, so that help is quick.
+
+A module of a command has `PAGE` (the head of its help), `Options` (a frozen dataclass: its flags) and
+`run(options) -> int` (the exit code). Heavy imports belong into `run`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NamedTuple
+
+
+class Entry(NamedTuple):
+    """A command: the words that call it, the module that holds it, and what it does in a line."""
+
+    words: tuple[str, ...]
+    module: str
+    summary: str
+
+    @property
+    def name(self) -> str:
+        """The words, joined."""
+        return " ".join(self.words)
+
+    def load(self) -> Any:
+        """The module."""
+        return importlib.import_module(f"hogwild.cli.{self.module}")
+
+
+COMMANDS = (
+    Entry(("train", "classifier"), "train", "Train a linear classifier on svmlight, CSV, Parquet or text files"),
+    Entry(("evaluate",), "evaluate", "Measure a trained model on labelled files"),
+    Entry(("predict",), "predict", "Write the predictions of a trained model, one a line"),
+    Entry(("make-dataset", "sparse"), "make_dataset", "Make a sparse problem that can be learned"),
+    Entry(("cache",), "cache", "List or clear what has been encoded before"),
+    Entry(("demo",), "demo", "See it work: make data, train in two modes, compare"),
+    Entry(("completion",), "completion", "Print a completion script for bash, zsh or fish"),
+)

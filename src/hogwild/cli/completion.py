@@ -1,0 +1,222 @@
+"""`hogwild completion`: scripts that let a shell complete commands, flags and choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from hogwild.cli.commands import COMMANDS, Entry
+from hogwild.cli.flags import Page
+from hogwild.errors import ConfigError
+from hogwild.options import Option, Shown, options_of
+
+PAGE = Page(
+    "hogwild completion",
+    """Print a completion script for your shell.
+
+Examples:
+  source <(hogwild completion bash)             # in ~/.bashrc
+  hogwild completion zsh > ~/.zfunc/_hogwild    # a directory of your fpath
+  hogwild completion fish > ~/.config/fish/completions/hogwild.fish""",
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    shell: Annotated[str, Shown("bash|zsh|fish", positional=True)] = ""
+    """The shell."""
+
+
+def run(options: Options) -> int:
+    """Print the script."""
+    scripts = {"bash": bash, "zsh": zsh, "fish": fish}
+    if options.shell not in scripts:
+        raise ConfigError(f"there is no completion for {options.shell!r}; choose one of {', '.join(scripts)}.")
+    print(scripts[options.shell](), end="")
+    return 0
+
+
+def _first_words() -> list[str]:
+    return list(dict.fromkeys(entry.words[0] for entry in COMMANDS))
+
+
+def _second_words(first: str) -> list[str]:
+    return [entry.words[1] for entry in COMMANDS if entry.words[0] == first and len(entry.words) > 1]
+
+
+def _options(entry: Entry) -> list[Option]:
+    return list(options_of(entry.load().Options).values())
+
+
+def _flags(entry: Entry) -> list[str]:
+    flags = ["--help"]
+    for option in _options(entry):
+        if not option.positional:
+            flags.append(option.flag)
+        if option.kind is bool:
+            flags.append("--no-" + option.flag[2:])
+    return flags
+
+
+def _words_for(option: Option) -> tuple[str, ...]:
+    """What can stand for the option: its choices, also where they are words of a positional one."""
+    return option.choices or (tuple(option.metavar.split("|")) if option.positional and "|" in option.metavar else ())
+
+
+def _cases(indent: str, listing: str) -> Iterator[str]:
+    """The branches of a `case` over 'command flag-before', shared by bash and zsh; `listing` offers words."""
+    for entry in COMMANDS:
+        for option in _options(entry):
+            if option.choices and not option.positional:
+                words = " ".join(option.choices)
+                yield f'{indent}"{entry.name} {option.flag}") {listing.format(words=words)}; return ;;'
+
+
+_BASH = """\
+# Completion of the hogwild command. Use: source <(hogwild completion bash)
+_hogwild() {{
+  local cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" name="${{COMP_WORDS[1]}}"
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "{first} --help --version" -- "$cur")); return
+  fi
+  case "$name" in
+{groups}
+  esac
+  case "$name $prev" in
+{choices}
+  esac
+  case "$cur" in
+    -*) ;;
+    *)
+      if [ "$COMP_CWORD" -eq 2 ]; then
+        case "$name" in
+{arguments}
+        esac
+      fi
+      return ;;  # files, by the default of the shell
+  esac
+  case "$name" in
+{flags}
+  esac
+}}
+complete -o default -o filenames -F _hogwild hogwild
+"""
+
+
+def bash() -> str:
+    """The script for bash."""
+    offer = 'COMPREPLY=($(compgen -W "{words}" -- "$cur"))'
+    groups = [
+        f'    {first}) if [ "$COMP_CWORD" -eq 2 ]; then {offer.format(words=" ".join(second))}; return; fi\n'
+        f'      name="$name ${{COMP_WORDS[2]}}" ;;'
+        for first in _first_words()
+        if (second := _second_words(first))
+    ]
+    arguments = [
+        f"          {entry.name}) {offer.format(words=' '.join(_words_for(option)))} ;;"
+        for entry in COMMANDS
+        for option in _options(entry)
+        if option.positional and _words_for(option)
+    ]
+    return _BASH.format(
+        first=" ".join(_first_words()),
+        groups="\n".join(groups),
+        choices="\n".join(_cases("    ", offer)),
+        arguments="\n".join(arguments),
+        flags="\n".join(f'    "{entry.name}") {offer.format(words=" ".join(_flags(entry)))} ;;' for entry in COMMANDS),
+    )
+
+
+_ZSH = """\
+#compdef hogwild
+# Completion of the hogwild command. Use: hogwild completion zsh > a directory of your fpath/_hogwild
+_hogwild() {{
+  local name="${{words[2]}}" prev="${{words[CURRENT-1]}}"
+  if (( CURRENT == 2 )); then
+    compadd -- {first} --help --version; return
+  fi
+  case "$name" in
+{groups}
+  esac
+  case "$name $prev" in
+{choices}
+  esac
+  if [[ "$PREFIX" == -* ]]; then
+    case "$name" in
+{flags}
+    esac
+    return
+  fi
+  if (( CURRENT == 3 )); then
+    case "$name" in
+{arguments}
+    esac
+  fi
+  _files
+}}
+compdef _hogwild hogwild
+"""
+
+
+def zsh() -> str:
+    """The script for zsh."""
+    offer = "compadd -- {words}"
+    groups = [
+        f"    {first}) if (( CURRENT == 3 )); then {offer.format(words=' '.join(second))}; return; fi\n"
+        f'      name="$name ${{words[3]}}" ;;'
+        for first in _first_words()
+        if (second := _second_words(first))
+    ]
+    arguments = [
+        f"      {entry.name}) {offer.format(words=' '.join(_words_for(option)))}; return ;;"
+        for entry in COMMANDS
+        for option in _options(entry)
+        if option.positional and _words_for(option)
+    ]
+    return _ZSH.format(
+        first=" ".join(_first_words()),
+        groups="\n".join(groups),
+        choices="\n".join(_cases("    ", offer)),
+        arguments="\n".join(arguments),
+        flags="\n".join(f'      "{entry.name}") {offer.format(words=" ".join(_flags(entry)))} ;;' for entry in COMMANDS),
+    )
+
+
+def fish() -> str:
+    """The script for fish."""
+    lines = ["# Completion of the hogwild command."]
+    for first in _first_words():
+        entry = next(entry for entry in COMMANDS if entry.words[0] == first)
+        summary = "" if len(entry.words) > 1 else f" -d {_quoted(entry.summary)}"
+        lines.append(f"complete -c hogwild -f -n __fish_use_subcommand -a {first}{summary}")
+    for entry in COMMANDS:
+        seen = f"__fish_seen_subcommand_from {entry.words[0]}"
+        if len(entry.words) > 1:
+            others = " ".join(_second_words(entry.words[0]))
+            lines.append(
+                f"complete -c hogwild -f -n '{seen}; and not __fish_seen_subcommand_from {others}' "
+                f"-a {entry.words[1]} -d {_quoted(entry.summary)}"
+            )
+            seen += f"; and __fish_seen_subcommand_from {entry.words[1]}"
+        for option in _options(entry):
+            lines += _fish_option(f"complete -c hogwild -n '{seen}'", option)
+    return "\n".join(lines) + "\n"
+
+
+def _fish_option(start: str, option: Option) -> list[str]:
+    about = f" -d {_quoted(option.help)}"
+    words = " ".join(_words_for(option))
+    if option.positional:
+        return [f"{start} -f -a {_quoted(words)}"] if words else []
+    name = option.flag[2:]
+    if option.kind is bool:
+        return [f"{start} -l {name}{about}", f"{start} -l no-{name}{about}"]
+    return [f"{start} -l {name}{f' -x -a {_quoted(words)}' if words else ' -r'}{about}"]
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

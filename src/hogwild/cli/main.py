@@ -1,0 +1,117 @@
+"""The `hogwild` command: finds the command that was called, and turns what goes wrong into a line and an exit code.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+
+from hogwild.cli.commands import COMMANDS, Entry
+from hogwild.cli.flags import HelpShown, parse
+from hogwild.errors import ConfigError, HogwildError
+from hogwild.options import nearest
+
+DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+
+_HELP = """\
+usage: hogwild COMMAND [OPTIONS]
+
+Train models with many workers that share one set of weights without locks.
+
+Start here:
+  hogwild demo
+  hogwild make-dataset sparse --rows 100000 --output train.svm
+  hogwild make-dataset sparse --rows 20000 --part 1 --output test.svm
+  hogwild train classifier train.svm --valid test.svm --output model
+  hogwild evaluate model test.svm
+  hogwild predict model test.svm
+
+{commands}
+
+Every command has its own help: hogwild train classifier --help
+Exit codes: 0 done, 1 failed, 2 wrong usage or input, 130 interrupted."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    debug = "--debug" in argv
+    try:
+        code = _dispatch(argv)
+        sys.stdout.flush()  # here, where a closed pipe can be dealt with
+        return code
+    except HelpShown:
+        return DONE
+    except HogwildError as error:
+        return _report(str(error), error.exit_code, debug)
+    except KeyboardInterrupt:
+        return _report("interrupted.", INTERRUPTED, debug)
+    except BrokenPipeError:
+        # The reader of our output has gone; Python must not complain about it again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except MemoryError:
+        return _report("there is not enough memory for this; close other programs or use less data.", FAILED, debug)
+    except Exception as error:
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        return _report(f"unexpected {text} (run with --debug for the traceback)", FAILED, debug)
+
+
+def _report(message: str, code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    with contextlib.suppress(BrokenPipeError):
+        print(f"hogwild: error: {message}", file=sys.stderr)
+    return code
+
+
+def _dispatch(argv: list[str]) -> int:
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(_HELP.format(commands=_listing(COMMANDS)))
+        return DONE if argv else WRONG_USE
+    if argv[0] == "--version":
+        from hogwild import __version__
+
+        print(f"hogwild {__version__}")
+        return DONE
+    entry = _find(argv)
+    if entry is None:
+        inner = [entry for entry in COMMANDS if entry.words[0] == argv[0]]
+        print(f"usage: hogwild {argv[0]} {'|'.join(entry.words[1] for entry in inner)} [OPTIONS]\n\n{_listing(inner)}")
+        return DONE if len(argv) > 1 else WRONG_USE
+    module = entry.load()
+    options = parse(module.Options, module.PAGE, argv[len(entry.words) :])
+    return int(module.run(options))
+
+
+def _find(argv: list[str]) -> Entry | None:
+    """The command that was called; None where only the help of a group of commands makes sense."""
+    group = [entry for entry in COMMANDS if entry.words[0] == argv[0]]
+    if not group:
+        names = sorted({entry.words[0] for entry in COMMANDS})
+        kind = "flag" if argv[0].startswith("-") else "command"
+        raise ConfigError(f"unknown {kind} {argv[0]}{nearest(argv[0], names)}. See: hogwild --help")
+    if len(group[0].words) == 1:
+        return group[0]
+    if len(argv) < 2 or argv[1] in ("-h", "--help"):
+        return None
+    found = next((entry for entry in group if entry.words[1] == argv[1]), None)
+    if found is None:
+        kinds = [entry.words[1] for entry in group]
+        raise ConfigError(
+            f"hogwild {argv[0]} knows no {argv[1]!r}{nearest(argv[1], kinds)}; there is: {', '.join(kinds)}."
+        )
+    return found
+
+
+def _listing(entries: tuple[Entry, ...] | list[Entry]) -> str:
+    width = max(len(entry.name) for entry in entries)
+    return "Commands:\n" + "\n".join(f"  {entry.name:{width}}  {entry.summary}" for entry in entries)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

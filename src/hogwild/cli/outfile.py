@@ -1,0 +1,60 @@
+"""One file, written beside and renamed: under its name stands the old one or the whole new one."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from hogwild.errors import SaveError
+
+
+@contextlib.contextmanager
+def write_file(name: str) -> Iterator[BinaryIO]:
+    """A stream for the bytes of the file `name`: `-` is standard output, `.gz` is compressed."""
+    if name in ("", "-"):
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(name)
+    if path.exists() and not path.is_file():  # a device or a pipe: there is nothing to replace
+        if path.is_dir():
+            raise SaveError(f"{name} is a directory; give the name of a file.")
+        with _saving(name), path.open("wb") as stream:
+            yield stream
+        return
+    path = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
+    beside = path.with_name(f".{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        with _saving(name), beside.open("xb") as file:
+            if name.endswith(".gz"):
+                # No time stamp and no name: the same data gives the same bytes.
+                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+                    yield cast(BinaryIO, packed)
+            else:
+                yield file
+            file.flush()
+            os.fsync(file.fileno())
+        with _saving(name):
+            if path.exists():
+                os.chmod(beside, path.stat().st_mode & 0o777)
+            os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _saving(name: str) -> Iterator[None]:
+    """Errors of the disk, not those of whoever makes the bytes."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SaveError(f"{name}: {reason}; choose another place. What stood there is untouched.") from error
