@@ -33,8 +33,8 @@ class Summary:
     first_id: the id in the chunks that stands for feature 0 (known only at the end for svmlight files); smaller
     ids must not occur.
     relabel: where the order of the labels is known only at the end, the final target of each target in the chunks
-    (0, 1, …); empty: the targets are final. scales: factors for the values of the features 0, 1, … that it covers, known
-    only at the end; empty: the values are final.
+    (0, 1, …); empty: the targets are final. scales: factors for the values of the features 0, 1, … that it covers,
+    known only at the end; empty: the values are final.
     """
 
     features: int
@@ -51,7 +51,9 @@ class Encoder(Protocol):
 
     The schema is that of an earlier feed (empty or None for a first one): then the same words get the same ids.
     `summary` is called once, after `chunks` is exhausted. Chunks hold one to a few megabytes, so that memory
-    stays bounded; a chunk never spans two files.
+    stays bounded; a chunk never spans two files. Its arrays belong to the encoder, which may write to them when the
+    next chunk is asked for: copy what must last. `options` names the fields of FeedConfig that change the result;
+    an encoder that has no such attribute depends on all of them.
     """
 
     def chunks(self, sources: Sequence[Source]) -> Iterator[Chunk]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import AnyRows, DenseRows, Ids, check_rows
+from hogwild.arrays import AnyRows, DenseRows, Ids, Offsets, check_rows
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Feed:
     schema: what turns another file into the same ids (columns, vocabularies, hashing); JSON values only.
     notes: what the reader of the file should know, one sentence each, with counts.
     fingerprint: identifies content and options; empty for arrays in memory.
+    lines: the line (from 1) that each row stood on; files: (name, first row) of each file. None and empty in memory.
     """
 
     samples: AnyRows
@@ -31,6 +33,8 @@ class Feed:
     notes: tuple[str, ...] = ()
     source: str = "arrays"
     fingerprint: str = ""
+    lines: Offsets | None = None
+    files: tuple[tuple[str, int], ...] = ()
 
     def __len__(self) -> int:
         return len(self.samples.targets)
@@ -51,7 +55,10 @@ class Feed:
 
     def place(self, row: int) -> str:
         """Where a row came from, for error messages."""
-        return f"{self.source}: row {row + 1}"
+        if self.lines is None:
+            return f"{self.source}: row {row + 1}"
+        name, _ = self.files[bisect_right(self.files, row, key=lambda file: file[1]) - 1]
+        return f"{name}:{int(self.lines[row])}"
 
     def check(self) -> Feed:
         """Check all that compiled code will trust; returns the feed itself."""

@@ -22,6 +22,7 @@ from hogwild.feeds.streams import Piped, Stream, compression_of, decoded, open_f
 from hogwild.feeds.workspace import drop_workspace, make_workspace, writing
 
 Bytes = npt.NDArray[np.uint8]
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 BLOCK = 1 << 21          # bytes of a block, unless one line is longer
 STDIN = "standard input"
@@ -142,7 +143,7 @@ class Source:
         )
 
 
-def open_sources(paths: Sequence[str | os.PathLike[str]] | str, config: FeedConfig | None = None) -> list[Source]:
+def open_sources(paths: Paths, config: FeedConfig | None = None) -> list[Source]:
     """Sources for files, globs (`**` too; sorted) and `-` for standard input, which is read here to its end."""
     config = config or FeedConfig()
     names = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)

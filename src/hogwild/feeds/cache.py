@@ -1,0 +1,158 @@
+"""Encoded feeds kept on disk, found again by content and options, and safe when two runs make the same one."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hogwild.config import FeedConfig, cache_home
+from hogwild.errors import SaveError
+from hogwild.feeds.chunk import Encoder
+from hogwild.feeds.feed import Feed
+from hogwild.feeds.source import Source
+from hogwild.feeds.store import VERSION, Damaged, map_feed, read_header, write_feed
+from hogwild.feeds.workspace import PREFIX, drop_workspace, feeds_home, make_workspace, release, size_of, sweep, writing
+
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One encoded feed in the cache."""
+
+    key: str
+    bytes: int
+    rows: int
+    sources: tuple[str, ...]
+    used: float
+    """When it was last opened, in seconds since 1970."""
+
+
+def key_of(encoder: Encoder, sources: Sequence[Source], config: FeedConfig, schema: Mapping[str, Any]) -> str:
+    """What identifies an encoded feed: the content of its files, the options that matter, the schema, our format."""
+    options = asdict(config)
+    del options["cache"], options["format"]
+    wanted = getattr(encoder, "options", tuple(options))
+    content = {
+        "version": VERSION,
+        "encoder": type(encoder).__name__,
+        "content": [source.fingerprint() for source in sources],
+        "options": {name: options[name] for name in wanted},
+        "schema": schema,
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def load(key: str, sources: Sequence[Source]) -> Feed | None:
+    """The feed with this key, or None if it is not there or not whole."""
+    directory = feeds_home() / key
+    try:
+        feed = map_feed(directory, [source.name for source in sources], key)
+    except Damaged:
+        return None
+    with contextlib.suppress(OSError):  # a cache that is shared read-only is still a cache
+        os.utime(directory)
+    return feed
+
+
+def make(encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = True) -> Feed:
+    """Encode the sources and open the result; with `keep` it is found again under its key.
+
+    Without, its files lose their names once they are mapped, and their space when the feed goes.
+    """
+    sweep()
+    workspace = make_workspace("feed")
+    try:
+        writer = write_feed(encoder.chunks(sources), workspace)
+        try:
+            writer.finish(encoder.summary(), sources)
+        finally:
+            writer.close()
+        for source in sources:
+            source.check_unchanged()
+        names = [source.name for source in sources]
+        if not keep:
+            return map_feed(workspace, names, key)
+        return map_feed(_publish(workspace, key), names, key)
+    finally:
+        drop_workspace(workspace)
+
+
+def _publish(workspace: Path, key: str) -> Path:
+    """Give a finished workspace its name. Another run's is used if it was first and is whole."""
+    target = feeds_home() / key
+    with writing(target):
+        release(workspace)
+        for _ in range(_ATTEMPTS):
+            try:
+                os.rename(workspace, target)
+            except OSError:
+                if not target.exists():
+                    raise
+            else:
+                _sync_directory(target.parent)
+                return target
+            try:
+                read_header(target)
+            except Damaged:
+                _discard(target)
+            else:
+                return target
+    raise SaveError(f"{target} is broken and comes back; run `hogwild cache clear`.")
+
+
+def _discard(target: Path) -> None:
+    """Remove a directory in one step for all who look, whatever it holds."""
+    grave = make_workspace("broken")
+    try:
+        os.rename(target, grave / "entry")
+    except OSError:
+        if target.is_dir():
+            raise
+        target.unlink(missing_ok=True)
+    finally:
+        drop_workspace(grave)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def entries() -> list[Entry]:
+    """All encoded feeds, the last used first. Those that are not whole have 0 rows."""
+    found = []
+    home = feeds_home()
+    for directory in home.iterdir() if home.is_dir() else ():
+        if directory.name.startswith(PREFIX) or not directory.is_dir():
+            continue
+        try:
+            header = read_header(directory)
+            rows, sources = int(header["arrays"]["targets"][1]), tuple(header["sources"])
+        except Damaged:
+            rows, sources = 0, ()
+        found.append(Entry(directory.name, size_of(directory), rows, sources, directory.stat().st_mtime))
+    return sorted(found, key=lambda entry: -entry.used)
+
+
+def clear() -> int:
+    """Remove all encoded feeds and what killed runs left; returns the bytes freed. Runs that use them go on."""
+    freed = sweep()
+    for entry in entries():
+        directory = feeds_home() / entry.key
+        shutil.rmtree(directory, ignore_errors=True)
+        if directory.exists():
+            raise SaveError(f"{directory} cannot be removed; check its permissions.")
+        freed += entry.bytes
+    shutil.rmtree(cache_home() / "hashes", ignore_errors=True)
+    return freed

@@ -1,0 +1,65 @@
+"""Ids to ranks: counting over chunks."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from hogwild.arrays import Ids
+from hogwild.errors import InputError
+from hogwild.kernels.ranking import count_ids, ranks_of
+
+MOST = 2**31 - 1       # features that int32 ids can name, 0 included
+_BYTES = 8 + 4 + 4     # memory that a feature takes while it is ranked: its count, its rank, its place in the order
+
+
+class Frequencies:
+    """How often each id occurs, over any number of chunks.
+
+    Examples
+    --------
+    >>> seen = Frequencies()
+    >>> seen.add(np.array([3, 1, 3], np.int32))
+    >>> seen.rank(features=4)[1].tolist()
+    [3, 1, 0, 2]
+    """
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(1 << 16, np.int64)
+        self.largest = -1
+
+    def add(self, ids: Ids) -> None:
+        """Count the ids of a chunk."""
+        if not len(ids):
+            return
+        if int(ids.min()) < 0:
+            raise InputError(f"feature id {int(ids.min())} is below 0; ids must be 0 or more.")
+        self.largest = max(self.largest, int(ids.max()))
+        self._grow(self.largest + 1)
+        count_ids(ids, self._counts)
+
+    def rank(self, features: int, first: int = 0) -> tuple[Ids, Ids]:
+        """The rank of each feature and the feature of each rank; `first` is the id that stands for feature 0."""
+        check_features(max(features, self.largest + 1 - first))
+        self._grow(features + first)
+        return ranks_of(self._counts[first : features + first])
+
+    def _grow(self, size: int) -> None:
+        if size > len(self._counts):
+            check_features(size)
+            counts = np.zeros(max(size, min(2 * len(self._counts), MOST + 1)), np.int64)
+            counts[: len(self._counts)] = self._counts
+            self._counts = counts
+
+
+def check_features(features: int) -> None:
+    """Raise InputError if so many features cannot be numbered, or not in the memory of this machine."""
+    if features > MOST + 1:
+        raise InputError(f"there are {features} features; at most {MOST + 1} can be numbered. Hash them to fewer.")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if features * _BYTES > memory:
+        raise InputError(
+            f"the largest feature id is {features - 1}: ranking so many takes {features * _BYTES >> 30} GB, more than"
+            " the memory of this machine. Number the features without gaps, or hash them to fewer."
+        )

@@ -1,0 +1,136 @@
+"""Open files as a feed: choose the encoder, use the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from hogwild.config import FeedConfig
+from hogwild.errors import InputError
+from hogwild.feeds import cache
+from hogwild.feeds.chunk import Encoder
+from hogwild.feeds.feed import Feed
+from hogwild.feeds.source import Paths, Source, open_sources
+from hogwild.feeds.streams import SUFFIXES
+from hogwild.feeds.svmlight import SvmlightEncoder
+
+BY_SUFFIX = {
+    ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".lsvm": "svmlight",
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv",
+    ".parquet": "parquet", ".pq": "parquet",
+    ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+}
+BY_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
+
+
+def open_feed(
+    paths: Paths,
+    config: FeedConfig | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> Feed:
+    """Open files as samples: encoded once into memory-mapped arrays, found again on the next run.
+
+    Parameters
+    ----------
+    paths
+        Files, globs, or `-` for standard input; all of one format.
+    config
+        How the files are read.
+    schema
+        `Feed.schema` of the feed that a model was trained on, so that the same columns and words get the same ids.
+
+    Returns
+    -------
+    Feed
+        Ids are ranked by frequency: `Feed.original` gives the features' own.
+
+    Examples
+    --------
+    >>> feed = open_feed("train.svm.gz")                                        # doctest: +SKIP
+    >>> feed = open_feed(["part-*.csv"], FeedConfig(label="clicked"))           # doctest: +SKIP
+    """
+    config = config or FeedConfig()
+    sources = open_sources(paths, config)
+    encoder = encoder_for(format_of(sources, config), config, schema)
+    key = cache.key_of(encoder, sources, config, dict(schema or {}))
+    if config.cache:
+        feed = cache.load(key, sources)
+        if feed is not None:
+            return feed
+    return cache.make(encoder, sources, key, keep=config.cache)
+
+
+def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None) -> Encoder:
+    """The encoder of a format."""
+    known = dict(schema or {})
+    makers: dict[str, Callable[[], Encoder]] = {
+        "svmlight": lambda: SvmlightEncoder(config, known),
+        "text": lambda: _text(config, known),
+    }
+    return makers.get(form, lambda: _table(form, config, known))()
+
+
+def _text(config: FeedConfig, schema: dict[str, Any]) -> Encoder:
+    from hogwild.feeds.text import TextEncoder  # late: not everyone needs its kernels
+
+    return TextEncoder(config, schema)
+
+
+def _table(form: str, config: FeedConfig, schema: dict[str, Any]) -> Encoder:
+    from hogwild.feeds.table import TableEncoder  # late: pyarrow is slow to import
+
+    return TableEncoder(config, schema, form)
+
+
+def format_of(sources: Sequence[Source], config: FeedConfig) -> str:
+    """The format of all sources: what the user says, else by name, else by content."""
+    if config.format != "auto":
+        return config.format
+    found = {_by_name(source) or _by_content(source.head()): source for source in sources}
+    if len(found) > 1:
+        (one, first), (other, second) = list(found.items())[:2]
+        raise InputError(
+            f"{first.name} looks like {one}, but {second.name} like {other}; read one format at a time,"
+            " or say which with --format."
+        )
+    return next(iter(found))
+
+
+def _by_name(source: Source) -> str:
+    path = PurePath(source.name)
+    while path.suffix.lower() in SUFFIXES:
+        path = path.with_suffix("")
+    return BY_SUFFIX.get(path.suffix.lower(), "")
+
+
+def _by_content(head: bytes) -> str:
+    """The format of a file that begins with these bytes.
+
+    svmlight when the first line with an entry has the form `label id:value`; a table when its first line has commas
+    or its first lines the same number of tabs, more than one; else labelled text, if there is a tab.
+    """
+    for magic, form in BY_MAGIC.items():
+        if head.startswith(magic):
+            return form
+    lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()][:20]
+    rows = [words for line in lines if (words := line.partition(b"#")[0].split())]
+    if rows and all(_is_row(words) for words in rows[:3]):
+        return "svmlight"
+    tabs = {line.count(b"\t") for line in lines[:-1] or lines}
+    if tabs == {1}:
+        return "text"
+    if len(tabs) == 1 and tabs != {0}:
+        return "tsv"
+    if lines and b"," in lines[0]:
+        return "csv"
+    return "text" if lines and b"\t" in lines[0] else "svmlight"
+
+
+def _is_row(words: list[bytes]) -> bool:
+    try:
+        float(words[0])
+    except ValueError:
+        return False
+    names = [word.partition(b":") for word in words[1:3]]
+    return all(colon and (name == b"qid" or name.isdigit()) for name, colon, _ in names)
