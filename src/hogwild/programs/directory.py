@@ -69,17 +69,6 @@ def replace_directory(path: Path, fill: Callable[[Path], None], check_old: Calla
                 _put(new, target)
 
 
-def remove_directory(path: Path, check_old: Callable[[Path], None]) -> None:
-    """Remove one of our directories, if there is one, in one step."""
-    with _saving(path, "remove"):
-        target = _target(path)
-        with _staging(target, check_old) as empty, _turn(target.parent):
-            if target.exists():
-                check_old(target)
-                os.rename(target, empty)
-                _sync(target.parent)
-
-
 def _target(path: Path) -> Path:
     """The directory itself where `path` is a link to it, so that the link stays; its parents are made."""
     target = Path(os.path.realpath(path))
@@ -101,14 +90,14 @@ def _check_target(target: Path, check_old: Callable[[Path], None]) -> None:
 
 
 @contextmanager
-def _saving(path: Path, verb: str = "save to") -> Iterator[None]:
+def _saving(path: Path) -> Iterator[None]:
     """Turn errors of the system into one line. What stood at `path` is untouched."""
     try:
         yield
     except OSError as error:
         remedy = _REMEDIES.get(error.errno or 0, "choose a place that you may write to, its parent included")
         reason = f"{error.strerror or error}; {remedy}. What stood there is untouched."
-        raise SaveError(f"cannot {verb} {path}: {reason}") from error
+        raise SaveError(f"cannot save to {path}: {reason}") from error
 
 
 @contextmanager

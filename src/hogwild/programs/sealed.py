@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.errors import ModelError, SaveError
-from hogwild.programs.directory import find, remove_directory, replace_directory
+from hogwild.programs.directory import find, replace_directory
 from hogwild.programs.strict_json import parse_object
 from hogwild.programs.tensors import Arrays, Buffer, decode, encode
 from hogwild.programs.vocabulary import decode_entries, encode_entries
@@ -64,17 +64,12 @@ def write_sealed(path: Path, kind: str, config: Mapping[str, Any], arrays: Mappi
         places = {name: place for name, (place, _) in lists.items()}
         whole = {"format": _format(kind), "version": VERSION, **inside, "vocabularies": places, "files": files}
         # Half of a surrogate pair, which UTF-8 cannot hold, is escaped as JSON escapes it.
-        text = json.dumps(whole, indent=2, ensure_ascii=False, default=_plain).encode("utf-8", "backslashreplace")
+        text = json.dumps(whole, indent=2, ensure_ascii=False, default=plain).encode("utf-8", "backslashreplace")
         if len(text) > CONFIG_LIMIT:
             raise SaveError(f"cannot save to {path}: options and schema take {len(text):,} bytes; use fewer columns.")
         _write(new / CONFIG, [text])
 
     replace_directory(path, fill, lambda old: check_ours(old, kind))
-
-
-def remove_sealed(path: Path, kind: str) -> None:
-    """Remove a sealed directory of this kind, if there is one."""
-    remove_directory(path, lambda old: check_ours(old, kind))
 
 
 def check_ours(path: Path, kind: str) -> None:
@@ -107,7 +102,8 @@ def _take_lists_out(value: Any, place: list[str | int], lists: dict[str, Any]) -
     return [_take_lists_out(item, [*place, number], lists) for number, item in enumerate(value)]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A JSON value for a number or array of NumPy's."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     kind = type(value).__name__

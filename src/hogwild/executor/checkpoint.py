@@ -1,0 +1,145 @@
+"""Checkpoints: all that a run needs to go on after its process has ended, however it ended.
+
+The checkpoint of the output `model` is the directory `model.checkpoint` beside it, sealed and replaced in one step like
+a model: the old one goes only when the new one is complete. It stands beside and not inside, because a model directory
+is replaced as a whole, and whoever reads or copies it gets a model and nothing else.
+Numbers are stored as their bits in safetensors, never as decimal text, so that `serial` goes on bit for bit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from os import PathLike
+from pathlib import Path
+from typing import Any, get_origin, get_type_hints
+
+import numpy as np
+
+from hogwild.errors import ConfigError, ModelError
+from hogwild.executor.position import Position, RunState
+from hogwild.programs.directory import check_output
+from hogwild.programs.program import Program
+from hogwild.programs.sealed import Sealed, check_ours, plain, read_sealed, write_sealed
+from hogwild.programs.store import WEIGHTS, arrays_of, restore, saved_parts
+from hogwild.programs.tensors import Arrays
+
+KIND = "checkpoint"
+STATE = "state.safetensors"
+_MISSING = "nothing"
+
+
+def checkpoint_path(output: str | PathLike[str]) -> Path:
+    """Where the checkpoint of an output directory stands.
+
+    >>> checkpoint_path("models/spam").as_posix()
+    'models/spam.checkpoint'
+    """
+    path = Path(output)
+    return path.with_name(path.name + ".checkpoint")
+
+
+def check_checkpoint_output(output: str | PathLike[str]) -> None:
+    """Raise SaveError before a long training for what would keep `save_checkpoint` from saving."""
+    check_output(checkpoint_path(output), lambda old: check_ours(old, KIND))
+
+
+def save_checkpoint(
+    output: str | PathLike[str], program: Program, state: RunState, identity: Mapping[str, Any]
+) -> None:
+    """Save the checkpoint of `output`. The workers must be parked.
+
+    identity: what must be the same when the run goes on (options, data), by the name that the user knows it by; JSON
+    values only.
+    """
+    options, arrays = saved_parts(program, state=True)
+    words, numbers = _pack(state)
+    config = {"program": program.name, "options": options, "identity": dict(identity), "state": words}
+    write_sealed(checkpoint_path(output), KIND, config, {WEIGHTS: arrays, STATE: numbers})
+
+
+def load_checkpoint(
+    output: str | PathLike[str], program: Program, identity: Mapping[str, Any]
+) -> RunState | None:
+    """Give the program the weights of the checkpoint of `output` and return where the run stood; None without one.
+
+    Raises ConfigError where the checkpoint is of another run: it names what differs.
+    """
+    path = checkpoint_path(output)
+    try:
+        sealed = read_sealed(path, KIND)
+        _check_same(sealed, program, identity, path)
+        state = _unpack(sealed, path)
+        restore(program, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
+    except FileNotFoundError:
+        return None
+    except ModelError as error:
+        raise ModelError(f"{error} To start anew, leave --resume out.") from error
+    return state
+
+
+def _check_same(sealed: Sealed, program: Program, identity: Mapping[str, Any], path: Path) -> None:
+    options, saved = sealed.config.get("options"), sealed.config.get("identity")
+    if not isinstance(options, dict) or not isinstance(saved, dict):
+        raise ModelError(f"{path / 'config.json'}: does not tell which run it belongs to.")
+    before = {**options, **saved, "program": sealed.config.get("program")}
+    now = json.loads(json.dumps({**program.options(), **identity, "program": program.name}, default=plain))
+    differing = [key for key in {**before, **now} if before.get(key, _MISSING) != now.get(key, _MISSING)]
+    if differing:
+        what = "; ".join(
+            f"{key} was {str(before.get(key, _MISSING))[:60]}, is {str(now.get(key, _MISSING))[:60]}"
+            for key in differing[:4]
+        )
+        raise ConfigError(
+            f"{path} is the checkpoint of another run: {what}. Give the same data and options, or leave --resume out."
+        )
+
+
+# -- RunState as JSON values and arrays -------------------------------------------------------------------------
+
+
+def _pack(state: RunState) -> tuple[dict[str, Any], Arrays]:
+    """Whole numbers and words as JSON; floats and arrays as arrays."""
+    words: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
+    for item in fields(state):
+        value = getattr(state, item.name)
+        if isinstance(value, Mapping):
+            arrays.update({f"{item.name}.{key}": array for key, array in value.items()})
+        elif isinstance(value, float | np.ndarray):
+            arrays[item.name] = np.asarray(value)
+        else:
+            words[item.name] = value
+    return words, arrays
+
+
+def _unpack(sealed: Sealed, path: Path) -> RunState:
+    words, arrays = sealed.config.get("state"), arrays_of(sealed, STATE, path)
+    try:
+        if not isinstance(words, dict):
+            raise TypeError("state is no object")
+        hints = get_type_hints(RunState)
+        return RunState(**{item.name: _value(item.name, hints[item.name], words, arrays) for item in fields(RunState)})
+    except (LookupError, TypeError, ValueError) as error:
+        where = path / "config.json"
+        raise ModelError(f"{where}: does not tell where the run stood ({error}); hogwild of another version?") from None
+
+
+def _value(name: str, hint: Any, words: dict[str, Any], arrays: Arrays) -> Any:
+    if get_origin(hint) is Mapping:
+        return {key.removeprefix(name + "."): arrays[key].copy() for key in arrays if key.startswith(name + ".")}
+    if hint is float:
+        if arrays[name].dtype != np.float64:
+            raise TypeError(f"{name} is {arrays[name].dtype}")
+        return arrays[name].item()
+    if hint is Position:
+        epoch, visits = words[name]
+        if type(epoch) is not int or type(visits) is not int or min(epoch, visits) < 0:
+            raise ValueError(f"{name} is {epoch!r}, {visits!r}")
+        return Position(epoch, visits)
+    if hint in (int, str):
+        if type(words[name]) is not hint:
+            raise TypeError(f"{name} is {words[name]!r}")
+        return words[name]
+    return arrays[name].copy()
