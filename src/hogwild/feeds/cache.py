@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,8 @@ def load(key: str, sources: Sequence[Source]) -> Feed | None:
 def make(encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = True) -> Feed:
     """Encode the sources and open the result; with `keep` it is found again under its key.
 
-    Without, its files lose their names once they are mapped, and their space when the feed goes.
+    Without, and where the cache cannot be written, its files lose their names once they are mapped, and their space
+    when the feed goes.
     """
     sweep()
     workspace = make_workspace("feed")
@@ -78,9 +79,11 @@ def make(encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = Tru
         for source in sources:
             source.check_unchanged()
         names = [source.name for source in sources]
-        if not keep:
-            return map_feed(workspace, names, key)
-        return map_feed(_publish(workspace, key), names, key)
+        if keep and workspace.parent == feeds_home():
+            return map_feed(_publish(workspace, key), names, key)
+        feed = map_feed(workspace, names, key)
+        lost = f"{feeds_home()} cannot be written, so the encoded data is not kept for the next run."
+        return replace(feed, notes=(*feed.notes, lost)) if keep else feed
     finally:
         drop_workspace(workspace)
 

@@ -95,8 +95,8 @@ class Source:
         kept = b""  # the beginning of a line that the last block cut off
         with self.open() as stream:
             while True:
-                want = max(size, len(kept))  # doubling: a long line is copied a few times only
-                block = bytearray(len(kept) + min(want, self.max_line + 1) + 1)
+                # Doubling: a long line is copied a few times only. One byte more for a missing newline.
+                block = bytearray(max(size, min(2 * len(kept), self.max_line + 1)) + 1)
                 block[: len(kept)] = kept
                 filled = _fill(stream, memoryview(block)[len(kept) : -1]) + len(kept)
                 ended = filled < len(block) - 1
@@ -144,7 +144,7 @@ class Source:
 
 
 def open_sources(paths: Paths, config: FeedConfig | None = None) -> list[Source]:
-    """Sources for files, globs (`**` too; sorted) and `-` for standard input, which is read here to its end."""
+    """Sources for files, globs (`**` too; sorted) and `-`, standard input, which like a pipe is read to its end."""
     config = config or FeedConfig()
     names = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not names:
@@ -162,12 +162,21 @@ def _sources_of(name: str, config: FeedConfig) -> list[Source]:
         if not found:
             raise InputError(f"no file matches `{name}`; check the pattern (the current directory is {Path.cwd()}).")
         return [Source(path, Path(path), config) for path in found]
-    return [Source(name, Path(name), config)]
+    path = Path(name)
+    if path.is_fifo() or path.is_char_device() or path.is_socket():
+        with open_file(path, name) as stream:
+            return [_copied(name, stream, config)]
+    return [Source(name, path, config)]
 
 
 def _standard_input(config: FeedConfig) -> Source:
-    directory = _temporary("stdin", sys.stdin.buffer)
-    source = Source(STDIN, directory / "stdin", config)
+    return _copied(STDIN, sys.stdin.buffer, config)
+
+
+def _copied(name: str, stream: BinaryIO, config: FeedConfig) -> Source:
+    """A source for a stream that can be read only once."""
+    directory = _temporary("copy", stream)
+    source = Source(name, directory / "copy", config)
     weakref.finalize(source, drop_workspace, directory)
     return source
 

@@ -16,6 +16,7 @@ from hogwild.config import cache_home
 from hogwild.errors import SaveError
 
 PREFIX = ".making-"
+FULL = (errno.ENOSPC, errno.EDQUOT)
 _LOCK = "lock"
 _UNLOCKED = 3600  # seconds after which a workspace that never got its lock is taken for dead
 _held: dict[Path, int] = {}  # descriptors with the locks; the system releases them when the process ends
@@ -27,18 +28,28 @@ def feeds_home() -> Path:
 
 
 def make_workspace(purpose: str) -> Path:
-    """A new directory on the disk of the cache (memory of the machine is not used), or SaveError in one line.
+    """A new directory on the disk of the cache, or among temporary files if the cache cannot be written.
 
     It is locked while this process lives: `sweep` leaves it alone.
     """
-    home = feeds_home()
+    home = feeds_home() if cache_is_writable() else Path(tempfile.gettempdir())
     with writing(home):
-        home.mkdir(parents=True, exist_ok=True)
         directory = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-", dir=home))
         lock = os.open(directory / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
         _held[directory] = lock
     return directory
+
+
+def cache_is_writable() -> bool:
+    """Whether encoded feeds can be kept: not so in a read-only home."""
+    try:
+        feeds_home().mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in FULL:
+            raise SaveError(_refused(feeds_home(), error)) from None
+        return False
+    return os.access(feeds_home(), os.W_OK | os.X_OK)
 
 
 def drop_workspace(directory: Path) -> None:
@@ -99,8 +110,11 @@ def writing(what: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
-        remedy = "check its permissions, or set HOGWILD_CACHE to another directory"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            remedy = "free space (`hogwild cache clear`), or set HOGWILD_CACHE to a larger disk"
-        raise SaveError(f"{what} cannot be written: {reason}; {remedy}.") from None
+        raise SaveError(_refused(what, error)) from None
+
+
+def _refused(what: Path, error: OSError) -> str:
+    remedy = "check its permissions, or set HOGWILD_CACHE to another directory"
+    if error.errno in FULL:
+        remedy = "free space (`hogwild cache clear`), or set HOGWILD_CACHE to a larger disk"
+    return f"{what} cannot be written: {error.strerror or error}; {remedy}."
