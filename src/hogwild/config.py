@@ -58,6 +58,10 @@ class FeedConfig:
     """Lower-case text before it is hashed."""
     normalize: bool = True
     """Scale every text row to length one."""
+    scale: bool = True
+    """Divide every column of numbers by the root mean square of its values other than 0."""
+    unlabelled: bool = False
+    """For prediction: files without a label column, and rows without a known label, are read with target 0."""
     features: int = 0
     """Number of features of svmlight files; 0: one more than the largest id."""
     zero_based: Literal["auto", "yes", "no"] = "auto"
