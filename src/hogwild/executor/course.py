@@ -99,8 +99,12 @@ class Course:
         plan, crew = self.plan, self.crew
         visits = plan.visits
         end = (self.epoch + 1) * visits
+        elapsed = elapsed_at(crew.schedule, float(end)) - elapsed_at(crew.schedule, float(end - visits))
+        for copies in crew.sharing.copies:
+            if copies.parts:
+                plan.program.settle_copy(copies.weights, elapsed, copies.private, copies.share)
         self.halt()
-        plan.program.settle(elapsed_at(crew.schedule, float(end)) - elapsed_at(crew.schedule, float(end - visits)))
+        plan.program.settle(elapsed)
         crew.sharing.refresh()
         self._loss = crew.counters.loss / visits
         self.epoch += 1

@@ -234,3 +234,11 @@ def settle(rule: Any, penalty: Any, table: Any, width: int, elapsed: Any) -> Non
         charge(penalty, table, base, width, base + cells - 1, elapsed, np.float32(1))
         if stamps(penalty) == 1:
             table[base + cells - 1] = np.float32(0)
+
+
+@kernel
+def settle_copy(rule: Any, penalty: Any, table: Any, width: int, elapsed: Any, private: int, share: Any) -> None:
+    """At the end of an epoch, on a worker's own copy: pay its share for its private rows, so that all shares add up."""
+    cells = stride(rule, penalty, width)
+    for row in range(min(private, len(table) // cells)):
+        charge(penalty, table, row * cells, width, row * cells + cells - 1, elapsed, share)

@@ -60,8 +60,14 @@ class Program(ABC):
             for name, array in zip(self.weights._fields, self.weights, strict=True)
         }
 
+    def settle_copy(self, weights: Any, elapsed: float, private: int, share: float) -> None:
+        """Pay one worker's share of lazy regularization up to `elapsed` on its private rows, before they are merged."""
+
     def settle(self, elapsed: float) -> None:
         """Pay lazy regularization up to `elapsed`; the workers are parked."""
+
+    def renew(self) -> None:
+        """Before a run that does not go on from the state of another: set the clocks of lazy regularization to zero."""
 
     def finish(self, feed: Any) -> None:
         """Bring the weights back from the feed's order of ids."""

@@ -1,0 +1,353 @@
+"""Linear models: two classes, many classes, or a quantity, from sparse or dense features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import AnyRows, DenseRows, Floats, Ids, Room, Table
+from hogwild.config import LinearConfig, Optimizer
+from hogwild.errors import ConfigError, ModelError
+from hogwild.feeds.feed import Feed
+from hogwild.kernels.linear import LinearTask, LinearWeights, score_rows
+from hogwild.kernels.losses import Hinge, Logistic, Squared
+from hogwild.kernels.penalties import Free, Penalty
+from hogwild.kernels.softmax import ClassesTask, score_class_rows
+from hogwild.kernels.updates import RULES, Ftrl, additive_cells, row_cells, settle, settle_copy
+from hogwild.programs import metrics
+from hogwild.programs.classes import (
+    ClassWeight,
+    Label,
+    check_classes,
+    class_scale,
+    find_classes,
+    number_targets,
+    weight_pairs,
+)
+from hogwild.programs.evaluation import chosen_classes, classifier_metrics, loss_values, probabilities
+from hogwild.programs.program import Metrics, Program
+from hogwild.programs.rowtable import grown, natural, put_together, ranked, take_apart, whole_order
+
+_LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
+
+
+class Linear(Program):
+    """A linear model.
+
+    Parameters
+    ----------
+    loss : `logistic` (two classes: log loss; more: softmax), `hinge` (more than two classes: the sum over classes of
+        each against the rest), `squared` (a quantity), or `auto`: logistic for labels that are words or whole
+        numbers of at most a thousand kinds, else squared.
+    optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`; momentum and adam act on the weights of
+        the features that a sample has, at these visits only.
+    l1, l2 : penalties l1 |w| + l2 w^2 / 2 a visit, beside the update rule and not scaled by it; not on the bias.
+        With `ftrl` they are those of its objective: over all visits together.
+    bias : learn an intercept.
+    class_weight : weight of the samples of each class by label, or `balanced`: rows / (classes * rows of the class).
+    features : least number of features; the model grows with the feeds that it is trained on.
+    classes : all classes, when the first feed may not hold all of them.
+    constants : constants of the update rule by name, such as {"beta1": 0.95, "beta2": 0.95} with adam.
+
+    Attributes
+    ----------
+    weights : what workers share, one row a feature with the update rule's memory; see `arrays` for plain numbers.
+    order : feature of each row of `weights` while they are in the order of a feed; None for the features' own order.
+    ignored : entries of the last scored feed whose feature the model does not know.
+
+    Examples
+    --------
+    >>> import numpy as np, hogwild
+    >>> feed = hogwild.feed_of(np.array([[0.0], [1.0]]), ["no", "yes"])
+    >>> program = hogwild.train(hogwild.Linear(), feed, epochs=20, lr=0.5, threads=1, quiet=True)
+    >>> program.predict(feed).tolist(), program.evaluate(feed)["accuracy"]
+    (['no', 'yes'], 1.0)
+    """
+
+    name = "linear"
+    unit = "nonzeros"
+
+    def __init__(
+        self, loss: str = "auto", optimizer: Optimizer = "adagrad", l1: float = 0.0, l2: float = 0.0, bias: bool = True,
+        class_weight: ClassWeight = None, *, features: int = 0, classes: Iterable[Any] | None = None,
+        constants: Mapping[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        LinearConfig(loss=loss, optimizer=optimizer, l1=l1, l2=l2, bias=bias)  # type: ignore[arg-type]  # checks
+        self.loss, self.optimizer = loss, optimizer
+        self.l1, self.l2, self.bias = float(l1), float(l2), bool(bias)
+        self.class_weight = _checked_weight(class_weight)
+        self.features = int(features)
+        self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
+        self.classes: tuple[Label, ...] | None = None
+        if classes is not None:
+            self._learn_classes(check_classes(classes))
+        self.order: Ids | None = None
+        self.ignored = 0
+        self._rule = self._make_rule()
+        free = isinstance(self._rule, Ftrl) or not (l1 or l2)
+        self._penalty = Free() if free else Penalty(np.float32(l1), np.float32(l2))
+
+    def _make_rule(self) -> Any:
+        kind = RULES[self.optimizer]
+        own = {name: np.float32(value) for name, value in self.constants.items()}
+        known = [name for name in kind._fields if name not in ("l1", "l2")]  # type: ignore[attr-defined]
+        for name in own:
+            if name not in known:
+                raise ConfigError(f"{self.optimizer} has no constant {name!r}; it has {', '.join(known) or 'none'}.")
+        if kind is Ftrl:
+            own.update(l1=np.float32(self.l1), l2=np.float32(self.l2))
+        return kind(**own)
+
+    def _learn_classes(self, classes: tuple[Label, ...]) -> None:
+        if self.loss == "auto":
+            self.loss = "logistic" if classes else "squared"
+        if (self.loss == "squared") != (not classes):
+            raise ConfigError(f"the {self.loss} loss and {len(classes)} classes do not go together.")
+        self.classes = classes
+
+    # -- what the executor asks ---------------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """Outputs: one for each class when there are more than two, else one."""
+        return len(self.classes) if self.classes and len(self.classes) > 2 else 1
+
+    @property
+    def task(self) -> LinearTask | ClassesTask:
+        """Selects the compiled code."""
+        parts = (_LOSSES[self.loss], self._rule, self._penalty, np.float32(self.bias))
+        return LinearTask(*parts) if self.width == 1 else ClassesTask(*parts, self.width)
+
+    def startup(self, feed: Feed, seed: int) -> None:
+        """Weights of zero, or the ones there are, in the feed's order of ids and with room for all its features."""
+        if self.classes is None:
+            self._learn_classes(find_classes(feed, self.loss))
+        rows = max(self.features, feed.features)
+        order = whole_order(feed.original, feed.features, rows)
+        if self.weights is None:
+            table = np.zeros(rows * self._cells, np.float32)
+            self.weights = LinearWeights(table, np.zeros(row_cells(self._rule, Free(), self.width), np.float32))
+        else:
+            table = grown(natural(self.weights.table, self._cells, self.order), self._cells, rows)
+            self.weights = LinearWeights(ranked(table, self._cells, order), self.weights.bias)
+        self.features, self.order = rows, order
+
+    @property
+    def _cells(self) -> int:
+        return row_cells(self._rule, self._penalty, self.width)
+
+    def samples(self, feed: Feed) -> AnyRows:
+        """The feed's rows; labels as -1 and 1, or as class numbers; importance times class weight."""
+        if not self.classes:
+            return feed.samples
+        numbers = number_targets(feed, self.classes)
+        targets = numbers if self.width > 1 else 2 * numbers - 1
+        scale = class_scale(feed, self.classes, self.class_weight)
+        importance = feed.samples.importance
+        return feed.samples._replace(
+            targets=targets.astype(np.float32), importance=importance if scale is None else importance * scale[numbers]
+        )
+
+    def room(self, feed: Feed) -> Room:
+        """The features of the longest sample, and the bias."""
+        return Room(rows=feed.longest + 1, width=self.width, floats=self.width)
+
+    def units(self, feed: Feed) -> int:
+        """Nonzeros of the feed."""
+        return feed.nonzeros
+
+    def tables(self) -> dict[str, Table]:
+        """One row a feature, and one of biases that every visit writes."""
+        bias_cells = row_cells(self._rule, Free(), self.width)
+        return {
+            "table": Table(
+                self.features, self._cells, "ranked", additive_cells(self._rule, self._penalty, self.width)
+            ),
+            "bias": Table(1, bias_cells, "scalar", additive_cells(self._rule, Free(), self.width)),
+        }
+
+    def settle(self, elapsed: float) -> None:
+        """Pay lazy penalties."""
+        if isinstance(self._penalty, Penalty):
+            settle(self._rule, self._penalty, self.weights.table, self.width, np.float32(elapsed))
+
+    def settle_copy(self, weights: LinearWeights, elapsed: float, private: int, share: float) -> None:
+        """Pay one worker's share of lazy penalties."""
+        if isinstance(self._penalty, Penalty):
+            time, part = np.float32(elapsed), np.float32(share)
+            settle_copy(self._rule, self._penalty, weights.table, self.width, time, private, part)
+
+    def renew(self) -> None:
+        """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
+        if isinstance(self._penalty, Penalty):
+            self.settle(self._owing())
+
+    def _owing(self) -> float:
+        """The latest stamp: up to then every row would have been paid, had all been touched."""
+        return float(self.weights.table[self._cells - 1 :: self._cells].max(initial=0.0))
+
+    def finish(self, feed: Feed) -> None:
+        """Weights in the features' own order again, in memory of their own."""
+        if self.weights is not None:
+            table = self.weights.table.copy() if self.order is None else natural(
+                self.weights.table, self._cells, self.order
+            )  # fmt: skip
+            self.weights = LinearWeights(table, self.weights.bias.copy())
+            self.order = None
+
+    def watchable(self) -> Mapping[str, Any]:
+        """weights: (features, outputs); bias: (outputs,); in the features' own order."""
+        return {"weights": lambda: self._plain(None, self.features), "bias": self._trained().bias[: self.width]}
+
+    # -- predicting ---------------------------------------------------------------------------------------------
+
+    def scores(self, feed: Feed, threads: int = 1) -> Floats:
+        """One score a row (two classes: of the second; a quantity: itself), or one a class.
+
+        Reads the weights as they stand, in whatever order; features that the model does not know count as zero.
+        """
+        weight = self._plain(feed.original, feed.features)
+        bias = self.weights.bias[: self.width].copy() * np.float32(self.bias)
+        self.ignored = _unknown(feed, self.features)
+        found = np.empty((len(feed), self.width), np.float32)
+        scores = found if self.width > 1 else found[:, 0]
+        parts = np.linspace(0, len(feed), max(1, threads) + 1).astype(int)
+
+        def score(part: int) -> None:
+            piece = scores[parts[part] : parts[part + 1]]
+            if self.width > 1:
+                score_class_rows(feed.samples, weight, bias, piece, parts[part])
+            else:
+                score_rows(feed.samples, weight[:, 0], bias[0], piece, parts[part])
+
+        if threads <= 1:
+            score(0)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(score, range(threads)))
+        return scores
+
+    def predict(self, feed: Feed, threads: int = 1) -> npt.NDArray[Any]:
+        """Labels in the user's terms, or quantities."""
+        scores = self.scores(feed, threads)
+        return np.array(self.classes)[chosen_classes(scores)] if self.classes else scores
+
+    def predict_proba(self, feed: Feed, threads: int = 1) -> npt.NDArray[np.float64]:
+        """(rows, classes) in the order of `classes`."""
+        if self.loss != "logistic":
+            raise ConfigError(f"a model of the {self.loss} loss gives no probabilities; train one with logistic.")
+        return probabilities(self.scores(feed, threads))
+
+    def evaluate(self, feed: Feed, threads: int = 1) -> Metrics:
+        """loss (the training loss, without penalties) and accuracy, logloss, auc, precision, recall, f1, or rmse.
+
+        Rows count by their importance; in the loss by that times their class weight, as in training.
+        """
+        self._trained()
+        samples = self.samples(feed)
+        scores = self.scores(feed, threads)
+        found = {"loss": metrics.mean(loss_values(self.loss, scores, samples.targets), samples.importance)}
+        importance = feed.samples.importance
+        weight = None if bool((importance == 1).all()) else importance
+        if self.classes:
+            return {**found, **classifier_metrics(self.loss, scores, number_targets(feed, self.classes), weight)}
+        return {**found, "rmse": metrics.rmse(scores, samples.targets, weight)}
+
+    def _trained(self) -> LinearWeights:
+        if self.weights is None:
+            raise ConfigError("this model has no weights yet; train it, or load one.")
+        return self.weights  # type: ignore[no-any-return]
+
+    def _plain(self, original: Ids | None, features: int) -> Floats:
+        """(features, width): the weights alone, penalties paid, in an order of ids; unknown features weigh nothing."""
+        table = self._trained().table
+        if isinstance(self._penalty, Penalty) and self._owing() > 0:
+            table = table.copy()
+            settle(self._rule, self._penalty, table, self.width, np.float32(self._owing()))
+        weight = np.ascontiguousarray(table.reshape(-1, self._cells)[:, : self.width]).reshape(-1)
+        if original is None or original is not self.order:
+            weight = grown(natural(weight, self.width, self.order), self.width, features)
+            weight = ranked(weight[: features * self.width], self.width, original)
+        return weight.reshape(-1, self.width)
+
+    # -- saving -------------------------------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of an equal program, as JSON values."""
+        weight = self.class_weight
+        return {
+            "loss": self.loss,
+            "optimizer": self.optimizer,
+            "l1": self.l1,
+            "l2": self.l2,
+            "bias": self.bias,
+            "class_weight": weight if weight is None or isinstance(weight, str) else [list(pair) for pair in weight],
+            "features": self.features,
+            "classes": None if self.classes is None else list(self.classes),
+            "constants": self.constants,
+        }
+
+    def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
+        """weight: (features,) or (features, classes); bias: (1,) or (classes,); in the features' own order.
+
+        With `state` also what the update rule remembers of them: weight_ and bias_ followed by speed (momentum),
+        squares (adagrad), mean, square, count (adam) or pull, squares, firmness (ftrl), and weight_stamp with a
+        penalty: the time up to which it is paid. Without, penalties are paid.
+        """
+        trained = self._trained()
+        if not state:
+            weight, bias = self._plain(None, self.features), trained.bias[: self.width].copy()
+            return {"weight": weight if self.width > 1 else weight[:, 0], "bias": bias}
+        table = natural(trained.table, self._cells, self.order)
+        parts = take_apart(table, self._rule, self._penalty, self.width)
+        biases = take_apart(trained.bias, self._rule, Free(), self.width)
+        return {
+            **{_named("weight", name): part for name, part in parts.items()},
+            **{_named("bias", name): part.reshape(-1) for name, part in biases.items()},
+        }
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `arrays` made, with or without state."""
+        if self.classes is None:
+            raise ModelError("the options of the model do not say its classes; it cannot be used.")
+        if "weight" not in arrays or "bias" not in arrays or arrays["weight"].ndim < 1:
+            raise ModelError(f"a linear model has the arrays weight and bias; these are {', '.join(arrays) or 'none'}.")
+        rows = len(arrays["weight"])
+        if self.features and rows != self.features:
+            raise ModelError(f"the options say {self.features} features, but weight has {rows} rows.")
+        tables = []
+        used = set()
+        for owner, penalty, count in (("weight", self._penalty, rows), ("bias", Free(), 1)):
+            names = ["", *(name[len(owner) + 1 :] for name in arrays if name.startswith(owner + "_"))]
+            used |= {_named(owner, name) for name in names}
+            parts = {name: arrays[_named(owner, name)] for name in names}
+            tables.append(put_together(parts, self._rule, penalty, self.width, count))
+        if unknown := set(arrays) - used:
+            raise ModelError(f"a linear model has no array {min(unknown)!r}.")
+        self.weights, self.features, self.order = LinearWeights(*tables), rows, None
+
+
+def _named(owner: str, part: str) -> str:
+    return f"{owner}_{part}" if part else owner
+
+
+def _checked_weight(weight: Any) -> Literal["balanced"] | list[tuple[Label, float]] | None:
+    if isinstance(weight, str) and weight != "balanced":
+        raise ConfigError(f"class_weight is {weight!r}; it must be 'balanced' or a weight for each class.")
+    return weight if weight is None or isinstance(weight, str) else weight_pairs(weight)  # type: ignore[return-value]
+
+
+def _unknown(feed: Feed, features: int) -> int:
+    """Entries whose feature lies beyond the model's."""
+    if feed.features <= features:
+        return 0
+    samples = feed.samples
+    if isinstance(samples, DenseRows):
+        return len(feed) * (feed.features - features)
+    if feed.original is None:
+        return int(np.count_nonzero(samples.ids >= features))
+    return int(np.count_nonzero((feed.original >= features)[samples.ids]))
