@@ -51,14 +51,14 @@ def _options(entry: Entry) -> list[Option]:
     return list(options_of(entry.load().Options).values())
 
 
-def _flags(entry: Entry) -> list[str]:
+def _flags(entry: Entry) -> str:
     flags = ["--help"]
     for option in _options(entry):
         if not option.positional:
             flags.append(option.flag)
         if option.kind is bool:
             flags.append("--no-" + option.flag[2:])
-    return flags
+    return " ".join(flags)
 
 
 def _words_for(option: Option) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ def bash() -> str:
         groups="\n".join(groups),
         choices="\n".join(_cases("    ", offer)),
         arguments="\n".join(arguments),
-        flags="\n".join(f'    "{entry.name}") {offer.format(words=" ".join(_flags(entry)))} ;;' for entry in COMMANDS),
+        flags="\n".join(f'    "{entry.name}") {offer.format(words=_flags(entry))} ;;' for entry in COMMANDS),
     )
 
 
@@ -182,7 +182,7 @@ def zsh() -> str:
         groups="\n".join(groups),
         choices="\n".join(_cases("    ", offer)),
         arguments="\n".join(arguments),
-        flags="\n".join(f'      "{entry.name}") {offer.format(words=" ".join(_flags(entry)))} ;;' for entry in COMMANDS),
+        flags="\n".join(f'      "{entry.name}") {offer.format(words=_flags(entry))} ;;' for entry in COMMANDS),
     )
 
 

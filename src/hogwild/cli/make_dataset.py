@@ -70,12 +70,19 @@ def run(options: Options) -> int:
         "truth": {"accuracy": truth.right / truth.rows, "logloss": truth.log_loss / truth.rows},
         "seconds": time.perf_counter() - began,
     }
+    few = options.problem.distribution == "uniform" and options.problem.rows < 10 * options.problem.features
+    if few and not options.show.quiet:
+        print(
+            "note: with fewer than ten rows a feature no model gets near the true weights; "
+            "raise --rows, lower --features, or use zipf.",
+            file=sys.stderr,
+        )
     if options.show.json:
         print(json.dumps(summary))
     elif not options.show.quiet:
         print(
-            f"{'' if to_stdout else options.file.output + ': '}{truth.rows:,} rows, {truth.nonzeros:,} nonzeros, {size / 1e6:.1f} MB, "
-            f"{truth.positive / truth.rows:.1%} positive\n"
+            f"{'data' if to_stdout else options.file.output}: {truth.rows:,} rows, {truth.nonzeros:,} nonzeros, "
+            f"{size / 1e6:.1f} MB, {truth.positive / truth.rows:.1%} positive\n"
             f"the true weights reach accuracy {truth.right / truth.rows:.4f} and log loss "
             f"{truth.log_loss / truth.rows:.4f} on these rows",
             file=sys.stderr,

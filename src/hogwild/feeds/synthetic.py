@@ -1,9 +1,11 @@
 """Sparse problems that can be learned, made from a seed: rows, labels, and how well the truth itself does.
 
-The problem: every feature k has a true weight w_k, a row's score is s = scale * sum(w_k x_k), and its label is +1 with
-probability 1 / (1 + exp(-strength * s)). So a logistic model can reach the truth, and `noise`, the share of labels
-against the sign of the score, fixes `strength`. Weights come from a hash of (seed, k): a problem with 2^31 features
-takes no more memory than one with ten. Another `part` has other rows of the same problem, for testing.
+The problem: every feature k has a true weight w_k, a row's score is s = scale * (sum(w_k x_k) - centre), and its label
+is +1 with probability 1 / (1 + exp(-strength * s)). So a logistic model with a bias can reach the truth. `noise`, the
+share of labels against the sign of the score, fixes `strength`; `centre` makes both classes about as frequent.
+
+Weights come from a hash of (seed, k): a problem with 2^31 features takes no more memory than one with ten. Another
+`part` has other rows of the same problem, for testing.
 """
 
 from __future__ import annotations
@@ -62,12 +64,12 @@ class Truth:
 
 def make_rows(config: SparseConfig, truth: Truth) -> Iterator[Rows]:
     """The rows of a problem, a run at a time, counted in `truth`."""
-    scale, strength = _calibrate(config)
+    centre, scale, strength = _calibrate(config)
     at_once = max(1, _CHUNK // config.lengths[1])
     for number, first in enumerate(range(0, config.rows, at_once)):
         random = np.random.default_rng([config.seed, 1, config.part, number])
         offsets, ids, values = _draw(config, min(at_once, config.rows - first), random)
-        scores = scale * _scores(config, offsets, ids, values)
+        scores = scale * (_scores(config, offsets, ids, values) - centre)
         with np.errstate(over="ignore"):
             chances = 1 / (1 + np.exp(-strength * scores)) if config.noise else (scores >= 0).astype(np.float64)
         labels = np.where(random.random(len(chances)) < chances, 1, -1)
@@ -76,31 +78,34 @@ def make_rows(config: SparseConfig, truth: Truth) -> Iterator[Rows]:
         yield rows
 
 
-def _calibrate(config: SparseConfig) -> tuple[float, float]:
-    """Scale to scores of variance 1, and the strength at which the share of labels against the score is `noise`."""
+def _calibrate(config: SparseConfig) -> tuple[float, float, float]:
+    """Centre and scale to scores of mean 0 and variance 1, and the strength at which `noise` is what it should be."""
     random = np.random.default_rng([config.seed, 0])
     scores = _scores(config, *_draw(config, min(_PILOT, max(16, (1 << 22) // config.lengths[1])), random))
-    scale = 1 / max(float(np.sqrt(np.mean(scores**2))), 1e-12)
+    centre, scale = float(np.median(scores)), 1 / max(float(scores.std()), 1e-12)
     if not config.noise:
-        return scale, math.inf
+        return centre, scale, math.inf
     low, high = 0.0, 1e6
     for _ in range(100):
         middle = (low + high) / 2
         with np.errstate(over="ignore"):
-            wrong = float(np.mean(1 / (1 + np.exp(middle * np.abs(scale * scores)))))
+            wrong = float(np.mean(1 / (1 + np.exp(middle * scale * np.abs(scores - centre)))))
         low, high = (middle, high) if wrong > config.noise else (low, middle)
-    return scale, high
+    return centre, scale, high
 
 
 def _scores(config: SparseConfig, offsets: Offsets, ids: Longs, values: Longs) -> Doubles:
-    products = true_weights(config.seed, ids) * (values / _VALUES)
+    products = true_weights(config, ids) * (values / _VALUES)
     return np.asarray(np.add.reduceat(products, offsets[:-1]))
 
 
-def true_weights(seed: int, ids: Longs) -> Doubles:
-    """Nearly normal weights of variance 1: the sum of four 16-bit pieces of a hash (splitmix64) of seed and id."""
+def true_weights(config: SparseConfig, ids: Longs) -> Doubles:
+    """Nearly normal weights: the sum of four 16-bit pieces of a hash (splitmix64) of seed and id.
+
+    With zipf they fall with the fourth root of the rank: what nearly never occurs decides little, and can be learned.
+    """
     with np.errstate(over="ignore"):
-        bits = (ids.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(_mixed(seed))
+        bits = (ids.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(_mixed(config.seed))
         bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         bits ^= bits >> np.uint64(31)
@@ -108,7 +113,12 @@ def true_weights(seed: int, ids: Longs) -> Doubles:
     for shift in (0, 16, 32, 48):
         pieces += (bits >> np.uint64(shift)).astype(np.uint16)
     # The sum of four uniform numbers on [0, 65536) has the mean 2 * 65535 and the variance 4 * 65536^2 / 12.
-    return np.asarray((pieces - 131070) / (65536 / math.sqrt(3)))
+    weights = (pieces - 131070) / (65536 / math.sqrt(3))
+    if config.distribution == "zipf":
+        back = pow(_stride(config.features), -1, config.features)
+        ranks = (ids - config.seed % config.features) * back % config.features
+        weights *= (1.0 + ranks) ** -0.25
+    return np.asarray(weights)
 
 
 def _mixed(seed: int) -> int:

@@ -1,0 +1,107 @@
+"""`hogwild predict`: one prediction a line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+from hogwild.cli.flags import Page
+from hogwild.cli.outfile import write_file
+from hogwild.cli.reading import ReadConfig
+from hogwild.config import File, ShowConfig
+from hogwild.errors import ConfigError
+from hogwild.options import Shown
+
+if TYPE_CHECKING:
+    from hogwild.feeds.feed import Feed
+
+PAGE = Page(
+    "hogwild predict",
+    """Write the predictions of a trained model, one a line, in the order of the rows.
+
+Examples:
+  hogwild predict model new.svm > labels.txt
+  hogwild predict model new.csv --proba --output chances.tsv.gz
+  zcat new.svm.gz | hogwild predict model -""",
+)
+
+
+@dataclass(frozen=True)
+class WriteConfig:
+    """What is written, and where."""
+
+    output: File = "-"
+    """File to write; - is standard output, and a name that ends in .gz is compressed."""
+    proba: bool = False
+    """Write the probability of every class, with tabs between, in the order that standard error tells."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    model: Annotated[str, Shown("MODEL", positional=True)] = ""
+    """Directory of a trained model."""
+    files: Annotated[tuple[str, ...], Shown("FILE...", positional=True)] = ()
+    """Files with the same columns as the training files, labels apart; globs are expanded, - is standard input."""
+    write: WriteConfig = field(default_factory=WriteConfig)
+    read: ReadConfig = field(default_factory=ReadConfig)
+    show: ShowConfig = field(default_factory=ShowConfig)
+
+
+def run(options: Options) -> int:
+    """Write the predictions."""
+    from hogwild.cli.reading import open_for, pieces, unknown_note
+    from hogwild.cli.summary import print_json
+    from hogwild.programs.store import load_model
+
+    if options.show.json and options.write.output in ("", "-"):
+        raise ConfigError("--json and the predictions cannot both go to standard output; add --output FILE.")
+    began = time.perf_counter()
+    model = load_model(options.model)
+    program: Any = model.program
+    feed = open_for(model, options.files, options.read)
+    notes = list(feed.notes)
+    if options.write.proba:
+        notes.append(f"columns: {' '.join(str(name) for name in program.classes or ())}")
+    ignored = 0
+    with write_file(options.write.output) as stream:
+        for piece in pieces(feed):
+            stream.write("".join(_lines(program, piece, options.write.proba)).encode())
+            ignored += program.ignored
+    notes += unknown_note(ignored)
+    if not options.show.quiet:
+        for note in notes:
+            print(f"note: {note}", file=sys.stderr)
+    if options.show.json:
+        print_json(
+            {
+                "program": program.name,
+                "model": options.model,
+                "samples": len(feed),
+                "classes": list(program.classes or ()),
+                "output": options.write.output,
+                "seconds": time.perf_counter() - began,
+                "notes": notes,
+            }
+        )
+    return 0
+
+
+def _lines(program: Any, feed: Feed, proba: bool) -> Iterator[str]:
+    threads = os.cpu_count() or 1
+    if proba:
+        for row in program.predict_proba(feed, threads).tolist():
+            yield "\t".join(f"{value:.6g}" for value in row) + "\n"
+    elif program.classes:
+        # One line a row, whatever a label holds.
+        names = {name: str(name).replace("\n", "\\n") + "\n" for name in program.classes}
+        for label in program.predict(feed, threads).tolist():
+            yield names[label]
+    else:
+        for value in program.predict(feed, threads).tolist():
+            yield f"{value:.6g}\n"

@@ -1,0 +1,46 @@
+"""`hogwild train classifier`: the flags; training.py does the work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from hogwild.cli.flags import Page
+from hogwild.config import FeedConfig, Files, LinearConfig, SaveConfig, ShowConfig, TrainConfig, WatchConfig
+from hogwild.options import Shown
+
+PAGE = Page(
+    "hogwild train classifier",
+    """Train a linear classifier (two classes or many) or, with --loss squared, a linear regression.
+
+Files may be svmlight, CSV, TSV, Parquet, Arrow or 'label<TAB>text' lines, compressed or not.
+
+Examples:
+  hogwild train classifier train.svm --valid test.svm --output model
+  hogwild train classifier reviews.tsv.gz --ngrams 2 --epochs 3 --output sentiment
+  hogwild train classifier clicks-*.csv --label clicked --ignore id --balanced --json
+  hogwild train classifier train.svm --mode serial --trace --watch 'norm(weights)' --log-dir logs""",
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    files: Annotated[tuple[str, ...], Shown("TRAIN...", positional=True)] = ()
+    """Training files; globs are expanded, - is standard input."""
+    valid: Files = ()
+    """Validation file, evaluated after each epoch; the model of the best epoch is kept."""
+    train: TrainConfig = field(default_factory=TrainConfig)
+    linear: LinearConfig = field(default_factory=LinearConfig)
+    save: SaveConfig = field(default_factory=SaveConfig)
+    feed: FeedConfig = field(default_factory=FeedConfig)
+    watch: WatchConfig = field(default_factory=WatchConfig)
+    show: ShowConfig = field(default_factory=ShowConfig)
+
+
+def run(options: Options) -> int:
+    """Train; returns the exit code."""
+    from hogwild.cli.training import run_training  # here: it needs everything there is
+
+    return run_training(options)

@@ -1,0 +1,188 @@
+"""One training run of the command line: read, train under the progress bar, save, say how good it is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hogwild.cli.interrupt import Interrupts
+from hogwild.cli.summary import metrics_text, print_json, run_summary
+from hogwild.cli.train import Options
+from hogwild.executor.checkpoint import load_checkpoint
+from hogwild.executor.checkpointer import Checkpointer, Output, identity_of, parse_interval
+from hogwild.executor.events import EpochEnded, Event, Finished, Started, Watched
+from hogwild.executor.position import RunState
+from hogwild.executor.progress import COMPILING, Display, show_progress
+from hogwild.executor.run import AsyncExecutor
+from hogwild.executor.watch import make_watch, parse_every
+from hogwild.feeds.feed import Feed
+from hogwild.feeds.reader import open_feed
+from hogwild.observe.logs import Logs
+from hogwild.programs.linear import Linear
+from hogwild.programs.store import check_model_output, load_model
+
+
+def run_training(options: Options) -> int:
+    """Train; returns the exit code."""
+    with Interrupts() as interrupts:
+        with show_progress(quiet=options.show.quiet, epochs=options.train.epochs) as display:
+            training = Training(options, display)
+            training.load()
+            training.train(interrupts)
+            summary = training.summary()
+        _print(options, summary)
+    return 130 if summary["reason"] == "stopped" else 0
+
+
+class Training:
+    """One run. All that can be wrong without the data is found out before it is read."""
+
+    def __init__(self, options: Options, display: Display) -> None:
+        linear = options.linear
+        self.options, self.display = options, display
+        self.interval = parse_interval(options.save.checkpoint_every) if options.save.checkpoint_every else None
+        parse_every(options.watch.every)
+        self.watch = make_watch(options.watch.watch, options.watch.every)
+        if options.save.output:
+            check_model_output(options.save.output)
+        self.program: Any = Linear(
+            linear.loss, linear.optimizer, linear.l1, linear.l2, linear.bias,
+            "balanced" if linear.balanced else linear.class_weight or None,
+        )  # fmt: skip
+        self.executor = AsyncExecutor(**vars(options.train))
+        self.seconds = {"load": 0.0, "compile": 0.0, "train": 0.0, "evaluate": 0.0}
+        self.notes: list[str] = []
+        self.epochs: list[EpochEnded] = []
+        self.feed: Feed
+        self.valid: Feed | None = None
+        self.started: Started
+        self.finished: Finished
+
+    def load(self) -> None:
+        """Read the files."""
+        began = time.perf_counter()
+        self.display.phase(f"reading {_names(self.options.files)}")
+        self.feed = open_feed(self.options.files, self.options.feed)
+        self.note(*self.feed.notes)
+        if self.options.valid:
+            self.display.phase(f"reading {_names(self.options.valid)}")
+            self.valid = open_feed(self.options.valid, self.options.feed, schema=self.feed.schema)
+            self.note(*(f"validation: {note}" for note in self.valid.notes))
+        self.seconds["load"] = time.perf_counter() - began
+
+    def note(self, *sentences: str) -> None:
+        """Sentences for the user."""
+        for sentence in sentences:
+            self.notes.append(sentence)
+            self.display.say(f"note: {sentence}")
+
+    def train(self, interrupts: Interrupts) -> None:
+        """Run the executor and pass its events to all readers."""
+        with Logs(self.options.watch.log_dir) as logs:
+            self.note(*logs.notes)
+            known = len(logs.notes)
+            start, save = self.saver()
+            self.display.phase(COMPILING)
+            for event in self.executor.run(self.program, self.feed, valid=self.valid, watch=self.watch, start=start):
+                if isinstance(event, Started):
+                    interrupts.arm()
+                if interrupts.asked:
+                    self.executor.stop()
+                self.keep(event)
+                if isinstance(event, Finished):
+                    self.show_watched(event, logs)
+                for reader in (self.display, logs, save):
+                    reader(event)
+                if isinstance(event, Started):
+                    self.show_watched(event, logs)
+            self.note(*logs.notes[known:])
+
+    def saver(self) -> tuple[RunState | None, Callable[[Event], None]]:
+        """Where to go on from, and the reader of events that saves."""
+        save = self.options.save
+        if not save.output:
+            return None, lambda event: None
+        identity = identity_of(self.program, self.options.train, self.feed, self.valid)
+        found = load_checkpoint(save.output, self.program, identity) if save.resume else None
+        start = None
+        if found is not None:
+            self.program, start = found
+            self.note(f"goes on after {start.position.epoch} epochs and {start.position.visits:,} samples of the next.")
+        elif save.resume:
+            self.note("there is no checkpoint yet: starts from the beginning.")
+        output = Output(
+            Path(save.output), self.feed.schema, self.options.feed, self.feed.labels, keep_best=self.valid is not None
+        )
+        return start, Checkpointer(self.executor, self.program, output, self.interval, identity, start)
+
+    def keep(self, event: Event) -> None:
+        """Remember what the summary needs."""
+        if isinstance(event, Started):
+            self.started = event
+            self.notes += event.notes  # the display shows them itself
+            self.seconds["compile"] = event.compile_seconds
+        elif isinstance(event, EpochEnded):
+            self.epochs.append(event)
+        elif isinstance(event, Finished):
+            self.finished = event
+            self.seconds["train"] = event.train_seconds
+            self.seconds["evaluate"] = event.evaluate_seconds
+
+    def show_watched(self, event: Event, logs: Callable[[Event], None]) -> None:
+        """The watched variables at the beginning, where a wrong name is found out, and at the end."""
+        if self.watch is not None:
+            watched = Watched(event.seconds, event.epoch, event.samples, self.watch.read(self.program))
+            self.display(watched)
+            logs(watched)
+
+    def summary(self) -> dict[str, Any]:
+        """The JSON object of the command."""
+        metrics = self.metrics()
+        return {
+            **run_summary(self.program, self.started, self.finished, self.epochs),
+            "seconds": self.seconds,
+            "metrics": metrics,
+            "evaluated_on": "valid" if self.valid is not None else "train",
+            "best_epoch": self.executor.state().best_epoch if self.valid is not None else None,
+            "output": self.options.save.output or None,
+            "notes": self.notes,
+        }
+
+    def metrics(self) -> dict[str, float]:
+        """How good the model is: on the validation data (that of the best epoch), else on the training data."""
+        if self.valid is None:
+            if self.finished.reason == "stopped":
+                return {}  # whoever interrupts does not want to wait
+            began = time.perf_counter()
+            self.display.phase("evaluating on the training data")
+            found: dict[str, float] = self.program.evaluate(self.feed, self.started.threads)
+            self.seconds["evaluate"] += time.perf_counter() - began
+            return found
+        best = [event.metrics for event in self.epochs if event.best]
+        if best:
+            return best[-1]
+        # The best epoch was before this process went on; without an output there is none to go on from.
+        return load_model(self.options.save.output).metrics if self.options.save.output else {}
+
+
+def _names(files: tuple[str, ...]) -> str:
+    first = "standard input" if files[0] == "-" else files[0]
+    return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
+
+
+def _print(options: Options, summary: dict[str, Any]) -> None:
+    output = options.save.output
+    if options.show.json:
+        print_json(summary)
+    elif not options.show.quiet:
+        if summary["metrics"]:
+            data = {"train": "training", "valid": "validation"}[summary["evaluated_on"]]
+            print(f"on the {data} data: {metrics_text(summary['metrics'])}")
+        if output:
+            print(f"saved to {output}")
+    if summary["reason"] == "stopped":
+        how = "run the same command again with --resume to go on" if output else "nothing was saved without --output"
+        print(f"hogwild: interrupted after {summary['samples']:,} samples; {how}.", file=sys.stderr)
