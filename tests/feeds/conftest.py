@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import hogwild.kernels.jit  # noqa: F401  # fixes where compiled code is kept, before the cache moves
+from hogwild.kernels.jit import code_cache
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache directory."""
     directory = tmp_path / "cache-home"
     monkeypatch.setenv("HOGWILD_CACHE", str(directory))
-    yield directory
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(code_cache().parent))  # compiled code stays where it is, for children too
+    return directory

@@ -80,7 +80,7 @@ def make(encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = Tru
             source.check_unchanged()
         names = [source.name for source in sources]
         if keep and workspace.parent == feeds_home():
-            return map_feed(_publish(workspace, key), names, key)
+            return _publish(workspace, key, names)
         feed = map_feed(workspace, names, key)
         lost = f"{feeds_home()} cannot be written, so the encoded data is not kept for the next run."
         return replace(feed, notes=(*feed.notes, lost)) if keep else feed
@@ -88,26 +88,22 @@ def make(encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = Tru
         drop_workspace(workspace)
 
 
-def _publish(workspace: Path, key: str) -> Path:
-    """Give a finished workspace its name. Another run's is used if it was first and is whole."""
+def _publish(workspace: Path, key: str, names: Sequence[str]) -> Feed:
+    """Give a finished workspace its name, and open it. Another run's is used if it was first and is whole."""
     target = feeds_home() / key
     with writing(target):
         release(workspace)
         for _ in range(_ATTEMPTS):
             try:
                 os.rename(workspace, target)
+                _sync_directory(target.parent)
             except OSError:
                 if not target.exists():
                     raise
-            else:
-                _sync_directory(target.parent)
-                return target
             try:
-                read_header(target)
+                return map_feed(target, names, key)
             except Damaged:
                 _discard(target)
-            else:
-                return target
     raise SaveError(f"{target} is broken and comes back; run `hogwild cache clear`.")
 
 

@@ -7,7 +7,6 @@ import mmap
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -165,11 +164,8 @@ def write_feed(chunks: Iterable[Chunk], directory: Path) -> FeedWriter:
     return writer
 
 
-@dataclass(frozen=True)
 class Damaged(Exception):
-    """A directory is not a complete feed: `reason` says why."""
-
-    reason: str
+    """A directory is not a complete feed."""
 
 
 def read_header(directory: Path) -> dict[str, Any]:

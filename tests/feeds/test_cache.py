@@ -1,0 +1,315 @@
+"""The cache: encoded once, found again, never trusted blindly, safe when two runs make the same entry."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hogwild.arrays import BinaryRows, Rows
+from hogwild.config import FeedConfig
+from hogwild.errors import InputError, SaveError
+from hogwild.feeds import cache, store, workspace
+from hogwild.feeds.chunk import Chunk, Summary
+from hogwild.feeds.feed import Feed
+from hogwild.feeds.reader import open_feed
+from hogwild.feeds.source import Source, open_sources
+from hogwild.feeds.svmlight import SvmlightEncoder
+
+TEXT = "1 1:0.5 3:2\n# c\n0 3:1 7:1\n1 3:4\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "a.svm"
+    file.write_text(TEXT)
+    return file
+
+
+def features_of(feed: Feed) -> list[dict[int, float]]:
+    """Rows by the features' own ids."""
+    samples = feed.samples
+    assert isinstance(samples, (Rows, BinaryRows))
+    assert feed.original is not None
+    values = samples.values if isinstance(samples, Rows) else np.ones(len(samples.ids))
+    rows = []
+    for start, end in zip(samples.offsets[:-1], samples.offsets[1:], strict=True):
+        names = feed.original[samples.ids[start:end]].tolist()
+        rows.append(dict(zip(names, values[start:end].tolist(), strict=True)))
+    return rows
+
+
+def entries_made(home: Path) -> list[str]:
+    return sorted(p.name for p in (home / "feeds").iterdir())
+
+
+def count_encodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    calls: list[int] = []
+    chunks = SvmlightEncoder.chunks
+
+    def counted(self: SvmlightEncoder, sources: Sequence[Source]) -> Iterator[Chunk]:
+        calls.append(len(sources))
+        return chunks(self, sources)
+
+    monkeypatch.setattr(SvmlightEncoder, "chunks", counted)
+    return calls
+
+
+def test_a_feed_has_ranked_ids_and_places(path: Path) -> None:
+    feed = open_feed(path).check()
+    assert features_of(feed) == [{0: 0.5, 2: 2.0}, {2: 1.0, 6: 1.0}, {2: 4.0}]
+    assert feed.original is not None
+    assert feed.original.tolist() == [2, 0, 6, 1, 3, 4, 5]
+    assert feed.samples.targets.tolist() == [1, 0, 1]
+    assert feed.samples.importance.tolist() == [1, 1, 1]
+    assert (len(feed), feed.nonzeros, feed.features, feed.longest) == (3, 5, 7, 2)
+    assert [feed.place(row) for row in range(3)] == [f"{path}:1", f"{path}:3", f"{path}:4"]
+    assert feed.labels == ()
+    assert feed.fingerprint
+
+
+def test_the_second_time_nothing_is_encoded(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = count_encodings(monkeypatch)
+    first = open_feed(path)
+    second = open_feed(path)
+    assert calls == [1]
+    assert features_of(first) == features_of(second)
+    assert first.notes == second.notes
+    assert first.schema == second.schema
+    assert entries_made(home) == [first.fingerprint]
+
+
+def test_other_names_same_content(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = count_encodings(monkeypatch)
+    open_feed(path)
+    other = tmp_path / "b.svm"
+    other.write_text(TEXT)
+    assert open_feed(other).place(1) == f"{other}:3"
+    assert calls == [1]
+
+
+def test_what_matters_makes_another_entry(path: Path) -> None:
+    keys = {
+        open_feed(path, config, schema).fingerprint
+        for config, schema in [
+            (FeedConfig(), None),
+            (FeedConfig(features=9), None),
+            (FeedConfig(zero_based="yes"), None),
+            (FeedConfig(pipe="cat"), None),
+            (FeedConfig(), {"format": "svmlight", "zero_based": False, "features": 4}),
+            (FeedConfig(format="svmlight", ngrams=7), None),  # the same as the first
+        ]
+    }
+    assert len(keys) == 5
+
+
+def test_a_changed_file_is_encoded_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = count_encodings(monkeypatch)
+    open_feed(path)
+    path.write_text(TEXT.replace("0.5", "9.5"))
+    assert features_of(open_feed(path))[0] == {0: 9.5, 2: 2.0}
+    assert calls == [1, 1]
+
+
+def test_a_file_that_changes_while_it_is_read(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks = SvmlightEncoder.chunks
+
+    def meddle(self: SvmlightEncoder, sources: Sequence[Source]) -> Iterator[Chunk]:
+        for chunk in chunks(self, sources):
+            path.write_text("0 1:1\n")
+            yield chunk
+
+    monkeypatch.setattr(SvmlightEncoder, "chunks", meddle)
+    with pytest.raises(InputError, match=r"a\.svm changed while it was read; start again"):
+        open_feed(path)
+    assert entries_made(home) == []
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone", "header", "version", "fields", "grown", "nonsense"])
+def test_a_damaged_entry_is_made_again(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    calls = count_encodings(monkeypatch)
+    entry = home / "feeds" / open_feed(path).fingerprint
+    header = json.loads((entry / "feed.json").read_text())
+    if damage == "cut":
+        os.truncate(entry / "ids", 8)
+    elif damage == "gone":
+        (entry / "targets").unlink()
+    elif damage == "header":
+        (entry / "feed.json").write_text("{")
+    elif damage == "version":
+        (entry / "feed.json").write_text(json.dumps(header | {"version": 0}))
+    elif damage == "fields":
+        (entry / "feed.json").write_text(json.dumps(header | {"features": 99}))
+    elif damage == "grown":
+        (entry / "values").write_bytes(bytes(100))
+    else:
+        (entry / "offsets").write_bytes(bytes(4 * 8))
+    assert features_of(open_feed(path)) == [{0: 0.5, 2: 2.0}, {2: 1.0, 6: 1.0}, {2: 4.0}]
+    assert calls == [1, 1]
+    assert entries_made(home) == [entry.name]
+    open_feed(path)
+    assert calls == [1, 1]
+
+
+def test_a_file_in_the_place_of_an_entry(path: Path, home: Path) -> None:
+    entry = home / "feeds" / open_feed(path).fingerprint
+    cache.clear()
+    entry.write_text("junk")
+    assert len(open_feed(path)) == 3
+    assert entry.is_dir()
+
+
+def test_writing_to_the_arrays_does_not_reach_the_disk(path: Path) -> None:
+    feed = open_feed(path)
+    feed.samples.targets[:] = 5
+    assert open_feed(path).samples.targets.tolist() == [1, 0, 1]
+
+
+def test_values_of_one_are_not_stored(tmp_path: Path) -> None:
+    binary = tmp_path / "binary.svm"
+    binary.write_text("1 1:1 2:1\n0 1:1\n")
+    feed = open_feed(binary).check()
+    assert isinstance(feed.samples, BinaryRows)
+    assert features_of(feed) == [{0: 1.0, 1: 1.0}, {0: 1.0}]
+
+
+class Fixed:
+    """An encoder that yields what it is given."""
+
+    def __init__(self, chunks: list[Chunk], summary: Summary) -> None:
+        self._chunks, self._summary = chunks, summary
+
+    def chunks(self, sources: Sequence[Source]) -> Iterator[Chunk]:
+        yield from self._chunks
+
+    def summary(self) -> Summary:
+        return self._summary
+
+
+def chunk(rows: list[list[int]], values: list[float], targets: list[float]) -> Chunk:
+    return Chunk(
+        np.array([len(row) for row in rows], np.int64),
+        np.array([ident for row in rows for ident in row], np.int32),
+        np.array(values, np.float32),
+        np.array(targets, np.float32),
+        np.arange(1, len(rows) + 1),
+    )
+
+
+def test_values_that_begin_late_and_stop_again(path: Path) -> None:
+    parts = [chunk([[1], [2, 3]], [], [0, 0]), chunk([[1, 2]], [5, 6], [0]), chunk([[3]], [], [0])]
+    feed = cache.make(Fixed(parts, Summary(4)), open_sources(path), "k")
+    assert features_of(feed) == [{1: 1.0}, {2: 1.0, 3: 1.0}, {1: 5.0, 2: 6.0}, {3: 1.0}]
+
+
+def test_targets_and_values_that_are_final_only_at_the_end(path: Path) -> None:
+    parts = [chunk([[1, 2], [5]], [], [0, 1]), chunk([[2]], [], [2])]
+    summary = Summary(6, ("a", "b", "c"), first_id=1, relabel=(2, 0, 1), scales=(0.5, 4.0))
+    feed = cache.make(Fixed(parts, summary), open_sources(path), "k")
+    assert feed.samples.targets.tolist() == [2, 0, 1]
+    assert features_of(feed) == [{0: 0.5, 1: 4.0}, {4: 1.0}, {1: 4.0}]
+
+
+def test_rows_without_entries_and_no_rows_at_all(tmp_path: Path, home: Path) -> None:
+    file = tmp_path / "a.svm"
+    file.write_text("1\n0\n")
+    feed = open_feed(file).check()
+    assert features_of(feed) == [{}, {}]
+    for nothing in ("", "# only a comment\n\n"):
+        file.write_text(nothing)
+        with pytest.raises(InputError, match=r"a\.svm: no rows; is the file empty"):
+            open_feed(file)
+    assert len(entries_made(home)) == 1
+
+
+def test_without_the_cache_nothing_stays(path: Path, home: Path) -> None:
+    feed = open_feed(path, FeedConfig(cache=False))
+    assert entries_made(home) == []
+    assert features_of(feed) == [{0: 0.5, 2: 2.0}, {2: 1.0, 6: 1.0}, {2: 4.0}]
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(path: Path, home: Path, tmp_path: Path) -> None:
+    home.write_text("a file where the cache should be")
+    feed = open_feed(path)
+    assert len(feed) == 3
+    assert "cannot be written, so the encoded data is not kept" in feed.notes[-1]
+
+
+def test_a_full_disk(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: Any, **kwargs: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store.os, "fsync", full)
+    with pytest.raises(SaveError, match=r"cannot be written: No space left on device; free space \(`hogwild cache"):
+        open_feed(path)
+    assert entries_made(home) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_disk_that_fills_while_chunks_are_written(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "open", lambda name, *rest, **more: open("/dev/full", "wb", 0), raising=False)  # noqa: SIM115
+    with pytest.raises(SaveError, match="No space left on device"):
+        open_feed(path)
+    assert entries_made(home) == []
+
+
+def test_entries_and_clearing(path: Path, home: Path) -> None:
+    assert cache.entries() == []
+    assert cache.clear() == 0
+    feed = open_feed(path)
+    (entry,) = cache.entries()
+    assert (entry.key, entry.rows, entry.sources) == (feed.fingerprint, 3, (str(path),))
+    assert entry.bytes == sum(file.stat().st_size for file in (home / "feeds" / entry.key).iterdir())
+    assert cache.clear() == entry.bytes
+    assert cache.entries() == []
+    assert features_of(feed)[2] == {2: 4.0}  # a run that uses it goes on
+
+
+def _open_slowly(path: str, barrier: Any, results: Any) -> None:
+    finish = store.FeedWriter.finish
+
+    def wait_then_finish(self: store.FeedWriter, *args: Any) -> None:
+        finish(self, *args)
+        barrier.wait(60)  # all have encoded; now all publish at once
+
+    store.FeedWriter.finish = wait_then_finish  # type: ignore[method-assign]
+    feed = open_feed(path)
+    results.put((os.getpid(), feed.samples.targets.tolist(), feed.fingerprint))
+
+
+def test_processes_that_make_the_same_entry(path: Path, home: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    count = 2
+    barrier, results = context.Barrier(count), context.Queue()
+    processes = [context.Process(target=_open_slowly, args=(str(path), barrier, results)) for _ in range(count)]
+    for process in processes:
+        process.start()
+    found = [results.get(timeout=120) for _ in processes]
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    assert [targets for _, targets, _ in found] == [[1, 0, 1]] * count
+    assert entries_made(home) == [found[0][2]]
+    assert len(cache.entries()) == 1
+
+
+def test_what_a_killed_run_leaves_is_swept(path: Path, home: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=_die_while_writing, args=(str(path),))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -9
+    assert len(entries_made(home)) == 1
+    assert len(open_feed(path)) == 3
+    assert not [name for name in entries_made(home) if name.startswith(workspace.PREFIX)]
+
+
+def _die_while_writing(path: str) -> None:
+    store.FeedWriter.finish = lambda self, *args: os.kill(os.getpid(), 9)  # type: ignore[method-assign]
+    open_feed(path)

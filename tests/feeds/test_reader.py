@@ -1,0 +1,80 @@
+"""Choosing the format, and opening several files."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from hogwild.config import FeedConfig
+from hogwild.errors import InputError
+from hogwild.feeds.reader import format_of, open_feed
+from hogwild.feeds.source import open_sources
+
+BY_NAME = [
+    ("a.svm", "svmlight"),
+    ("a.LIBSVM.gz", "svmlight"),
+    ("a.csv", "csv"),
+    ("a.tsv.zst", "tsv"),
+    ("a.parquet", "parquet"),
+    ("a.feather", "arrow"),
+]
+BY_CONTENT = [
+    (b"1 1:2 3:4\n", "svmlight"),
+    (b"# c\n\n+1 qid:3 1:2\n0\n", "svmlight"),
+    (b"\xef\xbb\xbf-1.5 7:1", "svmlight"),
+    (b"", "svmlight"),
+    (b"a,b,c\n1,2,3\n", "csv"),
+    (b"a\tb\tc\n1\t2\t3\n", "tsv"),
+    (b"pos\ta fine film, really\nneg\tno\n", "text"),
+    (b"PAR1....", "parquet"),
+    (b"ARROW1\x00\x00", "arrow"),
+    (gzip.compress(b"a,b,c\n1,2,3\n"), "csv"),
+]
+
+
+@pytest.mark.parametrize(("name", "form"), BY_NAME)
+def test_the_format_by_name(tmp_path: Path, name: str, form: str) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    assert format_of(open_sources(tmp_path / name), FeedConfig()) == form
+    assert format_of(open_sources(tmp_path / name), FeedConfig(format="text")) == "text"
+
+
+@pytest.mark.parametrize(("content", "form"), BY_CONTENT)
+def test_the_format_by_content(tmp_path: Path, content: bytes, form: str) -> None:
+    (tmp_path / "data.txt").write_bytes(content)
+    assert format_of(open_sources(tmp_path / "data.txt"), FeedConfig()) == form
+
+
+def test_files_of_two_formats(tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_text("1 1:1\n")
+    (tmp_path / "b.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"a\.svm looks like svmlight, but .*b\.csv like csv"):
+        open_feed([tmp_path / "a.svm", tmp_path / "b.csv"])
+
+
+def test_several_files_are_one_feed(tmp_path: Path) -> None:
+    (tmp_path / "b.svm.gz").write_bytes(gzip.compress(b"# c\n1 2:1\n1 3:1\n"))
+    (tmp_path / "a.svm").write_text("0 0:1\n")
+    feed = open_feed(str(tmp_path / "*.svm*"))
+    assert feed.samples.targets.tolist() == [0, 1, 1]
+    assert [feed.place(row).rpartition("/")[2] for row in range(3)] == ["a.svm:1", "b.svm.gz:2", "b.svm.gz:3"]
+    assert feed.features == 4
+    assert feed.source.endswith("a.svm and 1 more")
+
+
+def test_standard_input_and_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1 1:1\n0 2:1\n")))
+    feed = open_feed("-", FeedConfig(pipe="sed s/^1/7/"))
+    assert feed.samples.targets.tolist() == [7, 0]
+    assert feed.place(1) == "standard input:2"
+
+
+def test_a_failing_command_leaves_nothing(tmp_path: Path, home: Path) -> None:
+    (tmp_path / "a.svm").write_text("1 1:1\n")
+    with pytest.raises(InputError, match="failed with exit code 1"):
+        open_feed(tmp_path / "a.svm", FeedConfig(pipe="cat; false"))
+    assert list((home / "feeds").iterdir()) == []
