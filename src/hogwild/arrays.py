@@ -59,6 +59,7 @@ class Scratch(NamedTuple):
     count[0] is the number of touched rows of weights; rows[:count[0]] are their numbers and
     grads[:count[0]] their gradients. Rows of the second array of `weights` are numbered after those
     of the first, and so on, so that one number names one row of the whole model.
+    count[1] is the sample of the next visit, set by the loop: a task may prefetch it.
     clock[0] is the time of lazy regularization, set by the loop; random[0] the random state;
     floats is for whatever else the task needs.
     """

@@ -22,7 +22,7 @@ from hogwild.executor.position import Position, RunState
 from hogwild.programs.directory import check_output
 from hogwild.programs.program import Program
 from hogwild.programs.sealed import Sealed, check_ours, plain, read_sealed, write_sealed
-from hogwild.programs.store import WEIGHTS, arrays_of, restore, saved_parts
+from hogwild.programs.store import STRAY, WEIGHTS, arrays_of, restore, saved_parts
 from hogwild.programs.tensors import Arrays
 
 KIND = "checkpoint"
@@ -61,9 +61,10 @@ def save_checkpoint(
 
 def load_checkpoint(
     output: str | PathLike[str], program: Program, identity: Mapping[str, Any]
-) -> RunState | None:
-    """Give the program the weights of the checkpoint of `output` and return where the run stood; None without one.
+) -> tuple[Program, RunState] | None:
+    """The program of the checkpoint of `output`, with its weights, and where the run stood; None without a checkpoint.
 
+    It is `program` itself, or another of its class where training has settled options (classes, number of features).
     Raises ConfigError where the checkpoint is of another run: it names what differs.
     """
     path = checkpoint_path(output)
@@ -71,20 +72,21 @@ def load_checkpoint(
         sealed = read_sealed(path, KIND)
         _check_same(sealed, program, identity, path)
         state = _unpack(sealed, path)
+        program = _equal_program(program, sealed, path)
         restore(program, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
     except FileNotFoundError:
         return None
     except ModelError as error:
         raise ModelError(f"{error} To start anew, leave --resume out.") from error
-    return state
+    return program, state
 
 
 def _check_same(sealed: Sealed, program: Program, identity: Mapping[str, Any], path: Path) -> None:
-    options, saved = sealed.config.get("options"), sealed.config.get("identity")
-    if not isinstance(options, dict) or not isinstance(saved, dict):
+    saved = sealed.config.get("identity")
+    if not isinstance(saved, dict):
         raise ModelError(f"{path / 'config.json'}: does not tell which run it belongs to.")
-    before = {**options, **saved, "program": sealed.config.get("program")}
-    now = json.loads(json.dumps({**program.options(), **identity, "program": program.name}, default=plain))
+    before = {**saved, "program": sealed.config.get("program")}
+    now = _as_json({**identity, "program": program.name})
     differing = [key for key in {**before, **now} if before.get(key, _MISSING) != now.get(key, _MISSING)]
     if differing:
         what = "; ".join(
@@ -94,6 +96,20 @@ def _check_same(sealed: Sealed, program: Program, identity: Mapping[str, Any], p
         raise ConfigError(
             f"{path} is the checkpoint of another run: {what}. Give the same data and options, or leave --resume out."
         )
+
+
+def _equal_program(program: Program, sealed: Sealed, path: Path) -> Program:
+    options = sealed.config.get("options")
+    if options == _as_json(program.options()):
+        return program
+    try:
+        return type(program)(**options)  # type: ignore[arg-type]
+    except STRAY as error:
+        raise ModelError(f"{path / 'config.json'}: these options make no {program.name!r} program: {error}.") from error
+
+
+def _as_json(values: dict[str, Any]) -> Any:
+    return json.loads(json.dumps(values, default=plain))
 
 
 # -- RunState as JSON values and arrays -------------------------------------------------------------------------

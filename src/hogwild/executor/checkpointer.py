@@ -47,10 +47,14 @@ def parse_interval(text: str) -> Interval:
     return Interval(seconds=amount * _SECONDS[match[2]]) if match[2] in _SECONDS else Interval(epochs=int(amount))
 
 
-def identity_of(config: TrainConfig, feed: Any, valid: Any = None) -> dict[str, Any]:
-    """What must be the same for a run to go on from a checkpoint, by the names that the user knows."""
+def identity_of(program: Program, config: TrainConfig, feed: Any, valid: Any = None) -> dict[str, Any]:
+    """What must be the same for a run to go on from a checkpoint, by the names that the user knows.
+
+    program: as the user asked for it, before training settles any of its options.
+    """
     options = {name: value for name, value in asdict(config).items() if name not in _FREE}
     return {
+        **program.options(),
         **options,
         "threads": workers_of(config),
         "training data": _fingerprint(feed),

@@ -103,8 +103,9 @@ class Claims:
 
     def _size(self) -> int:
         wanted = int(self._visits_per_second * SPAN_SECONDS) or _FIRST_VISITS
-        fair = (self._visits - self._cursor) // (_SPANS_LEFT * self.workers)
-        return max(1, min(wanted, self.most, max(fair, _FIRST_VISITS // 4)))
+        left = self._visits - self._cursor
+        fair = max(left // (_SPANS_LEFT * self.workers), _FIRST_VISITS // 4)
+        return max(1, min(wanted, self.most, fair, -(-left // self.workers)))
 
     # -- for the main thread ----------------------------------------------------------------------------------------
 

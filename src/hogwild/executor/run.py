@@ -106,8 +106,11 @@ class AsyncExecutor:
             raise ConfigError("patience needs a validation feed to watch; give one with --valid, or leave patience out.")
         with threadpool_limits(limits=1):  # one BLAS thread a worker
             plan = make_plan(config, program, feed)
+            if start is None:
+                program.renew()
             try:
                 course, notes = _prepare(plan, feed, start)
+                self._course = course
                 yield course.started(course.crew.compile(), notes)
                 yield from self._train(course, valid, watch)
             finally:
@@ -141,7 +144,7 @@ class AsyncExecutor:
 
     def _begin(self, course: Course) -> None:
         with self._lock:
-            self._course, self._running = course, True
+            self._running = True
             for wish in (self._stopping, self._parking, self._paused):
                 if wish:  # asked for before there was anybody to ask
                     course.crew.claims.close_gate()

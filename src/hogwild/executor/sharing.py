@@ -57,10 +57,8 @@ class Part(NamedTuple):
 
     def refresh(self) -> None:
         """Take over the common copy as it is."""
-        common = self.slice.master.reshape(-1, len(self.slice.additive))
-        own = self.mine.reshape(common.shape)
-        own[:, self.slice.additive] = common[:, self.slice.additive]
-        self.base[:] = self.mine
+        # Cells that are not additive too: `settle` has set the stamps of penalties back to the beginning of an epoch.
+        self.mine[:] = self.base[:] = self.slice.master
 
 
 class Copies:
@@ -188,15 +186,14 @@ class Sharing:
 def private_rows(name: str, tables: Mapping[str, Table], workers: int, hot_rows: int = 0) -> dict[str, int]:
     """How many leading rows of each array are private under a sharing.
 
-    Scalars are private under every sharing once there are two workers: a cell that every visit writes is all contention.
+    Scalars are private under every sharing once there are two workers: a cell that every visit writes is nothing but
+    contention.
     """
     if workers == 1 and name == "all":
         return {}
     rows: dict[str, int] = {}
     for array, table in tables.items():
-        if name == "replica" or table.kind == "scalar":
-            rows[array] = table.rows
-        elif name == "hot" and table.kind == "dense":
+        if name == "replica" or table.kind == "scalar" or (name == "hot" and table.kind == "dense"):
             rows[array] = table.rows
         elif name == "hot":
             rows[array] = whole_pages(hot_rows or HOT_BYTES // (CELL * table.cells), table)

@@ -36,6 +36,7 @@ def _run_span(task: Any, mode: Any, probe: Any, samples: Any, weights: Any, scra
     # Rounds are whole: a worker without a visit in the last round still takes its turn.
     size = round_size(mode)
     end = span.start + (span.stop - span.start + size - 1) // size * size
+    upcoming = locate(span.order, min(span.start + first_offset(mode), span.order.samples - 1))
     for position in range(span.start + first_offset(mode), end, size):
         progress = float(span.before + position)
         rate = rate_at(span.schedule, progress)
@@ -43,7 +44,9 @@ def _run_span(task: Any, mode: Any, probe: Any, samples: Any, weights: Any, scra
         step = Step(rate, elapsed, span.private, span.share)
         scratch.clock[0] = elapsed
         if position < span.stop:
-            visit = locate(span.order, position)
+            visit = upcoming
+            upcoming = locate(span.order, min(position + size, span.order.samples - 1))
+            scratch.count[1] = upcoming
             loss += take(mode, probe, position, task, samples, visit, weights, scratch, step)
         else:
             idle(mode, position, task, weights, scratch, step)
@@ -66,7 +69,8 @@ def take(
     """One visit under a mode."""
 
 
-def _take_turns(
+@fresh
+def take_turns(
     mode: Any, probe: Any, position: int, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any
 ) -> Any:
     if not enter(mode, position):
@@ -82,10 +86,16 @@ def _take_turns(
     return np.float64(loss)
 
 
-take.otherwise(_take_turns)  # type: ignore[attr-defined]
+def _take_turns(
+    mode: Any, probe: Any, position: int, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any
+) -> Any:
+    return take_turns(mode, probe, position, task, samples, visit, weights, scratch, step)
 
 
-@take.of(FreeMode)  # type: ignore[attr-defined]
+take.otherwise(_take_turns)
+
+
+@take.of(FreeMode)
 def _take_free(
     mode: Any, probe: Any, position: int, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any
 ) -> Any:
@@ -97,16 +107,16 @@ def free_visit(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, sc
     """One visit without waiting."""
 
 
-@free_visit.of(Untraced)  # type: ignore[attr-defined]
+@free_visit.of(Untraced)
 def _untraced_visit(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any) -> Any:
     return np.float64(fused(task, samples, visit, weights, scratch, step))
 
 
 def _traced_visit(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any) -> Any:
-    return _take_turns(FreeMode(), probe, 0, task, samples, visit, weights, scratch, step)
+    return take_turns(FreeMode(), probe, 0, task, samples, visit, weights, scratch, step)
 
 
-free_visit.otherwise(_traced_visit)  # type: ignore[attr-defined]
+free_visit.otherwise(_traced_visit)
 
 
 @choice
@@ -123,4 +133,4 @@ def _idle(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step:
         leave(mode, position)
 
 
-idle.otherwise(_idle)  # type: ignore[attr-defined]
+idle.otherwise(_idle)

@@ -90,27 +90,27 @@ def leave(mode: Any, position: int) -> None:
     """Pass the turn on."""
 
 
-@first_offset.of(FreeMode, Locked)  # type: ignore[attr-defined]
+@first_offset.of(FreeMode, Locked)
 def _no_offset(mode: Any) -> Any:
     return np.int64(0)
 
 
-@round_size.of(FreeMode, Locked)  # type: ignore[attr-defined]
+@round_size.of(FreeMode, Locked)
 def _no_round(mode: Any) -> Any:
     return np.int64(1)
 
 
-@first_offset.of(RoundRobin, Minibatch)  # type: ignore[attr-defined]
+@first_offset.of(RoundRobin, Minibatch)
 def _worker_offset(mode: Any) -> Any:
     return np.int64(mode.worker)
 
 
-@round_size.of(RoundRobin, Minibatch)  # type: ignore[attr-defined]
+@round_size.of(RoundRobin, Minibatch)
 def _worker_round(mode: Any) -> Any:
     return np.int64(mode.workers)
 
 
-@deliver.of(FreeMode, Locked, RoundRobin)  # type: ignore[attr-defined]
+@deliver.of(FreeMode, Locked, RoundRobin)
 def _deliver_now(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
     apply(task, weights, scratch, step)
 
@@ -118,17 +118,17 @@ def _deliver_now(mode: Any, position: int, task: Any, weights: Any, scratch: Any
 # -- free -------------------------------------------------------------------------------------------------------
 
 
-@enter.of(FreeMode)  # type: ignore[attr-defined]
+@enter.of(FreeMode)
 def _free_enter(mode: Any, position: int) -> Any:
     return True
 
 
-@await_turn.of(FreeMode, Locked)  # type: ignore[attr-defined]
+@await_turn.of(FreeMode, Locked)
 def _no_turn(mode: Any, position: int) -> Any:
     return True
 
 
-@leave.of(FreeMode)  # type: ignore[attr-defined]
+@leave.of(FreeMode)
 def _free_leave(mode: Any, position: int) -> None:
     return
 
@@ -136,13 +136,13 @@ def _free_leave(mode: Any, position: int) -> None:
 # -- locked -----------------------------------------------------------------------------------------------------
 
 
-@enter.of(Locked)  # type: ignore[attr-defined]
+@enter.of(Locked)
 def _lock(mode: Any, position: int) -> Any:
     ticket = fetch_add(mode.turns, READY, 1)
     return wait_for(mode.turns, TURN, ticket, mode.stop)
 
 
-@leave.of(Locked)  # type: ignore[attr-defined]
+@leave.of(Locked)
 def _unlock(mode: Any, position: int) -> None:
     fetch_add(mode.turns, TURN, 1)
 
@@ -150,19 +150,19 @@ def _unlock(mode: Any, position: int) -> None:
 # -- round robin ------------------------------------------------------------------------------------------------
 
 
-@enter.of(RoundRobin)  # type: ignore[attr-defined]
+@enter.of(RoundRobin)
 def _round_begins(mode: Any, position: int) -> Any:
     return wait_for(mode.turns, TURN, position - mode.worker, mode.stop)
 
 
-@await_turn.of(RoundRobin)  # type: ignore[attr-defined]
+@await_turn.of(RoundRobin)
 def _round_turn(mode: Any, position: int) -> Any:
     fetch_add(mode.turns, READY, 1)
     all_read = wait_for(mode.turns, READY, position - mode.worker + mode.workers, mode.stop)
     return all_read and wait_for(mode.turns, TURN, position, mode.stop)
 
 
-@leave.of(RoundRobin)  # type: ignore[attr-defined]
+@leave.of(RoundRobin)
 def _round_passes(mode: Any, position: int) -> None:
     store(mode.turns, TURN, position + 1)
 
@@ -170,17 +170,17 @@ def _round_passes(mode: Any, position: int) -> None:
 # -- minibatch --------------------------------------------------------------------------------------------------
 
 
-@enter.of(Minibatch)  # type: ignore[attr-defined]
+@enter.of(Minibatch)
 def _batch_begins(mode: Any, position: int) -> Any:
     return wait_for(mode.turns, DONE, position - position % mode.batch, mode.stop)
 
 
-@await_turn.of(Minibatch)  # type: ignore[attr-defined]
+@await_turn.of(Minibatch)
 def _batch_turn(mode: Any, position: int) -> Any:
     return wait_for(mode.turns, TURN, position, mode.stop)
 
 
-@deliver.of(Minibatch)  # type: ignore[attr-defined]
+@deliver.of(Minibatch)
 def _add_up(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
     add_rows(mode.total, mode.slots, scratch)
     if (position + 1) % mode.batch == 0 or position + 1 == mode.visits:
@@ -189,7 +189,7 @@ def _add_up(mode: Any, position: int, task: Any, weights: Any, scratch: Any, ste
         clear_rows(mode.total, mode.slots)
 
 
-@leave.of(Minibatch)  # type: ignore[attr-defined]
+@leave.of(Minibatch)
 def _batch_passes(mode: Any, position: int) -> None:
     if (position + 1) % mode.batch == 0 or position + 1 == mode.visits:
         store(mode.turns, DONE, position + 1)

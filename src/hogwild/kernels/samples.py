@@ -30,46 +30,46 @@ def value_at(samples: Any, visit: int, entry: int) -> Any:
     """Feature value of an entry."""
 
 
-@first_entry.of(Rows, BinaryRows)  # type: ignore[attr-defined]
+@first_entry.of(Rows, BinaryRows)
 def _sparse_first(samples: Any, visit: int) -> Any:
     return samples.offsets[visit]
 
 
-@last_entry.of(Rows, BinaryRows)  # type: ignore[attr-defined]
+@last_entry.of(Rows, BinaryRows)
 def _sparse_last(samples: Any, visit: int) -> Any:
     return samples.offsets[visit + 1]
 
 
-@id_at.of(Rows, BinaryRows)  # type: ignore[attr-defined]
+@id_at.of(Rows, BinaryRows)
 def _sparse_id(samples: Any, visit: int, entry: int) -> Any:
     return np.int64(samples.ids[entry])
 
 
-@value_at.of(Rows)  # type: ignore[attr-defined]
+@value_at.of(Rows)
 def _sparse_value(samples: Any, visit: int, entry: int) -> Any:
     return samples.values[entry]
 
 
-@value_at.of(BinaryRows)  # type: ignore[attr-defined]
+@value_at.of(BinaryRows)
 def _one(samples: Any, visit: int, entry: int) -> Any:
     return np.float32(1)
 
 
-@first_entry.of(DenseRows)  # type: ignore[attr-defined]
+@first_entry.of(DenseRows)
 def _dense_first(samples: Any, visit: int) -> Any:
     return np.int64(0)
 
 
-@last_entry.of(DenseRows)  # type: ignore[attr-defined]
+@last_entry.of(DenseRows)
 def _dense_last(samples: Any, visit: int) -> Any:
     return np.int64(samples.matrix.shape[1])
 
 
-@id_at.of(DenseRows)  # type: ignore[attr-defined]
+@id_at.of(DenseRows)
 def _dense_id(samples: Any, visit: int, entry: int) -> Any:
     return entry
 
 
-@value_at.of(DenseRows)  # type: ignore[attr-defined]
+@value_at.of(DenseRows)
 def _dense_value(samples: Any, visit: int, entry: int) -> Any:
     return samples.matrix[visit, entry]

@@ -16,9 +16,9 @@ class Schedule(NamedTuple):
     Constant: slope = decay = 0. Linear decay: slope = 1 / total. Inverse: decay > 0.
     """
 
-    first: np.float64
-    slope: np.float64
-    decay: np.float64
+    first: float
+    slope: float
+    decay: float
 
 
 @kernel

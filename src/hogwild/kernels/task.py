@@ -33,8 +33,8 @@ def _pair(task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step:
     return loss
 
 
-fused.otherwise(_pair)  # type: ignore[attr-defined]
+fused.otherwise(_pair)
 
-gradient_of = gradient.of  # type: ignore[attr-defined]
-apply_of = apply.of  # type: ignore[attr-defined]
-fused_of = fused.of  # type: ignore[attr-defined]
+gradient_of = gradient.of
+apply_of = apply.of
+fused_of = fused.of

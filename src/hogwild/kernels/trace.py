@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Offsets, Scratch
 from hogwild.kernels.atomics import copy_bytes, exchange, fetch_add, load, store
-from hogwild.kernels.jit import choice, kernel
+from hogwild.kernels.jit import choice, fresh, kernel
 from hogwild.kernels.task import gradient
 
 WORKERS = 1 << 16                      # `written` packs number * WORKERS + worker + 1
@@ -76,29 +76,29 @@ def after_apply(probe: Any, scratch: Any) -> None:
     """Look for overwrites of what was written; stamp it."""
 
 
-@before_gradient.of(Untraced)  # type: ignore[attr-defined]
+@before_gradient.of(Untraced)
 def _nothing_noted(probe: Any, scratch: Any) -> Any:
     return Opened(0, np.uint64(0))
 
 
-@before_apply.of(Untraced)  # type: ignore[attr-defined]
+@before_apply.of(Untraced)
 def _nothing_before(
     probe: Any, opened: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any
 ) -> None:
     return
 
 
-@after_apply.of(Untraced)  # type: ignore[attr-defined]
+@after_apply.of(Untraced)
 def _nothing_after(probe: Any, scratch: Any) -> None:
     return
 
 
-@before_gradient.of(Traced)  # type: ignore[attr-defined]
+@before_gradient.of(Traced)
 def _note(probe: Any, scratch: Any) -> Any:
     return Opened(load(probe.clock, 0), scratch.random[0])
 
 
-@before_apply.of(Traced)  # type: ignore[attr-defined]
+@before_apply.of(Traced)
 def _check_reads(probe: Any, opened: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any) -> None:
     if probe.counts[GRADIENTS] % probe.every == 0:
         size_error(probe, opened, task, samples, visit, scratch)
@@ -124,7 +124,7 @@ def _check_reads(probe: Any, opened: Any, task: Any, samples: Any, visit: Any, w
                 probe.counts[SIZED + 2] = 1
 
 
-@after_apply.of(Traced)  # type: ignore[attr-defined]
+@after_apply.of(Traced)
 def _check_writes(probe: Any, scratch: Any) -> None:
     number = fetch_add(probe.clock, 0, 1) + 1
     clash = probe.counts[SIZED + 2] == 1
@@ -159,7 +159,7 @@ def bucket_of(delay: int) -> int:
     return min(EXACT + doublings * STEPS + inside, BUCKETS - 1)
 
 
-@kernel
+@fresh
 def size_error(probe: Any, opened: Any, task: Any, samples: Any, visit: Any, scratch: Any) -> None:
     """Record |s - g| / |g| of the gradient s in scratch against g, computed on a snapshot of the rows read."""
     last = probe.places.shape[0] - 1

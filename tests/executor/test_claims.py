@@ -1,0 +1,83 @@
+"""Spans: every position once, the same spans for all in lockstep, gates that stop everybody."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from hogwild.executor.claims import Claims
+
+
+def _work(claims: Claims, worker: int, seen: list[tuple[int, int, int]], lock: threading.Lock) -> None:
+    while (claim := claims.claim(worker)) is not None:
+        with lock:
+            seen.append((worker, claim.start, claim.stop))
+        claims.done(claim.stop - claim.start, 1e-5)
+
+
+def _run(workers: int, visits: int, lockstep: int = 0, start: int = 0) -> list[tuple[int, int, int]]:
+    claims = Claims(workers, lockstep)
+    seen: list[tuple[int, int, int]] = []
+    lock = threading.Lock()
+    threads = [threading.Thread(target=_work, args=(claims, w, seen, lock)) for w in range(workers)]
+    for thread in threads:
+        thread.start()
+    claims.open_epoch(0, visits, start)
+    while claims.wait(0.1) != "epoch":
+        pass
+    claims.finish()
+    for thread in threads:
+        thread.join()
+    return seen
+
+
+@pytest.mark.parametrize(("workers", "visits", "start"), [(1, 1, 0), (1, 1000, 0), (3, 10_007, 0), (4, 50_000, 777)])
+def test_every_position_is_claimed_exactly_once(workers: int, visits: int, start: int) -> None:
+    spans = sorted((a, b) for _, a, b in _run(workers, visits, start=start))
+    assert spans[0][0] == start
+    assert spans[-1][1] == visits
+    assert all(before[1] == after[0] for before, after in zip(spans, spans[1:], strict=False))
+
+
+@pytest.mark.parametrize(("workers", "visits", "round_"), [(2, 5, 2), (3, 1001, 12), (10, 40_000, 10)])
+def test_in_lockstep_all_workers_get_the_same_whole_rounds(workers: int, visits: int, round_: int) -> None:
+    seen = _run(workers, visits, lockstep=round_)
+    each = [[(a, b) for w, a, b in seen if w == worker] for worker in range(workers)]
+    assert all(spans == each[0] for spans in each)
+    assert each[0][0][0] == 0
+    assert each[0][-1][1] == visits
+    assert all((b - a) % round_ == 0 for a, b in each[0][:-1])
+
+
+def test_a_closed_gate_parks_everybody_in_lockstep_at_the_same_place() -> None:
+    claims = Claims(2, lockstep=2)
+    claims.open_epoch(0, 100_000)
+    first = claims.claim(0)
+    assert first is not None
+    claims.close_gate()
+    assert claims.wait(0.01) == "running"  # worker 0 is in a span that worker 1 has not seen
+    claims.done(2, 1.0)
+    assert claims.wait(0.01) == "running"  # worker 1 must still catch up
+    second = claims.claim(1)
+    assert second is not None
+    assert (second.start, second.stop) == (first.start, first.stop)
+    claims.done(2, 1.0)
+    assert claims.wait(0.01) == "parked"
+    claims.open_gate()
+    assert claims.wait(0.01) == "running"
+
+
+def test_spans_shrink_towards_the_end_so_that_workers_end_together() -> None:
+    claims = Claims(2)
+    claims.open_epoch(0, 100_000)
+    sizes = []
+    for _ in range(2000):
+        claim = claims.claim(0)
+        assert claim is not None
+        sizes.append(claim.stop - claim.start)
+        claims.done(sizes[-1], sizes[-1] * 1e-8)
+        if claim.stop == 100_000:
+            break
+    assert max(sizes) <= 100_000 // 3
+    assert sizes[-1] <= 64

@@ -1,0 +1,68 @@
+"""A real run that is parked, saved, thrown away and gone on with: the same bits as without all that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hogwild.arrays import Rows
+from hogwild.config import TrainConfig
+from hogwild.executor.checkpoint import load_checkpoint
+from hogwild.executor.checkpointer import Checkpointer, Output, identity_of
+from hogwild.executor.events import Parked, Progress
+from hogwild.executor.run import AsyncExecutor
+from hogwild.feeds.feed import Feed
+from hogwild.programs.linear import Linear
+from hogwild.programs.store import load_model
+
+CONFIG = TrainConfig(mode="serial", epochs=3, lr=0.05, seed=3)
+
+
+@pytest.fixture(scope="module")
+def feed() -> Feed:
+    """Ids in an order that is not the features' own, so that weights are carried there and back."""
+    random = np.random.default_rng(0)
+    rows, features, width = 20_000, 300, 5
+    ids = np.sort(random.integers(0, features, (rows, width)), axis=1).astype(np.int32)
+    values = random.normal(size=(rows, width)).astype(np.float32)
+    targets = ((random.normal(size=features)[ids] * values).sum(axis=1) > 0).astype(np.float32)
+    offsets = np.arange(0, rows * width + 1, width, dtype=np.int64)
+    samples = Rows(offsets, ids.ravel(), values.ravel(), targets, np.ones(rows, np.float32))
+    return Feed(samples, features, original=random.permutation(features).astype(np.int32)).check()
+
+
+def test_serial_gone_on_with_equals_serial_uninterrupted(tmp_path: Path, feed: Feed) -> None:
+    asked = Linear(l2=1e-4)
+    identity = identity_of(asked, CONFIG, feed)
+    whole = Linear(l2=1e-4)
+    for _ in AsyncExecutor(mode="serial").run(whole, feed, epochs=3, lr=0.05, seed=3):
+        pass
+
+    executor = AsyncExecutor(mode="serial")
+    saver = Checkpointer(executor, asked, Output(tmp_path / "m"), None, identity)
+    executor.park()  # at the start; once more while the first epoch runs
+    events = executor.run(asked, feed, epochs=3, lr=0.05, seed=3)
+    for event in events:
+        saver(event)
+        if isinstance(event, Progress):
+            executor.park()
+        if isinstance(event, Parked) and executor.state().position.visits:
+            break
+    events.close()  # type: ignore[attr-defined]
+
+    found = load_checkpoint(tmp_path / "m", Linear(l2=1e-4), identity)
+    assert found is not None
+    program, start = found
+    assert 0 < start.position.visits < len(feed)
+    executor = AsyncExecutor(mode="serial")
+    saver = Checkpointer(executor, program, Output(tmp_path / "m"), None, identity, start)
+    for event in executor.run(program, feed, epochs=3, lr=0.05, seed=3, start=start):
+        saver(event)
+    assert event.samples == 3 * len(feed)
+
+    for name, array in whole.arrays(state=True).items():
+        assert program.arrays(state=True)[name].tobytes() == array.tobytes(), name  # type: ignore[attr-defined]
+    for name, array in load_model(tmp_path / "m").program.arrays().items():
+        assert array.tobytes() == whole.arrays()[name].tobytes(), name

@@ -1,0 +1,125 @@
+"""Private copies: the same bits with one worker, no delta lost with many, everything there when parked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tasks import Cells, count_program, touches
+
+import hogwild
+from hogwild.arrays import Table
+from hogwild.executor.memory import CommonArray
+from hogwild.executor.sharing import Sharing, private_rows, whole_pages
+from hogwild.executor.trial import Try, pick
+from hogwild.kernels.merge import merge_mixed_rows, merge_rows
+
+ROWS = 3000  # three pages of one-cell rows
+
+
+def _events(sharing: str, threads: int, visits: int = 60_000, **options: object):
+    program = count_program(ROWS)
+    samples = touches(visits, ROWS)
+    executor = hogwild.AsyncExecutor(threads=threads, sharing=sharing, **options)
+    return program, samples, executor, executor.run(program, samples, lr=1.0, epochs=2)
+
+
+@pytest.mark.parametrize("sharing", ["hot", "replica"])
+@pytest.mark.parametrize("threads", [2, 4])
+def test_merging_loses_no_delta(sharing: str, threads: int) -> None:
+    """Integers in float cells: one lost addition would show. Under `hot` only the private rows are touched."""
+    program, samples, _, events = _events(sharing, threads, merge_every=64, hot_rows=ROWS - 1)
+    list(events)
+    np.testing.assert_array_equal(program.weights.values[:, 0], 2 * np.bincount(samples.rows, minlength=ROWS))
+
+
+@pytest.mark.parametrize("sharing", ["hot", "replica"])
+def test_when_parked_the_common_weights_hold_all_unmerged_deltas(sharing: str) -> None:
+    program, samples, executor, events = _events(sharing, 3, visits=200_000, merge_every=10_000_000, hot_rows=ROWS)
+    parked = 0
+    for event in events:
+        if event.kind in ("started", "progress"):
+            executor.park()
+        if event.kind == "parked":
+            parked += 1
+            assert program.weights.values.sum() == event.samples
+    assert parked >= 1
+    np.testing.assert_array_equal(program.weights.values[:, 0], 2 * np.bincount(samples.rows, minlength=ROWS))
+
+
+def test_hot_rows_are_private_and_the_rest_is_common() -> None:
+    table = Table(rows=4096, cells=1, kind="ranked")
+    sharing = Sharing("hot", workers=2)
+    common = sharing.place(Cells(np.zeros((4096, 1), np.float32)), {"values": table}, {"values": 1024})
+    first, second = (copies.weights.values for copies in sharing.copies)
+    first[0] = 5
+    first[4000] = 7
+    assert second[0] == 0
+    assert common.values[0] == 0
+    assert second[4000] == 7
+    assert common.values[4000] == 7
+    sharing.collect()
+    assert common.values[0] == 5
+    sharing.copies[1].merge_all()
+    assert second[0] == 5
+
+
+def test_a_view_copies_only_its_private_beginning() -> None:
+    common = CommonArray(np.arange(5000, dtype=np.float32))
+    view = common.view(1024)
+    np.testing.assert_array_equal(view, common.array)
+    view[:] = -1
+    np.testing.assert_array_equal(common.array[:1024], np.arange(1024))
+    np.testing.assert_array_equal(common.array[1024:], -1)
+
+
+@pytest.mark.parametrize(("rows", "cells", "expected"), [(1, 1, 1024), (1025, 1, 2048), (3, 4, 256), (10, 3, 1024)])
+def test_private_rows_end_with_a_page(rows: int, cells: int, expected: int) -> None:
+    table = Table(rows=1 << 20, cells=cells, kind="ranked")
+    assert whole_pages(rows, table) == expected
+    assert whole_pages(rows, table) * cells * 4 % 4096 == 0
+
+
+def test_scalars_are_private_with_two_workers_only() -> None:
+    tables = {"table": Table(10, 1, "ranked"), "bias": Table(1, 1, "scalar"), "layer": Table(4, 4, "dense")}
+    assert private_rows("all", tables, workers=1) == {}
+    assert private_rows("all", tables, workers=2) == {"bias": 1}
+    assert private_rows("replica", tables, workers=2) == {"table": 10, "bias": 1, "layer": 4}
+    assert private_rows("hot", tables, workers=2) == {"table": 10, "bias": 1, "layer": 4}
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 200])
+def test_merge_rows_equals_its_twin(size: int) -> None:
+    random = np.random.default_rng(size)
+    base = random.normal(size=size).astype(np.float32)
+    mine, master = base.copy(), base.copy()
+    mine[random.random(size) < 0.5] += 1
+    master[random.random(size) < 0.5] -= 0.25
+    expected = np.where(master == base, mine, master + (mine - base))
+    merge_rows(master, mine, base)
+    for array in (master, mine, base):
+        np.testing.assert_array_equal(array, expected)
+
+
+def test_cells_that_are_not_additive_stay_with_their_worker() -> None:
+    base = np.array([1, 10, 2, 20], np.float32)
+    mine = np.array([2, 11, 2, 20], np.float32)
+    master = np.array([1.5, 30, 2.5, 40], np.float32)
+    merge_mixed_rows(master, mine, base, np.array([True, False]))
+    np.testing.assert_array_equal(mine, [2.5, 11, 2.5, 20])
+    np.testing.assert_array_equal(master[[0, 2]], [2.5, 2.5])
+    assert master[1] == 11
+
+
+def test_the_trial_takes_the_fastest_that_learns() -> None:
+    tries = {"all": Try(1.0, 0.50), "hot": Try(0.7, 0.51), "replica": Try(0.5, 0.69)}
+    assert pick(tries) == "hot"
+    assert pick({**tries, "replica": Try(0.5, 0.50)}) == "replica"
+    assert pick({name: Try(1.0, float("inf")) for name in tries}) == "all"
+
+
+def test_auto_says_what_it_chose() -> None:
+    _, _, _, events = _events("auto", 2)
+    started = next(events)
+    assert started.sharing in ("all", "hot", "replica")
+    assert any(note.startswith(f"sharing {started.sharing}") for note in started.notes)
+    events.close()

@@ -1,0 +1,105 @@
+"""Small programs of a user's kind, for tests of the executor: compiled fresh, outside the package."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import hogwild
+from hogwild.kernels.atomics import load, store, wait_for
+
+
+class Cells(NamedTuple):
+    """Weights: one number a row."""
+
+    values: np.ndarray
+
+
+class Touches(NamedTuple):
+    """Samples: each touches one row."""
+
+    rows: np.ndarray
+    amounts: np.ndarray
+
+
+class Count(NamedTuple):
+    """Adds amounts to rows: with integers in float cells every lost update shows."""
+
+
+@hogwild.gradient_of(Count)
+def count_gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
+    scratch.rows[0] = samples.rows[visit]
+    scratch.grads[0, 0] = samples.amounts[visit]
+    scratch.count[0] = 1
+    return weights.values[samples.rows[visit], 0] * np.float32(0) + samples.amounts[visit]
+
+
+@hogwild.apply_of(Count)
+def count_apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    for k in range(scratch.count[0]):
+        weights.values[scratch.rows[k], 0] += scratch.grads[k, 0]
+
+
+def count_program(rows: int, kind: str = "ranked") -> hogwild.CustomProgram:
+    return hogwild.CustomProgram(
+        Count(),
+        lambda: Cells(np.zeros((rows, 1), np.float32)),
+        room=hogwild.Room(rows=1),
+        tables={"values": hogwild.Table(rows, 1, kind)},
+    )
+
+
+def touches(visits: int, rows: int, seed: int = 0) -> Touches:
+    random = np.random.default_rng(seed)
+    return Touches(random.integers(0, rows, visits).astype(np.int32), np.ones(visits, np.float32))
+
+
+class Fail(NamedTuple):
+    """Goes out of bounds, or to infinity, at one sample."""
+
+    at: int
+    infinite: bool
+
+
+@hogwild.gradient_of(Fail)
+def fail_gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
+    if visit == task.at:
+        if task.infinite:
+            return np.float32(np.inf)
+        raise ValueError("planted")
+    scratch.count[0] = 0
+    return np.float32(1)
+
+
+@hogwild.apply_of(Fail)
+def fail_apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    return
+
+
+class Interleave(NamedTuple):
+    """Two visits in a planted order: visit 0 reads row 0, then waits until visit 1 has written it, then writes."""
+
+    flags: np.ndarray
+    stop: np.ndarray
+
+
+@hogwild.gradient_of(Interleave)
+def interleave_gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
+    scratch.rows[0] = samples.rows[visit]
+    scratch.grads[0, 0] = weights.values[samples.rows[visit], 0] + np.float32(1)
+    scratch.count[0] = 1
+    if visit == 0:
+        store(task.flags, 0, 1)  # visit 0 has read
+        if load(task.flags, 2) == 0:
+            store(task.flags, 2, 1)  # only once: the second gradient, on the snapshot, does not wait
+            wait_for(task.flags, 1, 1, task.stop)
+    else:
+        wait_for(task.flags, 0, 1, task.stop)
+    scratch.count[1] = visit
+    return np.float32(1)
+
+
+@hogwild.apply_of(Interleave)
+def interleave_apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    weights.values[scratch.rows[0], 0] += scratch.grads[0, 0]
