@@ -1,0 +1,56 @@
+"""`hogwild demo`: make data, train in two modes under the progress bar, compare."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from hogwild.cli.flags import Page
+from hogwild.config import ShowConfig
+from hogwild.options import require
+
+PAGE = Page(
+    "hogwild demo",
+    """See it work: make a sparse problem, train on it with one worker and with many, and compare.
+
+Nothing is kept. Takes well under a minute, most of it for making data and compiling.
+
+Examples:
+  hogwild demo
+  hogwild demo --threads 8 --rows 1000000""",
+)
+
+
+@dataclass(frozen=True)
+class DemoConfig:
+    """Size of the demonstration."""
+
+    rows: int = 200_000
+    """Training samples, with 50 features each of a million."""
+    epochs: int = 10
+    """Times that every sample is visited."""
+    threads: int = max(2, os.cpu_count() or 1)
+    """Workers of the mode without locks."""
+    seed: int = 1
+    """Makes data and order."""
+
+    def __post_init__(self) -> None:
+        require(self, "rows", 1000 <= self.rows <= 100_000_000, "it must lie between 1000 and 100000000.")
+        require(self, "epochs", self.epochs >= 1, "it must be at least 1.")
+        require(self, "threads", 2 <= self.threads <= 4096, "it must be at least 2: one worker races with nobody.")
+        require(self, "seed", self.seed >= 0, "it must not be negative.")
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    demo: DemoConfig = field(default_factory=DemoConfig)
+    show: ShowConfig = field(default_factory=ShowConfig)
+
+
+def run(options: Options) -> int:
+    """Show it."""
+    from hogwild.cli.showing import run_demo  # here: it needs everything there is
+
+    return run_demo(options)
