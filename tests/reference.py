@@ -71,7 +71,7 @@ def move(rule: Any, weight: Weight, gradient: float, rate: float, bias: bool = F
         weight.value -= rate * weight.speed
     elif name == "Adagrad":
         weight.squares += gradient**2
-        weight.value -= rate * gradient / (np.sqrt(weight.squares) + float(rule.epsilon))
+        weight.value -= rate * gradient / np.sqrt(weight.squares + float(rule.epsilon))
     elif name == "Adam":
         b1, b2 = float(rule.beta1), float(rule.beta2)
         weight.count += 1

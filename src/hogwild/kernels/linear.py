@@ -10,7 +10,7 @@ from hogwild.arrays import Floats
 from hogwild.kernels.jit import kernel
 from hogwild.kernels.losses import cost, slope
 from hogwild.kernels.penalties import Free, weight_at
-from hogwild.kernels.samples import first_entry, id_at, last_entry, value_at
+from hogwild.kernels.samples import LINE, count_of, entries_of, id_of, prefetch_entries, value_of
 from hogwild.kernels.task import apply, fused, gradient
 from hogwild.kernels.updates import begin_row, stride, unpenalized, update
 
@@ -32,26 +32,25 @@ class LinearWeights(NamedTuple):
 
 
 @kernel
-def score_row(task: Any, samples: Any, visit: int, weights: Any, elapsed: Any) -> Any:
+def score_row(task: Any, entries: Any, weights: Any, elapsed: Any) -> Any:
     """The score of one sample under the weights as they stand."""
     cells = stride(task.rule, task.penalty, 1)
     total = np.float32(0)
-    for entry in range(first_entry(samples, visit), last_entry(samples, visit)):
-        base = id_at(samples, visit, entry) * cells
-        weight = weight_at(task.penalty, weights.table, base, base + cells - 1, elapsed)
-        total += value_at(samples, visit, entry) * weight
+    for k in range(count_of(entries)):
+        base = id_of(entries, k) * cells
+        total += value_of(entries, k) * weight_at(task.penalty, weights.table, base, base + cells - 1, elapsed)
     return total + task.bias * weights.bias[0]  # RACE(stale read): docs/races.md
 
 
 @gradient.of(LinearTask)
 def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
-    score = score_row(task, samples, visit, weights, scratch.clock[0])
+    entries = entries_of(samples, visit)
+    score = score_row(task, entries, weights, scratch.clock[0])
     pull = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
-    first = first_entry(samples, visit)
-    count = last_entry(samples, visit) - first
+    count = count_of(entries)
     for k in range(count):
-        scratch.rows[k] = id_at(samples, visit, first + k)
-        scratch.grads[k, 0] = pull * value_at(samples, visit, first + k)
+        scratch.rows[k] = id_of(entries, k)
+        scratch.grads[k, 0] = pull * value_of(entries, k)
     scratch.rows[count] = len(weights.table) // stride(task.rule, task.penalty, 1)
     scratch.grads[count, 0] = pull * task.bias
     scratch.count[0] = count + 1
@@ -85,10 +84,17 @@ def move_bias(task: Any, weights: Any, pull: Any, step: Any) -> None:
 
 @fused.of(LinearTask)
 def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step: Any) -> Any:
-    score = score_row(task, samples, visit, weights, step.elapsed)
+    entries = entries_of(samples, visit)
+    score = score_row(task, entries, weights, step.elapsed)
     pull = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
-    for entry in range(first_entry(samples, visit), last_entry(samples, visit)):
-        move(task, weights, id_at(samples, visit, entry), pull * value_at(samples, visit, entry), step)
+    count = count_of(entries)
+    whole = count // LINE * LINE
+    for first in range(0, whole, LINE):
+        prefetch_entries(samples, scratch.count[1], first)  # samples are visited in random order: none is in the cache
+        for k in range(first, first + LINE):
+            move(task, weights, id_of(entries, k), pull * value_of(entries, k), step)
+    for k in range(whole, count):
+        move(task, weights, id_of(entries, k), pull * value_of(entries, k), step)
     move_bias(task, weights, pull * task.bias, step)
     return cost(task.loss, score, samples.targets[visit]) * samples.importance[visit]
 
@@ -96,8 +102,9 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
 @kernel
 def score_rows(samples: Any, weight: Any, bias: Any, scores: Any, first: int) -> None:
     """Scores of the samples from `first` on, as many as there is room for; `weight` holds one number a feature."""
-    for k in range(len(scores)):
+    for i in range(len(scores)):
+        entries = entries_of(samples, first + i)
         total = np.float32(0)
-        for entry in range(first_entry(samples, first + k), last_entry(samples, first + k)):
-            total += value_at(samples, first + k, entry) * weight[id_at(samples, first + k, entry)]
-        scores[k] = total + bias
+        for k in range(count_of(entries)):
+            total += value_of(entries, k) * weight[id_of(entries, k)]
+        scores[i] = total + bias

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Ids
-from hogwild.kernels.jit import kernel
+from hogwild.kernels.jit import allocating, kernel
 
 _COMMON = 1 << 16  # counts from here on are sorted one against the other: few ids have them
 
@@ -38,7 +38,7 @@ def count_ids(ids: Any, counts: Any) -> None:
         counts[ids[k]] += 1
 
 
-@kernel
+@allocating
 def order_by_count(counts: Any, original: Any) -> int:
     """Counting sort of ids by falling count; returns how many ids share the first bucket, of the largest counts."""
     starts = np.zeros(_COMMON + 2, np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 from hogwild.kernels.jit import kernel
 from hogwild.kernels.losses import slopes
 from hogwild.kernels.penalties import Free, paid, toll_of
-from hogwild.kernels.samples import first_entry, id_at, last_entry, value_at
+from hogwild.kernels.samples import count_of, entries_of, id_of, value_of
 from hogwild.kernels.task import apply, fused, gradient
 from hogwild.kernels.updates import begin_row, stride, unpenalized, update
 
@@ -25,15 +25,15 @@ class ClassesTask(NamedTuple):
 
 
 @kernel
-def score_classes(task: Any, samples: Any, visit: int, weights: Any, scores: Any, elapsed: Any) -> None:
+def score_classes(task: Any, entries: Any, weights: Any, scores: Any, elapsed: Any) -> None:
     """Write one score a class of one sample, under the weights as they stand, into scores[:width]."""
     width = task.width
     cells = stride(task.rule, task.penalty, width)
     for k in range(width):
         scores[k] = task.bias * weights.bias[k]  # RACE(stale read): docs/races.md
-    for entry in range(first_entry(samples, visit), last_entry(samples, visit)):
-        base = id_at(samples, visit, entry) * cells
-        value = value_at(samples, visit, entry)
+    for e in range(count_of(entries)):
+        base = id_of(entries, e) * cells
+        value = value_of(entries, e)
         toll = toll_of(task.penalty, weights.table, base + cells - 1, elapsed)
         for k in range(width):
             scores[k] += value * paid(task.penalty, weights.table[base + k], toll)  # RACE(stale read): docs/races.md
@@ -42,14 +42,14 @@ def score_classes(task: Any, samples: Any, visit: int, weights: Any, scores: Any
 @gradient.of(ClassesTask)
 def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
     pulls = scratch.floats
-    score_classes(task, samples, visit, weights, pulls, scratch.clock[0])
+    entries = entries_of(samples, visit)
+    score_classes(task, entries, weights, pulls, scratch.clock[0])
     loss = slopes(task.loss, pulls, task.width, samples.targets[visit])
     importance = samples.importance[visit]
-    first = first_entry(samples, visit)
-    count = last_entry(samples, visit) - first
+    count = count_of(entries)
     for e in range(count):
-        value = importance * value_at(samples, visit, first + e)
-        scratch.rows[e] = id_at(samples, visit, first + e)
+        value = importance * value_of(entries, e)
+        scratch.rows[e] = id_of(entries, e)
         for k in range(task.width):
             scratch.grads[e, k] = value * pulls[k]
     scratch.rows[count] = len(weights.table) // stride(task.rule, task.penalty, task.width)
@@ -91,12 +91,12 @@ def move_biases(task: Any, weights: Any, value: Any, pulls: Any, step: Any) -> N
 @fused.of(ClassesTask)
 def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step: Any) -> Any:
     pulls = scratch.floats
-    score_classes(task, samples, visit, weights, pulls, step.elapsed)
+    entries = entries_of(samples, visit)
+    score_classes(task, entries, weights, pulls, step.elapsed)
     loss = slopes(task.loss, pulls, task.width, samples.targets[visit])
     importance = samples.importance[visit]
-    for entry in range(first_entry(samples, visit), last_entry(samples, visit)):
-        value = importance * value_at(samples, visit, entry)
-        move_classes(task, weights, id_at(samples, visit, entry), value, pulls, step)
+    for e in range(count_of(entries)):
+        move_classes(task, weights, id_of(entries, e), importance * value_of(entries, e), pulls, step)
     move_biases(task, weights, importance * task.bias, pulls, step)
     return loss * importance
 
@@ -108,8 +108,8 @@ def score_class_rows(samples: Any, weight: Any, bias: Any, scores: Any, first: i
     for i in range(len(scores)):
         for k in range(width):
             scores[i, k] = bias[k]
-        for entry in range(first_entry(samples, first + i), last_entry(samples, first + i)):
-            value = value_at(samples, first + i, entry)
-            row = id_at(samples, first + i, entry)
+        entries = entries_of(samples, first + i)
+        for e in range(count_of(entries)):
+            value, row = value_of(entries, e), id_of(entries, e)
             for k in range(width):
                 scores[i, k] += value * weight[row, k]

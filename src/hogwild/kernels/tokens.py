@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets
 from hogwild.kernels.hashing import finish, fold, push, to_id
-from hogwild.kernels.jit import kernel
+from hogwild.kernels.jit import allocating, kernel
 
 OK, BLANK, SHORT, LONG = 0, 1, 2, 3  # what became of a line
 TAB, NEWLINE, RETURN, SPACE, APOSTROPHE = 9, 10, 13, 32, 39
@@ -101,7 +101,7 @@ def split_lines(data: Any, layout: Any, lines: Any) -> None:
         begin, field, first = i, 0, i
         while True:
             byte = data[i] if i < size else np.uint8(NEWLINE)
-            if byte == NEWLINE or byte == TAB:
+            if byte in (NEWLINE, TAB):
                 if byte == TAB and layout.rest and field == layout.text:
                     i += 1
                     continue
@@ -138,7 +138,7 @@ def _trim(data: Any, first: int, last: int, bounds: Any) -> None:
     bounds[1] = last
 
 
-@kernel
+@allocating
 def encode_texts(data: Any, texts: Any, recipe: Any, bags: Any) -> int:
     """Features of every text data[texts[k, 0]:texts[k, 1]]; returns how many in all."""
     grams = np.zeros(recipe.ngrams, np.uint64)
