@@ -48,8 +48,8 @@ def test_when_parked_the_common_weights_hold_all_unmerged_deltas(sharing: str) -
 
 def test_hot_rows_are_private_and_the_rest_is_common() -> None:
     table = Table(rows=4096, cells=1, kind="ranked")
-    sharing = Sharing("hot", workers=2)
-    common = sharing.place(Cells(np.zeros((4096, 1), np.float32)), {"values": table}, {"values": 1024})
+    sharing = Sharing("hot", Cells(np.zeros((4096, 1), np.float32)), {"values": table}, {"values": 1024}, workers=2)
+    common = sharing.weights
     first, second = (copies.weights.values for copies in sharing.copies)
     first[0] = 5
     first[4000] = 7
@@ -115,6 +115,16 @@ def test_the_trial_takes_the_fastest_that_learns() -> None:
     assert pick(tries) == "hot"
     assert pick({**tries, "replica": Try(0.5, 0.50)}) == "replica"
     assert pick({name: Try(1.0, float("inf")) for name in tries}) == "all"
+
+
+@pytest.mark.parametrize("kind", ["ranked", "dense", "scalar"])
+@pytest.mark.parametrize("rows", [1, 5, 4096, 4097, 70_000])
+def test_tiers_hold_every_private_row_once(kind: str, rows: int) -> None:
+    tables = {"values": Table(rows, 1, kind)}
+    sharing = Sharing("replica", Cells(np.zeros((rows, 1), np.float32)), tables, {"values": rows}, workers=2)
+    parts = [part for tier in sharing.copies[1].tiers for part in tier.parts]
+    cells = np.concatenate([np.arange(part.slice.start, part.slice.stop) for part in parts])
+    np.testing.assert_array_equal(np.sort(cells), np.arange(rows))
 
 
 def test_auto_says_what_it_chose() -> None:

@@ -29,10 +29,11 @@ class Claim:
 class Claims:
     """The state of one run that workers and the main thread share, behind one lock."""
 
-    def __init__(self, workers: int, lockstep: int = 0, most: int = 1 << 40) -> None:
+    def __init__(self, workers: int, lockstep: int = 0, most: int = 1 << 40, seconds: float = SPAN_SECONDS) -> None:
         self.workers = workers
         self.lockstep = lockstep  # visits in a round in the modes that work in rounds, else 0
         self.most = most  # longest span in visits
+        self.seconds = seconds  # that a span should last
         self.error: WorkerError | None = None
         self._lock = threading.Lock()
         self._wake_workers = threading.Condition(self._lock)
@@ -102,7 +103,7 @@ class Claims:
         return self._rounds[number]
 
     def _size(self) -> int:
-        wanted = int(self._visits_per_second * SPAN_SECONDS) or _FIRST_VISITS
+        wanted = int(self._visits_per_second * self.seconds) or _FIRST_VISITS
         left = self._visits - self._cursor
         fair = max(left // (_SPANS_LEFT * self.workers), _FIRST_VISITS // 4)
         return max(1, min(wanted, self.most, fair, -(-left // self.workers)))

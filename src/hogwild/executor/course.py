@@ -101,11 +101,10 @@ class Course:
         end = (self.epoch + 1) * visits
         elapsed = elapsed_at(crew.schedule, float(end)) - elapsed_at(crew.schedule, float(end - visits))
         for copies in crew.sharing.copies:
-            if copies.parts:
-                plan.program.settle_copy(copies.weights, elapsed, copies.private, copies.share)
+            plan.program.settle_copy(copies.weights, elapsed, copies.private, float(copies.share))
         self.halt()
-        plan.program.settle(elapsed)
-        crew.sharing.refresh()
+        if plan.program.settle(elapsed):
+            crew.sharing.refresh()
         self._loss = crew.counters.loss / visits
         self.epoch += 1
         crew.counters.reset()

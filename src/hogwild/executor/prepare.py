@@ -59,12 +59,11 @@ def make_plan(config: TrainConfig, program: Any, feed: Any) -> Plan:
     )  # fmt: skip
 
 
-def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tuple[Crew, Any, Trace | None]:
-    """Workers on the given weights, which may be a copy. Returns the crew, its common weights and its trace."""
+def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tuple[Crew, Trace | None]:
+    """Workers on the given weights, which may be a copy; and their trace."""
     config, workers = plan.config, plan.workers
     private = private_rows(sharing, plan.tables, workers, config.hot_rows) if config.mode == "hogwild" else {}
-    shared = Sharing(sharing, workers, config.merge_every)
-    common = shared.place(weights, plan.tables, private)
+    shared = Sharing(sharing, weights, plan.tables, private, workers, config.merge_every)
     turns = Turns(config, plan.room, plan.visits)
     trace = None
     probes: list[Any] = [Untraced()] * workers
@@ -74,11 +73,11 @@ def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tu
         probes = [trace.add_worker(copies.weights, plan.room) for copies in shared.copies]
     crew = Crew(
         task=plan.task, samples=plan.samples, schedule=schedule, sharing=shared,
-        claims=Claims(workers, lockstep_of(config), shared.longest_span), counters=Counters(workers), turns=turns,
+        claims=Claims(workers, lockstep_of(config), *shared.pace), counters=Counters(workers), turns=turns,
         probes=probes, scratches=[make_scratch(plan.room, seed) for seed in seeds(config.seed, workers)],
         order=file_order(plan.visits),
     )  # fmt: skip
-    return crew, common, trace
+    return crew, trace
 
 
 def arrays_in(bundle: Any) -> tuple[Any, ...]:

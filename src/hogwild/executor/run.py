@@ -190,6 +190,6 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, lis
     sharing, why = (start.sharing, "") if start else choose_sharing(plan, schedule)
     if why:
         notes.append(why)
-    crew, common, trace = build_crew(plan, plan.weights, schedule, sharing)
-    plan.program.weights = common
+    crew, trace = build_crew(plan, plan.weights, schedule, sharing)
+    plan.program.weights = crew.sharing.weights
     return Course(plan, crew, trace, plan.program.units(feed), start), notes

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,13 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import CELL, Floats, Table
+from hogwild.executor.claims import SPAN_SECONDS
 from hogwild.executor.memory import CommonArray, round_to_pages
 from hogwild.kernels.merge import merge_mixed_rows, merge_rows
 
-SLICE_BYTES = 1 << 18  # merged under one lock: about 20 microseconds
-MERGE_VISITS = 500  # visits of a worker between two merges of the same row, at the least
-MERGE_SHARE = 0.08  # of a worker's time that merging may take
-HOT_BYTES = 1 << 20  # private beginning of each ranked array under `hot`: half of a usual L2 cache
+TIER_ROWS = 4096  # ranks below this are merged at every turn, below 4 times this at every fourth, and so on
+HOT_ROWS = 1 << 16  # private beginning of each ranked array under `hot`, at the most
+HOT_BYTES = 1 << 20  # and in bytes: half of a usual L2 cache
+DENSE_TURNS = 4  # turns in which a dense array comes round
+TURN_SECONDS = 0.001  # of work between two turns, where the user names no number of visits
 
 
 @dataclass(frozen=True)
@@ -61,116 +61,104 @@ class Part(NamedTuple):
         self.mine[:] = self.base[:] = self.slice.master
 
 
-class Copies:
-    """The private copies of one worker, and what is still to be merged."""
+class Tier:
+    """Parts that come round in turn: one is merged at each turn of the worker."""
 
-    def __init__(self, weights: Any, private: int, share: float) -> None:
+    def __init__(self, parts: list[Part], start: float) -> None:
+        self.parts = parts
+        # Each worker begins at a point of its own, so that they seldom meet at a slice.
+        self._next = int(start * len(parts))
+
+    def merge_next(self) -> None:
+        """Merge the next part, unless somebody else is at it: then at the next turn. Nobody waits."""
+        part = self.parts[self._next]
+        if part.slice.lock.acquire(blocking=False):
+            try:
+                part.merge()
+            finally:
+                part.slice.lock.release()
+            self._next = (self._next + 1) % len(self.parts)
+
+
+class Copies:
+    """The private copies of one worker, and what is still to be merged.
+
+    The rows of a ranked array are merged the more often the hotter they are: ranks below 4,096 at every turn, each
+    four times as many after that a quarter as often, so that each tier costs the same and merging everything is
+    never at the price of the hot rows.
+    """
+
+    def __init__(self, weights: Any, private: int, share: float, tiers: list[Tier]) -> None:
         self.weights = weights
         self.private = private
         self.share = np.float32(share)
-        self.parts: list[Part] = []
-        self.always: list[Part] = []  # merged at every span
-        self._queue: deque[int] = deque()
-        self._owed = 0.0
-        self._work = self._merging = 0.0  # seconds
-        self._visits = self._merges = 0
+        self.tiers = tiers
+        self._visits = 0
 
-    def start_at(self, turn: float) -> None:
-        """Begin the rotation at a point of its own, so that workers seldom meet at a slice."""
-        self._queue = deque(range(len(self.parts)))
-        self._queue.rotate(-int(turn * len(self.parts)))
-
-    def merge_some(self, visits: int, seconds: float, every: int) -> None:
-        """After a span: merge so many slices that all come round once in `every` visits (0: as often as is cheap)."""
-        for part in self.always:
-            with part.slice.lock:
-                part.merge()
-        if not self.parts:
-            return
+    def merge_some(self, visits: int, every: int) -> None:
+        """After a span: take a turn, if `every` visits have been made since the last one."""
         self._visits += visits
-        self._work += seconds
-        self._owed += visits * len(self.parts) / (every or self._affordable())
-        due = min(int(self._owed), len(self.parts))
-        self._owed -= int(self._owed)
-        began = time.perf_counter()
-        for _ in range(due):
-            number = self._queue.popleft()
-            part = self.parts[number]
-            if part.slice.lock.acquire(blocking=False):
-                try:
-                    part.merge()
-                finally:
-                    part.slice.lock.release()
-                self._queue.append(number)
-            else:  # somebody else merges it now: take the next one first, nobody waits
-                self._queue.insert(min(1, len(self._queue)), number)
-        self._merging += time.perf_counter() - began
-        self._merges += due
-
-    def _affordable(self) -> float:
-        """Visits between two merges of a row such that merging takes MERGE_SHARE of the time of the work."""
-        if not self._merges or not self._work:
-            return MERGE_VISITS
-        rotation = self._merging / self._merges * len(self.parts)
-        return max(MERGE_VISITS, rotation * self._visits / (MERGE_SHARE * self._work))
+        if self._visits >= every:
+            self._visits = 0
+            for tier in self.tiers:
+                tier.merge_next()
 
     def merge_all(self) -> None:
         """Add all that this worker has changed; the workers are parked."""
-        for part in (*self.parts, *self.always):
-            part.merge()
+        for tier in self.tiers:
+            for part in tier.parts:
+                part.merge()
 
     def refresh(self) -> None:
         """Take over the common copy as it is; the workers are parked and everything is merged."""
-        for part in (*self.parts, *self.always):
-            part.refresh()
+        for tier in self.tiers:
+            for part in tier.parts:
+                part.refresh()
 
 
 class Sharing:
-    """The weights of all workers of a run."""
+    """The weights of all workers of a run.
 
-    def __init__(self, name: str, workers: int, merge_every: int = 0) -> None:
+    Parameters
+    ----------
+    weights : what is there; with nothing private, every worker works on it.
+    private : how many leading rows of each array are private to a worker.
+    merge_every : visits of a worker between two turns of merging; 0: one turn a span.
+    """
+
+    def __init__(
+        self, name: str, weights: Any, tables: Mapping[str, Table], private: Mapping[str, int], workers: int,
+        merge_every: int = 0,
+    ) -> None:  # fmt: skip
         self.name = name
         self.merge_every = merge_every
-        self.copies: list[Copies] = []
-        self._workers = workers
+        fields: dict[str, Floats] = {}
+        views: list[dict[str, Floats]] = [{} for _ in range(workers)]
+        tiers: list[list[Tier]] = [[] for _ in range(workers)]
+        for array_name, array in zip(weights._fields, weights, strict=True):
+            table = tables[array_name]
+            rows = min(private.get(array_name, 0), table.rows)
+            common, per_worker = _share_array(array, rows * table.cells, workers)
+            fields[array_name] = common
+            slices = _tiers(common.reshape(-1), table, rows)
+            for worker, view in enumerate(per_worker):
+                views[worker][array_name] = view
+                flat = view.reshape(-1)
+                for tier in slices:
+                    parts = [Part(s, flat[s.start : s.stop], flat[s.start : s.stop].copy()) for s in tier]
+                    tiers[worker].append(Tier(parts, worker / workers))
+        ranked = [min(private.get(n, 0), t.rows) for n, t in tables.items() if t.kind == "ranked"]
+        self.weights = type(weights)(**fields)
+        self.copies = [
+            Copies(type(weights)(**views[worker]), max(ranked, default=0), 1.0 / workers, tiers[worker])
+            for worker in range(workers)
+        ]
 
     @property
-    def longest_span(self) -> int:
-        """Visits after which a worker must come back to merge."""
-        private = any(copies.parts for copies in self.copies)
-        return max(1, self.merge_every // 2) if private and self.merge_every else 1 << 40
-
-    def place(self, weights: Any, tables: Mapping[str, Table], private: Mapping[str, int]) -> Any:
-        """Give each worker its copies; `private` says how many leading rows of each array. Returns the common weights.
-
-        With nothing private, every worker works on `weights` itself.
-        """
-        fields: dict[str, Floats] = {}
-        views: list[dict[str, Floats]] = [{} for _ in range(self._workers)]
-        parts: list[list[Part]] = [[] for _ in range(self._workers)]
-        always: list[list[Part]] = [[] for _ in range(self._workers)]
-        ranked = 0
-        for name, array in zip(weights._fields, weights, strict=True):
-            table = tables[name]
-            rows = min(private.get(name, 0), table.rows)
-            common, per_worker = _share_array(array, rows * table.cells, self._workers)
-            fields[name] = common
-            if table.kind == "ranked":
-                ranked = max(ranked, rows)
-            slices = _slices(common.reshape(-1), table, rows)
-            for worker, view in enumerate(per_worker):
-                views[worker][name] = view
-                flat = view.reshape(-1)
-                target = always if table.kind == "scalar" else parts
-                for piece in slices:
-                    mine = flat[piece.start : piece.stop]
-                    target[worker].append(Part(piece, mine, mine.copy()))
-        for worker in range(self._workers):
-            copies = Copies(type(weights)(**views[worker]), ranked, 1.0 / self._workers)
-            copies.parts, copies.always = parts[worker], always[worker]
-            copies.start_at(worker / self._workers)
-            self.copies.append(copies)
-        return type(weights)(**fields)
+    def pace(self) -> tuple[int, float]:
+        """Longest span in visits, and its aim in seconds: a worker with private copies comes back often, to merge."""
+        private = bool(self.copies[0].tiers)
+        return self.merge_every or 1 << 40, TURN_SECONDS if private else SPAN_SECONDS
 
     def collect(self) -> None:
         """With the workers parked: everything that anyone has changed is in the common weights."""
@@ -196,7 +184,7 @@ def private_rows(name: str, tables: Mapping[str, Table], workers: int, hot_rows:
         if name == "replica" or table.kind == "scalar" or (name == "hot" and table.kind == "dense"):
             rows[array] = table.rows
         elif name == "hot":
-            rows[array] = whole_pages(hot_rows or HOT_BYTES // (CELL * table.cells), table)
+            rows[array] = whole_pages(hot_rows or min(HOT_ROWS, HOT_BYTES // (CELL * table.cells)), table)
     return rows
 
 
@@ -218,10 +206,23 @@ def _share_array(array: Any, private_cells: int, workers: int) -> tuple[Any, lis
     return common.array.reshape(array.shape), views
 
 
-def _slices(flat: Floats, table: Table, rows: int) -> list[Slice]:
-    per_slice = max(1, SLICE_BYTES // (CELL * table.cells)) * table.cells
-    end = rows * table.cells
+def _tiers(flat: Floats, table: Table, rows: int) -> list[list[Slice]]:
+    """The private rows of an array as tiers of slices; each tier has one slice merged a turn."""
+    if rows == 0:
+        return []
+    if table.kind != "ranked":
+        turns = min(DENSE_TURNS, rows) if rows > 1 else 1
+        return [_cut(flat, table, 0, rows, turns)]
+    tiers = [_cut(flat, table, 0, min(rows, TIER_ROWS), 1)]
+    first, turns = TIER_ROWS, 4
+    while first < rows:
+        tiers.append(_cut(flat, table, first, min(rows, 4 * first), turns))
+        first, turns = 4 * first, 4 * turns
+    return tiers
+
+
+def _cut(flat: Floats, table: Table, first: int, last: int, pieces: int) -> list[Slice]:
     additive = table.mask()
     mixed = not additive.all()
-    cuts = [(start, min(start + per_slice, end)) for start in range(0, end, per_slice)]
-    return [Slice(flat[a:b], additive, mixed, threading.Lock(), a, b) for a, b in cuts]
+    rows = [int(row) * table.cells for row in np.linspace(first, last, min(pieces, last - first) + 1)]
+    return [Slice(flat[a:b], additive, mixed, threading.Lock(), a, b) for a, b in zip(rows, rows[1:], strict=False)]

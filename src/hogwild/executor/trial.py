@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hogwild.arrays import bytes_of
 from hogwild.executor.prepare import Plan, build_crew
 from hogwild.kernels.schedule import Schedule
 
 CANDIDATES = ("all", "hot", "replica")
-_SECONDS = 0.030  # of one try
-_SHARE = 0.01  # of all visits, at the most, for one try
-_LEAST = 200  # visits: below this a try says nothing
+_WORTH = 2.0  # seconds: a shorter run is over before a trial has paid
+_SHARE = 0.04  # of the run's time, at the most, for the whole trial
+_LEAST = 200  # visits of one try: fewer say nothing
 _ROUNDS = 3  # interleaved; the best of each candidate counts
 _ROOM = 1 << 30  # weights up to this many bytes are copied for the tries
 _GAIN = 0.85  # of the best fall in loss: a faster candidate that learns less than this is passed over
@@ -41,11 +41,15 @@ def choose_sharing(plan: Plan, schedule: Schedule) -> tuple[str, str]:
         return "all", "sharing all: a trace looks at what workers overwrite in one copy; see --sharing for others."
     if bytes_of(plan.weights) > _ROOM:
         return "hot", "sharing hot: the weights are too large to try each sharing on copies."
-    visits = min(int(plan.visits * config.epochs * _SHARE), plan.visits // 2)
-    if visits < _LEAST:
+    if plan.visits < 2 * _LEAST:
         return "all", "sharing all: too few samples for a trial."
+    first = _try(plan, schedule, "hot", _LEAST)
+    run_seconds = first.seconds / _LEAST * plan.visits * config.epochs
+    if run_seconds < _WORTH:
+        return "hot", "sharing hot: the run is too short for a trial of the others."
+    visits = int(_LEAST * run_seconds * _SHARE / (first.seconds * _ROUNDS * len(CANDIDATES)))
     began = time.perf_counter()
-    tries = _try_all(plan, schedule, visits)
+    tries = _try_all(plan, schedule, max(_LEAST, min(visits, plan.visits // 2)))
     chosen = pick(tries)
     times = ", ".join(f"{name} {tries['all'].seconds / tries[name].seconds:.2f}x" for name in CANDIDATES)
     spent = time.perf_counter() - began
@@ -65,21 +69,19 @@ def pick(tries: dict[str, Try]) -> str:
 
 def _try_all(plan: Plan, schedule: Schedule, visits: int) -> dict[str, Try]:
     best: dict[str, Try] = {}
-    for turn in range(_ROUNDS):
+    for _ in range(_ROUNDS):
         for name in CANDIDATES:
             this = _try(plan, schedule, name, visits)
-            if turn == 0 and this.seconds > _SECONDS:
-                visits = max(_LEAST, int(visits * _SECONDS / this.seconds))
-            elif name not in best or this.seconds < best[name].seconds:
+            if name not in best or this.seconds < best[name].seconds:
                 best[name] = this
-    return {name: best.get(name, Try(math.inf, math.inf)) for name in CANDIDATES}
+    return best
 
 
 def _try(plan: Plan, schedule: Schedule, sharing: str, visits: int) -> Try:
     copy = type(plan.weights)(*(array.copy() for array in plan.weights))
-    crew: Any
-    crew, _, _ = build_crew(plan, copy, schedule, sharing)
-    order = plan.order(0)._replace(samples=plan.visits)
+    crew, _ = build_crew(plan, copy, schedule, sharing)
+    crew.compile()
+    order = plan.order(0)
     crew.start()
     losses, began = [0.0], time.perf_counter()
     try:

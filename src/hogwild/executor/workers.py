@@ -131,7 +131,7 @@ class Crew:
                 seconds = time.perf_counter() - began
                 self._check_finite(loss, claim, copies.weights)
                 self.counters.add(worker, visits, loss, seconds)
-                copies.merge_some(visits, seconds, self.sharing.merge_every)
+                copies.merge_some(visits, self.sharing.merge_every)
             except BaseException as error:
                 exchange_flag(self.turns.stop)
                 claims.fail(_located(error, worker, claim))

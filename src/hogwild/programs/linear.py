@@ -170,10 +170,12 @@ class Linear(Program):
             "bias": Table(1, bias_cells, "scalar", additive_cells(self._rule, Free(), self.width)),
         }
 
-    def settle(self, elapsed: float) -> None:
+    def settle(self, elapsed: float) -> bool:
         """Pay lazy penalties."""
-        if isinstance(self._penalty, Penalty):
-            settle(self._rule, self._penalty, self.weights.table, self.width, np.float32(elapsed))
+        if isinstance(self._penalty, Free):
+            return False
+        settle(self._rule, self._penalty, self.weights.table, self.width, np.float32(elapsed))
+        return True
 
     def settle_copy(self, weights: LinearWeights, elapsed: float, private: int, share: float) -> None:
         """Pay one worker's share of lazy penalties."""

@@ -63,8 +63,9 @@ class Program(ABC):
     def settle_copy(self, weights: Any, elapsed: float, private: int, share: float) -> None:
         """Pay one worker's share of lazy regularization up to `elapsed` on its private rows, before they are merged."""
 
-    def settle(self, elapsed: float) -> None:
-        """Pay lazy regularization up to `elapsed`; the workers are parked."""
+    def settle(self, elapsed: float) -> bool:
+        """Pay lazy regularization up to `elapsed`; the workers are parked. True if weights have changed."""
+        return False
 
     def renew(self) -> None:
         """Before a run that does not go on from the state of another: set the clocks of lazy regularization to zero."""
