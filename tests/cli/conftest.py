@@ -1,0 +1,85 @@
+"""Small files to train on, and the command line called in this process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from hogwild.cli.main import main
+from hogwild.config import SparseConfig
+from hogwild.feeds.synthetic import Truth, make_rows, svmlight
+from hogwild.kernels.jit import code_cache
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    """train.svm and test.svm of one problem; few.svm with three rows."""
+    place = tmp_path_factory.mktemp("files")
+    config = SparseConfig(rows=2000, features=500, nonzeros="5:15", noise=0.05)
+    for name, changed in {
+        "train": config,
+        "test": replace(config, rows=500, part=1),
+        "few": replace(config, rows=3),
+    }.items():
+        (place / f"{name}.svm").write_bytes(b"".join(svmlight(rows) for rows in make_rows(changed, Truth())))
+    return place
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory, monkeypatch):
+    """Encoded data of a test goes nowhere near the user's; compiled code stays where it is, for children too."""
+    monkeypatch.setenv("HOGWILD_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(code_cache().parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
+
+
+class Said(NamedTuple):
+    """What a command line did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        """Standard output, which must be exactly one JSON object on one line."""
+        assert self.out.count("\n") == 1, self.out
+
+        def refuse(name):
+            raise AssertionError(f"{name} is not JSON")
+
+        return json.loads(self.out, parse_constant=refuse)
+
+
+@pytest.fixture
+def hogwild(capfd):
+    """Call the command line in this process."""
+
+    def call(*words):
+        capfd.readouterr()
+        code = main([str(word) for word in words])
+        return Said(code, *capfd.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def refused(hogwild):
+    """Call the command line with something wrong: exit code 2 and one or two lines, no traceback."""
+
+    def call(*words, code=2):
+        said = hogwild(*words)
+        assert said.code == code, said
+        assert said.out == ""
+        lines = said.err.strip().splitlines()
+        errors = [line for line in lines if line.startswith("hogwild: error: ")]
+        assert len(errors) == 1, said.err
+        assert "Traceback" not in said.err
+        assert len(lines) - lines.index(errors[0]) <= 2
+        return errors[0]
+
+    return call

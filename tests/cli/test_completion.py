@@ -1,0 +1,82 @@
+"""Completion scripts: bash can source ours and completes; the others name all there is."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from hogwild.cli.commands import COMMANDS
+from hogwild.cli.completion import bash, fish, zsh
+
+needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+
+
+def complete(line):
+    """What bash offers at the end of a line, after sourcing the script."""
+    script = f"""{bash()}
+COMP_WORDS=({line.rstrip()}{' ""' if line.endswith(" ") else ""})
+COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+_hogwild
+printf '%s\\n' "${{COMPREPLY[@]}}"
+complete -p hogwild >&2
+"""
+    done = subprocess.run(["bash", "-eu", "-c", script], capture_output=True, text=True, check=True)
+    assert "-F _hogwild" in done.stderr
+    return done.stdout.split()
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("hogwild tr", ["train"]),
+        ("hogwild train ", ["classifier"]),
+        ("hogwild train cl", ["classifier"]),
+        ("hogwild make-dataset ", ["sparse"]),
+        ("hogwild train classifier --chec", ["--checkpoint-every"]),
+        ("hogwild train classifier x.svm --no-bi", ["--no-bias"]),
+        ("hogwild train classifier --mode ", ["hogwild", "serial", "locked", "round-robin", "minibatch"]),
+        ("hogwild train classifier --mode r", ["round-robin"]),
+        ("hogwild train classifier x.svm --optimizer a", ["adagrad", "adam"]),
+        ("hogwild make-dataset sparse --dist", ["--distribution"]),
+        ("hogwild make-dataset sparse --distribution ", ["zipf", "uniform"]),
+        ("hogwild completion ", ["bash", "zsh", "fish"]),
+        ("hogwild cache c", ["clear"]),
+        ("hogwild evaluate model --js", ["--json"]),
+        ("hogwild train classifier ", []),      # files: the shell's own
+        ("hogwild predict mod", []),
+    ],
+)
+def test_bash_completes(line, offered):
+    assert complete(line) == offered
+
+
+@needs_bash
+def test_bash_offers_all_commands():
+    assert set(complete("hogwild ")) == {entry.words[0] for entry in COMMANDS} | {"--help", "--version"}
+
+
+@pytest.mark.parametrize("script", [zsh, fish])
+def test_the_other_shells_know_the_same(script):
+    text = script()
+    for word in ("train", "classifier", "make-dataset", "sparse", "checkpoint-every", "round-robin", "no-bias", "zipf"):
+        assert word in text
+    for opening, closing in ("()", "{}"):
+        assert script is fish or text.count(opening) <= text.count(closing)     # case branches close alone
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_the_other_shells_can_read_it(shell, tmp_path):
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
+    path = tmp_path / "script"
+    path.write_text({"zsh": zsh, "fish": fish}[shell]())
+    subprocess.run([shell, "-n", str(path)], check=True)
+
+
+def test_the_command_prints_the_script(hogwild):
+    said = hogwild("completion", "bash")
+    assert said.code == 0
+    assert said.out == bash()

@@ -1,0 +1,155 @@
+"""The frame of the command line: help, unknown words, exit codes, start-up time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hogwild.cli import main as frame
+from hogwild.cli.commands import COMMANDS
+from hogwild.options import options_of
+
+HOGWILD = [sys.executable, "-m", "hogwild"]
+
+
+def test_help_names_every_command(hogwild):
+    said = hogwild("--help")
+    assert said.code == 0
+    for entry in COMMANDS:
+        assert entry.name in said.out
+    assert "hogwild train classifier train.svm" in said.out     # an example to copy
+
+
+def test_no_command_is_wrong_usage(hogwild):
+    assert hogwild().code == 2
+    assert hogwild("train").code == 2
+    assert "classifier" in hogwild("train", "--help").out
+
+
+def test_version(hogwild):
+    assert hogwild("--version").out.startswith("hogwild 0.")
+
+
+@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
+def test_help_of_a_command_shows_all_flags_with_an_example(entry, hogwild):
+    said = hogwild(*entry.words, "--help")
+    assert said.code == 0
+    assert f"hogwild {entry.name} " in said.out.split("Examples:")[-1] or entry.name == "completion"
+    for option in options_of(entry.load().Options).values():
+        assert option.flag in said.out
+        assert option.help.split()[0] in said.out
+    assert "None" not in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["trian"], "unknown command trian (did you mean train?)"),
+        (["mak"], "did you mean make-dataset"),
+        (["--verison"], "unknown flag --verison"),
+        (["train", "clasifier"], "did you mean classifier"),
+        (["train", "classifier"], "TRAIN is missing"),
+        (["train", "classifier", "x.svm", "--epoch", "3"], "unknown flag --epoch (did you mean --epochs?)"),
+        (["train", "classifier", "x.svm", "--no-bais"], "did you mean --no-bias"),
+        (["train", "classifier", "x.svm", "--epochs"], "--epochs"),
+        (["train", "classifier", "x.svm", "--epochs", "many"], "--epochs is 'many'; it must be a whole number"),
+        (["train", "classifier", "x.svm", "--mode", "hog"], "did you mean hogwild"),
+        (["train", "classifier", "x.svm", "--trace=yes"], "--trace takes no value"),
+        (["train", "classifier", "x.svm", "--epochs", "0"], "epochs is 0"),
+        (["train", "classifier", "x.svm", "--threads", "0"], "threads is 0; it must be at least 1"),
+        (["train", "classifier", "x.svm", "--lr", "0"], "lr is 0.0; it must be positive"),
+        (["train", "classifier", "x.svm", "--lr", "-0.5"], "lr is -0.5; it must be positive"),
+        (["train", "classifier", "x.svm", "--lr", "nan"], "lr is nan; it must be positive"),
+        (["train", "classifier", "x.svm", "--resume"], "output"),
+        (["train", "classifier", "x.svm", "--watch", "norm("], "watch 'norm('"),
+        (["train", "classifier", "x.svm", "--every", "often"], "every is 'often'"),
+        (["train", "classifier", "x.svm", "--output", "m", "--checkpoint-every", "soon"], "checkpoint_every is 'soon'"),
+        (["train", "classifier", "x.svm", "--class-weight", "spam"], "NAME=WEIGHT"),
+        (["train", "classifier", "missing.svm"], "missing.svm"),
+        (["train", "classifier", "."], "directory"),
+        (["train", "classifier", "x.svm", "--config", "no.toml"], "no.toml"),
+        (["evaluate", "model"], "FILE is missing"),
+        (["evaluate", "no-model", "x.svm"], "no-model"),
+        (["predict", "no-model", "x.svm"], "no-model"),
+        (["completion", "tcsh"], "bash, zsh, fish"),
+        (["cache", "lst"], "did you mean list"),
+        (["cache", "list", "more"], "one word too many"),
+        (["make-dataset", "sparse", "--rows", "0"], "rows is 0"),
+        (["make-dataset", "sparse", "--json"], "--output FILE"),
+        (["demo", "--threads", "1"], "threads is 1"),
+    ],
+)
+def test_wrong_usage_is_one_line_with_a_remedy(words, said, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(*words)
+
+
+def test_nothing_is_left_behind_by_wrong_usage(refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused("train", "classifier", "missing.svm", "--output", "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_debug_shows_the_traceback(hogwild):
+    said = hogwild("train", "classifier", "missing.svm", "--debug")
+    assert said.code == 2
+    assert "Traceback" in said.err
+    assert "hogwild: error: " in said.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (RuntimeError("two\nlines"), 1, "unexpected RuntimeError: two lines (run with --debug for the traceback)"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (MemoryError(), 1, "not enough memory"),
+    ],
+)
+def test_what_nobody_foresaw_is_still_one_line(error, code, said, refused, monkeypatch):
+    def fail(argv):
+        raise error
+
+    monkeypatch.setattr(frame, "_dispatch", fail)
+    assert said in refused("demo", code=code)
+
+
+def test_help_is_quick_and_imports_nothing_heavy():
+    script = (
+        "import sys; from hogwild.cli.main import main; code = main(sys.argv[1:]);"
+        "heavy = {'numba', 'pyarrow', 'numpy', 'scipy', 'rich', 'sklearn'} & set(sys.modules);"
+        "assert not heavy, heavy; sys.exit(code)"
+    )
+    for words in (["--help"], ["train", "classifier", "--help"], ["completion", "bash"]):
+        done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        subprocess.run([*HOGWILD, "--help"], capture_output=True, check=True)
+        times.append(time.perf_counter() - began)
+    assert min(times) < 0.5
+
+
+def test_a_closed_pipe_is_no_drama():
+    made = subprocess.Popen(
+        [*HOGWILD, "make-dataset", "sparse", "--rows", "20000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert made.stdout.readline().startswith((b"+1 ", b"-1 "))
+    made.stdout.close()
+    assert made.stderr.read() == b""
+    assert made.wait(30) == 1
+    made.stderr.close()
+
+
+def test_help_fits_a_narrow_terminal():
+    done = subprocess.run(
+        [*HOGWILD, "train", "classifier", "--help"], capture_output=True, text=True, check=True,
+        env={**os.environ, "COLUMNS": "60"},
+    )  # fmt: skip
+    boxes = [line for line in done.stdout.splitlines() if line.startswith(("│", "╭", "╰"))]
+    assert len(boxes) > 50
+    assert max(len(line) for line in boxes) <= 80
