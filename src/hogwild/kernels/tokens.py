@@ -51,12 +51,14 @@ class Lines(NamedTuple):
 
 
 class Bags(NamedTuple):
-    """Where features go: lengths[k] of row k, ids and counts one after another; slots is for finding repeats."""
+    """Where features go: lengths[k] of row k, ids and counts one after another. slots is for finding repeats;
+    grams[n - 1] is the hash of the n-gram that ends at the last word."""
 
     lengths: Offsets
     ids: Ids
     values: Floats
     slots: Ids
+    grams: npt.NDArray[np.uint64]
 
 
 def letters(lowercase: bool) -> npt.NDArray[np.uint8]:
@@ -79,7 +81,7 @@ def make_bags(rows: int, size: int, ngrams: int) -> Bags:
     most = ngrams * (size // 2 + rows + 1)
     slots = 1 << (_ROOM * most).bit_length()
     ids, values = np.empty(most, np.int32), np.empty(most, np.float32)
-    return Bags(np.zeros(rows, np.int64), ids, values, np.zeros(slots, np.int32))
+    return Bags(np.zeros(rows, np.int64), ids, values, np.zeros(slots, np.int32), np.zeros(ngrams, np.uint64))
 
 
 @kernel
@@ -106,7 +108,7 @@ def split_lines(data: Any, layout: Any, lines: Any) -> None:
                     i += 1
                     continue
                 if field == layout.label:
-                    _trim(data, first, i, lines.labels[k])
+                    _trim(data, first, i, lines.labels, k)
                 elif field == layout.text:
                     lines.texts[k, 0] = first
                     lines.texts[k, 1] = i
@@ -128,23 +130,22 @@ def split_lines(data: Any, layout: Any, lines: Any) -> None:
 
 
 @kernel
-def _trim(data: Any, first: int, last: int, bounds: Any) -> None:
+def _trim(data: Any, first: int, last: int, bounds: Any, k: int) -> None:
     """The field without blanks around it; a label at the end of the line also loses its carriage return."""
     while first < last and (data[first] == SPACE or data[first] == RETURN):
         first += 1
     while first < last and (data[last - 1] == SPACE or data[last - 1] == RETURN):
         last -= 1
-    bounds[0] = first
-    bounds[1] = last
+    bounds[k, 0] = first
+    bounds[k, 1] = last
 
 
 @allocating
 def encode_texts(data: Any, texts: Any, recipe: Any, bags: Any) -> int:
     """Features of every text data[texts[k, 0]:texts[k, 1]]; returns how many in all."""
-    grams = np.zeros(recipe.ngrams, np.uint64)
     total = 0
     for k in range(len(texts)):
-        last = _add_grams(data, texts[k, 0], texts[k, 1], recipe, grams, bags.ids, total)
+        last = _add_grams(data, texts[k, 0], texts[k, 1], recipe, bags.grams, bags.ids, total)
         kept = _sum_repeats(bags.ids, bags.values, bags.slots, total, last)
         if recipe.normalize:
             _to_unit_length(bags.values, total, kept)
@@ -156,7 +157,6 @@ def encode_texts(data: Any, texts: Any, recipe: Any, bags: Any) -> int:
 @kernel
 def _add_grams(data: Any, first: int, last: int, recipe: Any, grams: Any, ids: Any, place: int) -> int:
     """Write the ids of all n-grams of a text from ids[place] on, repeats included; returns the place after them."""
-    grams[:] = 0  # grams[n - 1]: hash of the n-gram that ends at the last word
     words, size = 0, 0
     state, word = recipe.seed, np.uint64(0)
     i = first

@@ -1,0 +1,95 @@
+"""Parquet and Arrow files as frames, a few thousand rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hogwild.errors import InputError
+from hogwild.feeds.columns import CATEGORICAL, NUMERIC
+from hogwild.feeds.frames import Frame
+from hogwild.feeds.source import Source
+
+_ROWS = 8192
+
+
+class ArrowFile:
+    """A Parquet file, or an Arrow (Feather, IPC) file or stream.
+
+    names: its columns; kinds: numeric, categorical, or why the column cannot be a feature;
+    label_kinds: what a label in that column would be, `numbers` or `words`.
+    """
+
+    def __init__(self, source: Source, form: str) -> None:
+        self.source = source
+        self.form = form
+        with self._reading():
+            schema = self._open()[0]
+        self.names: tuple[str, ...] = tuple(schema.names)
+        self.kinds = [_kind(field.type) for field in schema]
+        self.label_kinds = [_label_kind(field.type) for field in schema]
+
+    def frames(self, columns: Sequence[str], file: int) -> Iterator[Frame]:
+        """The rows of these columns."""
+        row = 1
+        with self._reading():
+            for batch in self._open(columns)[1]:
+                for start in range(0, batch.num_rows, _ROWS):
+                    part = batch.slice(start, _ROWS)
+                    lines = np.arange(row, row + part.num_rows)
+                    arrays = {name: part.column(name) for name in columns}
+                    yield Frame(self.source, file, lines, arrays, {}, part.num_rows)
+                    row += part.num_rows
+
+    def _open(self, columns: Sequence[str] = ()) -> tuple[Any, Iterator[Any]]:
+        path = str(self.source.local())
+        if self.form == "parquet":
+            import pyarrow.parquet  # late: only who has such files needs it
+
+            parquet = pyarrow.parquet.ParquetFile(path, memory_map=True)
+            return parquet.schema_arrow, parquet.iter_batches(_ROWS, columns=list(columns))
+        file = pa.memory_map(path)
+        try:
+            reader = pa.ipc.open_file(file)
+            return reader.schema, (reader.get_batch(k) for k in range(reader.num_record_batches))
+        except pa.ArrowInvalid:
+            file.seek(0)
+            stream = pa.ipc.open_stream(file)
+            return stream.schema, iter(stream)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).strip().split("\n")[0].rstrip(".")
+            name = "Parquet" if self.form == "parquet" else "Arrow"
+            raise InputError(
+                f"{self.source.name}: this is no readable {name} file ({reason}); write it again, or check --format."
+            ) from None
+
+
+def _kind(kind: Any) -> str:
+    types = pa.types
+    if types.is_dictionary(kind):
+        return CATEGORICAL if _kind(kind.value_type) in (NUMERIC, CATEGORICAL) else _kind(kind.value_type)
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind):
+        return NUMERIC
+    if types.is_null(kind):
+        return NUMERIC
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return CATEGORICAL
+    if types.is_nested(kind):
+        return f"is of type {kind}, not a single value a row; give each part a column of its own"
+    if types.is_temporal(kind):
+        return f"is of type {kind}; turn it into numbers or strings first"
+    return f"is of type {kind}, which is neither number nor string; convert it first"
+
+
+def _label_kind(kind: Any) -> str:
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return "numbers" if numeric else "words"

@@ -1,0 +1,75 @@
+"""Blocks of text at the door: first lines to judge by, headers left out, UTF-8 or a message that says where not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from hogwild.errors import InputError
+from hogwild.feeds.source import Bytes, Source
+from hogwild.kernels.tokens import NEWLINE, find_odd_byte, replace_odd_bytes
+
+SIGN = ord("?")   # stands for a byte that is not UTF-8
+HEAD = 1 << 20    # bytes from which columns are judged
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Block(NamedTuple):
+    """A block of text and where it stands: the place of its file among the sources, and its first line."""
+
+    source: Source
+    file: int
+    line: int
+    text: Bytes
+
+
+def head_of(source: Source) -> str:
+    """The first whole lines of a file, as they are before UTF-8 is checked; the only line if it is that long."""
+    head = source.head(HEAD).removeprefix(b"\xef\xbb\xbf")
+    if b"\0" in head:  # said here, before columns are sought in what is no text
+        check_utf8(Block(source, 0, 1, np.frombuffer(bytearray(head), np.uint8)), replace=True)
+    if len(head) >= HEAD - 3 and b"\n" in head:
+        head = head[: head.rindex(b"\n") + 1]
+    return head.decode("utf-8", errors="replace")
+
+
+def blocks_of(source: Source, file: int, skip: int) -> Iterator[Block]:
+    """The blocks of a file without its first `skip` lines."""
+    for line, text in source.blocks():
+        if line <= skip:
+            ends = np.flatnonzero(text == NEWLINE)[: skip - line + 1]
+            line += len(ends)
+            text = text[ends[-1] + 1 :]
+        if len(text):
+            yield Block(source, file, line, text)
+
+
+def check_utf8(block: Block, replace: bool) -> tuple[Bytes, int]:
+    """The text with each byte that is not UTF-8 replaced, and how many were. Raises InputError unless `replace`."""
+    text = block.text
+    at = find_odd_byte(text, 0)
+    if at == len(text):
+        return text, 0
+    if block.line == 1 and text[:2].tobytes() in _UTF16:
+        raise InputError(f"{block.source.name}: this looks like UTF-16; convert it with `iconv -f utf-16 -t utf-8`.")
+    if text[at] != 0 and replace:
+        text = text.copy()
+        count = replace_odd_bytes(text, np.uint8(SIGN))
+        if count >= 0:
+            return text, int(count)
+        at = -1 - count
+    raise InputError(_explain(block, int(at), text[at]))
+
+
+def _explain(block: Block, at: int, byte: np.uint8) -> str:
+    line = block.line + int(np.count_nonzero(block.text[:at] == NEWLINE))
+    column = at - (block.text[:at].tobytes().rfind(b"\n") + 1) + 1
+    place = block.source.place(line, column)
+    if byte == 0:
+        return f"{place}: a NUL byte: this is no text; is it the right file, and the right --format?"
+    return (
+        f"{place}: byte 0x{byte:02x} is not UTF-8; convert the file (`iconv -f latin1 -t utf-8` if it is Latin-1),"
+        " or pass --invalid-utf8 replace."
+    )

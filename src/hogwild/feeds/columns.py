@@ -1,0 +1,212 @@
+"""Which column of a table is what: found by name or number, decided once, and found again in every other file."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hogwild.config import FeedConfig
+from hogwild.errors import ConfigError, InputError
+from hogwild.feeds.labels import NAMES, number_of, shown
+
+NUMERIC, CATEGORICAL = "numeric", "categorical"
+TEXT_NAME = "text"
+_LISTED = 12  # column names that a message lists
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which column is what. `columns` are all of the first file; without a header their names are 0, 1, …"""
+
+    columns: tuple[str, ...]
+    header: bool
+    label: str
+    text: str = ""
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+
+    @classmethod
+    def known(cls, schema: Mapping[str, Any]) -> Plan:
+        """The plan that an earlier feed was read by."""
+        lists = (tuple(schema[name]) for name in ("columns", "numeric", "categorical"))
+        columns, numeric, categorical = lists
+        return cls(columns, schema["header"], schema["label"], schema["text"], numeric, categorical)
+
+    def schema(self) -> dict[str, Any]:
+        """JSON values from which `known` makes this plan again."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    def features(self) -> tuple[str, ...]:
+        """The columns that become features."""
+        return (*self.numeric, *self.categorical, *((self.text,) if self.text else ()))
+
+
+def names_of(fields: Sequence[str]) -> tuple[str, ...]:
+    """Column names from the fields of a header: without blanks around them, and none empty.
+
+    >>> names_of(["", " age "])
+    ('column 0', 'age')
+    """
+    return tuple(field.strip() or f"column {k}" for k, field in enumerate(fields))
+
+
+def numbers_of(count: int) -> tuple[str, ...]:
+    """Names of the columns of a table without a header."""
+    return tuple(str(k) for k in range(count))
+
+
+def find_column(wanted: str, columns: Sequence[str], option: str, where: str) -> str:
+    """The name of the column that a user means by its name or number. Raises ConfigError if there is none."""
+    if columns.count(wanted) > 1:
+        raise InputError(f"{where}: two columns are named `{wanted}`; rename one, or give its number with {option}.")
+    if wanted in columns:
+        return wanted
+    try:
+        number = int(wanted)
+    except ValueError:
+        number = len(columns)
+    if -len(columns) <= number < len(columns):
+        return columns[number]
+    close = difflib.get_close_matches(wanted, columns, 1) or [c for c in columns if c.lower() == wanted.lower()]
+    hint = f" Did you mean `{close[0]}`?" if close else ""
+    raise ConfigError(f"{where}: there is no column `{wanted}` ({option}); {list_columns(columns)}.{hint}")
+
+
+def list_columns(columns: Sequence[str]) -> str:
+    """The columns as a message lists them."""
+    if columns == numbers_of(len(columns)):
+        return f"the file has no header and {len(columns)} columns, 0 to {len(columns) - 1}"
+    more = ", …" if len(columns) > _LISTED else ""
+    return f"the columns are {', '.join(map(shown, columns[:_LISTED]))}{more}"
+
+
+def named_by_user(config: FeedConfig) -> set[str]:
+    """Columns that the configuration calls by a name that is no number."""
+    named = {config.label, config.text, *config.numeric, *config.categorical, *config.ignore}
+    return {name for name in named if name and not name.lstrip("+-").isdigit()}
+
+
+def has_header(first: Sequence[str], rest: Sequence[Sequence[str]], config: FeedConfig, plan: Plan | None) -> bool:
+    """Whether the first line of a file names its columns; `rest` are the lines after it.
+
+    A known header is recognised by its names. Otherwise: a name that the user gave, or no number in the first line
+    but a column of numbers below it, or a column with a usual name.
+    """
+    if config.header != "auto":
+        return config.header == "yes"
+    names = names_of(first)
+    if plan is not None:
+        return plan.header and bool({plan.label, *plan.features()} & set(names))
+    if named_by_user(config) & set(names):
+        return True
+    if any(number_of(field) is not None for field in first):
+        return False
+    if any(_all_numbers([row[k] for row in rest if k < len(row)]) for k in range(len(first))):
+        return True
+    return any(name.lower() in (*NAMES, TEXT_NAME) for name in names)
+
+
+def kinds_of(rows: Sequence[Sequence[str]], count: int) -> list[str]:
+    """For each of `count` columns: numeric if it has a number in these rows and nothing else."""
+    return [
+        NUMERIC if _all_numbers([row[k] for row in rows if k < len(row)]) else CATEGORICAL for k in range(count)
+    ]
+
+
+def _all_numbers(fields: Sequence[str]) -> bool:
+    present = [field for field in fields if field.strip()]
+    # NaN and inf count as numbers: in a column of numbers they shall be an error, not a category.
+    return bool(present) and all(number_of(field) is not None for field in present)
+
+
+def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, kinds: Sequence[str], where: str) -> Plan:
+    """Decide what each column is: as the user says, else by its kind. A kind that is neither numeric nor categorical
+    says why such a column cannot be a feature."""
+    repeated = next((name for name in columns if columns.count(name) > 1), None)
+    if repeated is not None:
+        raise InputError(f"{where}: two columns are named `{repeated}`; rename one of them.")
+    label = find_column(config.label, columns, "--label", where) if config.label else _usual_label(columns)
+    taken = {label: "--label"}
+    text = _take(taken, [config.text], columns, "--text", where)[0] if config.text else ""
+    numeric = _take(taken, config.numeric, columns, "--numeric", where)
+    categorical = _take(taken, config.categorical, columns, "--categorical", where)
+    ignored = {find_column(name, columns, "--ignore", where) for name in config.ignore}
+    for name in (*([text] if text else ()), *numeric, *categorical):
+        kind = kinds[columns.index(name)]
+        if kind not in (NUMERIC, CATEGORICAL):
+            raise InputError(f"{where}: column `{name}` {kind}.")
+    if not text:  # with a text column the others count only if they are declared
+        for name, kind in zip(columns, kinds, strict=True):
+            if name in taken or name in ignored:
+                continue
+            if kind not in (NUMERIC, CATEGORICAL):
+                raise InputError(f"{where}: column `{name}` {kind}, or leave it out with --ignore {name}.")
+            (numeric if kind == NUMERIC else categorical).append(name)
+    plan = Plan(columns, header, label, text, _ordered(numeric, columns), _ordered(categorical, columns))
+    if not plan.features():
+        raise InputError(f"{where}: no column is left for features beside the label `{label}`; check the delimiter.")
+    return plan
+
+
+def _usual_label(columns: tuple[str, ...]) -> str:
+    for usual in NAMES:
+        for name in columns:
+            if name.lower() == usual:
+                return name
+    return columns[0]
+
+
+def _take(
+    taken: dict[str, str], wanted: Sequence[str], columns: tuple[str, ...], option: str, where: str
+) -> list[str]:
+    found = []
+    for each in wanted:
+        name = find_column(each, columns, option, where)
+        if name in taken:
+            raise ConfigError(f"column `{name}` is named by both {taken[name]} and {option}; it can only be one.")
+        taken[name] = option
+        found.append(name)
+    return found
+
+
+def _ordered(names: Sequence[str], columns: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(names, key=columns.index))
+
+
+def place_columns(
+    plan: Plan, names: tuple[str, ...] | None, count: int, where: str, unlabelled: bool
+) -> dict[str, int]:
+    """Where in another file the columns of a plan stand; the label is left out if the file has none and may.
+
+    names: those of its header, None if it has none; count: its columns.
+    """
+    if names is None:
+        names = plan.columns
+        if count == len(names) - 1 and unlabelled:
+            names = tuple(name for name in names if name != plan.label)
+        if count != len(names):
+            expected = list_columns(plan.columns)
+            raise InputError(f"{where}: {count} columns found, {len(plan.columns)} expected; {expected}.")
+    places = {name: names.index(name) for name in (plan.label, *plan.features()) if name in names}
+    for name in plan.features():
+        if name not in places:
+            raise InputError(f"{where}: column `{name}` is missing, which was there before; {list_columns(names)}.")
+    if plan.label not in places and not unlabelled:
+        raise InputError(f"{where}: the label column `{plan.label}` is missing; {list_columns(names)}.")
+    return places
+
+
+def describe(plan: Plan, config: FeedConfig) -> list[str]:
+    """What was decided that the user did not say, for notes."""
+    notes = []
+    if not config.label:
+        notes.append(f"The label is column `{plan.label}` (--label chooses another).")
+    if not config.text and not (config.numeric and config.categorical):
+        parts = [
+            f"{len(names)} {kind} ({', '.join(map(shown, names[:_LISTED]))}{', …' if len(names) > _LISTED else ''})"
+            for kind, names in ((NUMERIC, plan.numeric), (CATEGORICAL, plan.categorical)) if names
+        ]
+        notes.append(f"Columns: {'; '.join(parts)}.")
+    return notes

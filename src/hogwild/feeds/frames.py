@@ -1,0 +1,101 @@
+"""Frames: runs of rows of a table as Arrow arrays, and the arrays as numbers, words and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hogwild.arrays import Offsets
+from hogwild.feeds.labels import fits_float32, number_of, shown
+from hogwild.feeds.source import Bytes, Source
+
+Numbers = npt.NDArray[np.float64]
+
+
+class Frame(NamedTuple):
+    """Rows of one file: lines[i] is the line of row i (its number in a binary file), arrays[name] its fields.
+
+    wrong: what is the matter with lines that have no row here; seen: lines that were looked at, those included;
+    replaced: bytes that were not UTF-8.
+    """
+
+    source: Source
+    file: int
+    lines: Offsets
+    arrays: Mapping[str, Any]
+    wrong: Mapping[int, str]
+    seen: int
+    replaced: int = 0
+
+
+class Codes(NamedTuple):
+    """Words of a column: row i has words[codes[i]], or none where the code is -1."""
+
+    codes: npt.NDArray[np.int32]
+    words: Any
+
+
+def read_numbers(array: Any) -> tuple[Numbers, dict[int, str]]:
+    """A column as numbers, NaN where a field is empty, and the rows whose field is no finite float32."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        return _parse_numbers(array)
+    values = pc.cast(array, pa.float64(), safe=False)
+    numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False).astype(np.float64)
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(numbers.astype(np.float32))
+    wrong = {} if finite.all() else {int(k): str(numbers[k]) for k in np.flatnonzero(~finite)}
+    if values.null_count:
+        numbers[values.is_null().to_numpy(zero_copy_only=False)] = np.nan
+    return numbers, wrong
+
+
+def _parse_numbers(array: Any) -> tuple[Numbers, dict[int, str]]:
+    """One by one, as Python reads them: for blocks in which Arrow found something that is no number."""
+    numbers = np.full(len(array), np.nan)
+    wrong: dict[int, str] = {}
+    for k, word in enumerate(array.to_pylist()):
+        if not word or not word.strip():
+            continue
+        number = number_of(word)
+        if number is None or not fits_float32(number):
+            wrong[k] = shown(word)
+        else:
+            numbers[k] = number
+    return numbers, wrong
+
+
+def read_words(array: Any) -> Codes:
+    """A column as words without blanks around them; empty ones are none."""
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    words = pc.utf8_trim_whitespace(pc.cast(array.dictionary, pa.string()))
+    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    empty = pc.equal(pc.binary_length(words), 0).fill_null(True).to_numpy(zero_copy_only=False)
+    if empty.any():
+        codes[(codes >= 0) & empty[codes]] = -1
+    return Codes(codes, words)
+
+
+def read_texts(array: Any) -> tuple[Bytes, Offsets]:
+    """A column as bytes, and where in them the text of each row begins and ends."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    data, offsets = string_buffers(pc.cast(array, pa.string()).fill_null(""))
+    return data, np.stack((offsets[:-1], offsets[1:]), axis=1)
+
+
+def string_buffers(array: Any) -> tuple[Bytes, Offsets]:
+    """Bytes of an array of strings, and the offsets of each. Copies: what Arrow gives may not be written to, and code
+    would be compiled once more for such arrays."""
+    _, offsets, data = array.buffers()
+    ends = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    if data is None or not len(ends):
+        return np.zeros(0, np.uint8), np.zeros(len(array) + 1, np.int64)
+    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]].copy(), ends - ends[0]

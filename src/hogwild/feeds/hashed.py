@@ -1,0 +1,61 @@
+"""Options of hashing: from the configuration when a model is trained, from its schema ever after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from hogwild.arrays import Offsets
+from hogwild.config import FeedConfig
+from hogwild.errors import InputError
+from hogwild.feeds.rows import Features, all_ones
+from hogwild.feeds.source import Bytes
+from hogwild.kernels.tokens import Recipe, encode_texts, letters, make_bags
+
+SEED = 0x5EED
+
+
+@dataclass(frozen=True)
+class Hashing:
+    """How words and categories become ids from 0 to 2^bits - 1."""
+
+    bits: int
+    seed: int
+    ngrams: int
+    lowercase: bool
+    normalize: bool
+
+    @classmethod
+    def of(cls, config: FeedConfig, schema: Mapping[str, Any]) -> Hashing:
+        """As the schema says, else as the configuration asks."""
+        if "hashing" in schema:
+            return cls(**schema["hashing"])
+        return cls(config.hash_bits, SEED, config.ngrams, config.lowercase, config.normalize)
+
+    def schema(self) -> dict[str, Any]:
+        """JSON values from which `of` makes this again."""
+        return asdict(self)
+
+    def recipe(self) -> Recipe:
+        """The same for compiled code."""
+        return Recipe(letters(self.lowercase), np.uint64(self.seed), self.bits, self.ngrams, self.normalize)
+
+
+def hash_texts(recipe: Recipe, data: Bytes, bounds: Offsets) -> Features:
+    """The n-grams of the texts data[bounds[k, 0]:bounds[k, 1]] as features."""
+    size = int((bounds[:, 1] - bounds[:, 0]).sum())
+    bags = make_bags(len(bounds), size, recipe.ngrams)
+    with np.errstate(over="ignore"):  # hashes wrap around; only the interpreter, with the compiler off, would say so
+        total = encode_texts(data, bounds, recipe, bags)
+    # Copies: the room is several times larger than what was filled.
+    return Features(bags.lengths, bags.ids[:total].copy(), all_ones(bags.values[:total]).copy())
+
+
+def check_schema(schema: Mapping[str, Any], what: str) -> None:
+    """Raise InputError if a schema is that of other than tables and text."""
+    if schema and schema.get("format") != "table":
+        known = schema.get("format", "another kind of data")
+        raise InputError(f"the model was trained on {known}, but this is {what}; give data of the same kind.")

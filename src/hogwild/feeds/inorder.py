@@ -1,0 +1,46 @@
+"""Work by several threads whose results come in the order of what went in."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def in_order(work: Callable[[T], R], items: Iterable[T], threads: int = 0) -> Iterator[tuple[T, R]]:
+    """Each item with work(item), in order. Few items are held at a time, so that endless ones can be worked through.
+
+    Parameters
+    ----------
+    work
+        Called in threads; it should spend its time where the GIL is released.
+    items
+        Taken one by one, in the caller's thread.
+    threads
+        0: one a core, and at least 2.
+
+    Examples
+    --------
+    >>> [square for _, square in in_order(lambda x: x * x, range(4))]
+    [0, 1, 4, 9]
+    """
+    threads = threads or max(2, min(os.cpu_count() or 2, 8))
+    waiting: deque[tuple[T, Future[R]]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="feed") as pool:
+        try:
+            for item in items:
+                waiting.append((item, pool.submit(work, item)))
+                while len(waiting) > 2 * threads:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        finally:
+            for _, future in waiting:
+                future.cancel()

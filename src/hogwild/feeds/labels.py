@@ -1,0 +1,139 @@
+"""Labels to targets: numbers stay numbers, words become the indices of their sorted names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import Floats
+
+NAMES = ("label", "target", "y", "class")   # columns that hold the label unless the user says otherwise
+_LARGEST = float(np.finfo(np.float32).max)
+_SHOWN = 10      # names of labels that a message lists
+_LENGTH = 40     # characters of a value that a message shows
+
+
+def number_of(word: str) -> float | None:
+    """The word as a number (NaN and infinity too), or None."""
+    try:
+        return None if "_" in word else float(word)
+    except ValueError:
+        return None
+
+
+def fits_float32(number: float) -> bool:
+    """Whether the number is finite and stays so in float32."""
+    return math.isfinite(number) and abs(number) <= _LARGEST
+
+
+def shown(word: str) -> str:
+    """A value as messages show it: on one line, not too long."""
+    plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in word[: _LENGTH + 1])
+    return plain if len(plain) <= _LENGTH else plain[:_LENGTH] + "…"
+
+
+class Labels:
+    """Turns the labels of a file into targets, and knows at the end what they were.
+
+    Parameters
+    ----------
+    known
+        What `schema` gave when the model was trained; empty for training.
+    optional
+        Rows whose label is missing or not among the known ones have target 0 and are counted, not refused.
+
+    Examples
+    --------
+    >>> labels = Labels()
+    >>> labels.decide(["spam", "ham"])
+    >>> labels.encode(["spam", "ham", ""])
+    (array([ 0.,  1., nan], dtype=float32), {2: 'the label is missing'})
+    >>> labels.names(), labels.relabel()
+    (('ham', 'spam'), (1, 0))
+    """
+
+    def __init__(self, known: Mapping[str, Any] | None = None, optional: bool = False) -> None:
+        known = known or {}
+        self.kind: str = known.get("kind", "")
+        self.fixed = bool(known)
+        self.optional = optional
+        self.missing = 0
+        self._places = {name: place for place, name in enumerate(known.get("names", ()))}
+
+    def decide(self, sample: Iterable[str]) -> None:
+        """Numbers if all of the sample are; words otherwise. The first sample decides."""
+        if not self.kind:
+            words = [word for word in sample if word]
+            self.kind = "numbers" if words and all(number_of(word) is not None for word in words) else "words"
+
+    def encode(self, words: Sequence[str]) -> tuple[Floats, dict[int, str]]:
+        """The target of each word, and what is wrong with those that have none (their target is NaN)."""
+        self.decide(words)
+        targets = np.full(len(words), np.nan, np.float32)
+        problems: dict[int, str] = {}
+        for k, word in enumerate(words):
+            found = self._target(word)
+            if isinstance(found, str):
+                problems[k] = found
+            else:
+                targets[k] = found
+        return targets, problems
+
+    def targets_of(self, words: Sequence[str], codes: npt.NDArray[np.intp]) -> tuple[Floats, list[tuple[int, str]]]:
+        """The target of each row whose label is words[codes[row]], and the rows that have none, with what is wrong."""
+        known, problems = self.encode(words)
+        targets = known[codes]
+        if not problems:
+            return targets, []
+        rows = np.flatnonzero(np.isnan(targets))
+        if self.optional:
+            targets[rows] = 0
+            self.missing += len(rows)
+            return targets, []
+        return targets, [(int(row), problems[int(codes[row])]) for row in rows]
+
+    def check_numbers(self, numbers: npt.NDArray[np.float64]) -> tuple[Floats, list[tuple[int, str]]]:
+        """The same for labels that are numbers already; NaN where there is none."""
+        with np.errstate(over="ignore"):
+            targets = numbers.astype(np.float32)
+        rows = np.flatnonzero(~np.isfinite(targets))
+        if self.optional:
+            targets[rows] = 0
+            self.missing += len(rows)
+            return targets, []
+        return targets, [(int(row), "the label is missing") for row in rows]
+
+    def names(self) -> tuple[str, ...]:
+        """The classes in order of their targets; none if the labels are numbers."""
+        return tuple(self._places) if self.fixed else tuple(sorted(self._places))
+
+    def relabel(self) -> tuple[int, ...]:
+        """The final target of each that `encode` gave; empty if those are final."""
+        final = {name: place for place, name in enumerate(self.names())}
+        order = tuple(final[name] for name in self._places)
+        return () if order == tuple(range(len(order))) else order
+
+    def schema(self) -> dict[str, Any]:
+        """What `known` must be to give the same targets again."""
+        return {"kind": self.kind or "numbers", "names": list(self.names())}
+
+    def _target(self, word: str) -> float | str:
+        if not word:
+            return "the label is missing"
+        if self.kind == "words":
+            if not self.fixed:
+                return float(self._places.setdefault(word, len(self._places)))
+            if word in self._places:
+                return float(self._places[word])
+            names = list(self._places)
+            more = ", …" if len(names) > _SHOWN else ""
+            return f"the label `{shown(word)}` is none of {', '.join(map(shown, names[:_SHOWN]))}{more}"
+        number = number_of(word)
+        if number is None:
+            before = "the model was trained on numbers" if self.fixed else "the first labels were numbers"
+            return f"the label `{shown(word)}` is not a number, but {before}"
+        return number if fits_float32(number) else f"the label `{shown(word)}` is not a finite float32 number"

@@ -1,0 +1,301 @@
+"""Tables: CSV and its kin, Parquet, Arrow. Numbers keep their values, categories become ids, text is hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import Floats, Ids
+from hogwild.config import FeedConfig
+from hogwild.feeds.arrowfiles import ArrowFile
+from hogwild.feeds.badlines import BadLines
+from hogwild.feeds.blocks import Block, blocks_of, head_of
+from hogwild.feeds.categories import HashedCategories, Vocabulary
+from hogwild.feeds.chunk import Chunk, Summary
+from hogwild.feeds.columns import (
+    NUMERIC,
+    Plan,
+    describe,
+    has_header,
+    kinds_of,
+    make_plan,
+    names_of,
+    numbers_of,
+    place_columns,
+)
+from hogwild.feeds.delimited import Shape, header_lines, read_block, sample_rows, sniff, whole_records
+from hogwild.feeds.frames import Codes, Frame, Numbers, read_numbers, read_texts, read_words
+from hogwild.feeds.hashed import Hashing, check_schema, hash_texts
+from hogwild.feeds.inorder import in_order
+from hogwild.feeds.labels import Labels
+from hogwild.feeds.rows import Features, all_ones, join_rows, keep_rows
+from hogwild.feeds.source import Source
+
+_REMEDY = "Correct the line, skip such lines with --bad-lines skip, or read a column as words with --categorical."
+_ROW_REMEDY = "Correct the row, or skip such rows with --bad-lines skip."
+
+
+class _Parts(NamedTuple):
+    """A frame in arrays. Fields that are no numbers are in `wrong` by row; missing ones are NaN or code -1."""
+
+    frame: Frame
+    numbers: Numbers
+    categories: list[Codes]
+    hashed: Ids
+    text: Features | None
+    label: Codes | Numbers | None
+    wrong: dict[int, str]
+
+
+class TableEncoder:
+    """Reads tables into chunks.
+
+    Ids: first the columns of numbers, then 2^hash_bits hashed ones if there are any, then the categories in order of
+    first appearance. A row's features stand in the same order. Fields that are empty or 0 have no feature.
+    """
+
+    options = (
+        "label", "text", "numeric", "categorical", "ignore", "header", "hash_bits", "categories", "ngrams", "lowercase",
+        "normalize", "scale", "unlabelled", "bad_lines", "bad_share", "invalid_utf8", "max_line", "pipe",
+    )
+
+    def __init__(
+        self, config: FeedConfig, schema: Mapping[str, Any] | None = None, form: str = "csv", threads: int = 0
+    ) -> None:
+        self.config = config
+        self.schema = dict(schema or {})
+        check_schema(self.schema, "a table")
+        self.form = form
+        self.threads = threads
+        self.bad = BadLines(config)
+        self.hashing = Hashing.of(config, self.schema)
+        self.recipe = self.hashing.recipe()
+        self.optional = config.unlabelled and bool(self.schema)
+        self.labels = Labels(self.schema.get("labels"), self.optional)
+        self.plan: Plan | None = None
+        self.scales: Floats | None = None
+        self.counts = dict.fromkeys(("numbers", "categories", "replaced", "unlabelled files"), 0)
+        if self.schema:
+            self._follow(Plan.known(self.schema))
+
+    def chunks(self, sources: Sequence[Source]) -> Iterator[Chunk]:
+        """All rows of all sources, in order."""
+        for _, parts in in_order(self._convert, self._items(sources), self.threads):
+            chunk = self._chunk(parts)
+            if len(chunk.targets):
+                yield chunk
+
+    def summary(self) -> Summary:
+        """What holds for all rows that were yielded."""
+        notes = list(self.bad.notes())
+        if self.plan is None:
+            return Summary(1, notes=tuple(notes))
+        scales = self._measured()
+        schema = {
+            "format": "table",
+            **self.plan.schema(),
+            "labels": self.labels.schema(),
+            "hashing": self.hashing.schema(),
+            "categories": self._categories,
+            "vocabulary": self.vocabulary.entries(),
+            "scales": scales,
+        }
+        final = bool(self.schema) or all(scale == 1 for scale in scales)
+        return Summary(
+            features=max(self.vocabulary.first + len(self.vocabulary), 1),
+            labels=self.labels.names(),
+            schema=schema,
+            notes=(*notes, *self._notes(scaled=not final)),
+            relabel=self.labels.relabel(),
+            scales=() if final else tuple(scales),
+        )
+
+    # -- what the columns are ---------------------------------------------------------------------------------------
+
+    def _follow(self, plan: Plan) -> None:
+        """From now on all files are read by this plan."""
+        self.plan = plan
+        count = len(plan.numeric)
+        self._categories = self.schema.get("categories", self.config.categories)
+        hashed = plan.categorical if self._categories == "hash" else ()
+        first = count + ((1 << self.hashing.bits) if plan.text or hashed else 0)
+        self.hasher = HashedCategories(hashed, count, self.hashing)
+        listed = () if hashed else plan.categorical
+        self.vocabulary = Vocabulary(listed, first, self.schema["vocabulary"] if self.schema else None)
+        self.squares, self.present = np.zeros(count), np.zeros(count, np.int64)
+        if self.schema:
+            self.scales = np.array(self.schema["scales"], np.float32)
+
+    def _items(self, sources: Sequence[Source]) -> Iterator[Frame | tuple[Block, Shape]]:
+        for file, source in enumerate(sources):
+            if self.form in ("parquet", "arrow"):
+                yield from self._arrow_frames(source, file)
+            else:
+                yield from self._blocks(source, file)
+
+    def _arrow_frames(self, source: Source, file: int) -> Iterator[Frame]:
+        table = ArrowFile(source, self.form)
+        if self.plan is None:
+            self._follow(make_plan(self.config, table.names, True, table.kinds, source.name))
+            self.labels.kind = table.label_kinds[table.names.index(self._known_plan().label)]
+        names = table.names if self._known_plan().header else None
+        yield from table.frames(tuple(self._places(names, len(table.names), source.name)), file)
+
+    def _blocks(self, source: Source, file: int) -> Iterator[tuple[Block, Shape]]:
+        head = head_of(source)
+        dialect = sniff(head, self.form)
+        rows = sample_rows(head, dialect)
+        if not rows:
+            return
+        header = has_header(rows[0], rows[1:], self.config, self.plan)
+        names, count = names_of(rows[0]) if header else None, len(rows[0])
+        if self.plan is None:
+            kinds = kinds_of(rows[1:] if header else rows, count)
+            columns = names or numbers_of(count)
+            self._follow(make_plan(self.config, columns, header, kinds, source.name))
+            kind = kinds[columns.index(self._known_plan().label)]
+            self.labels.kind = "numbers" if kind == NUMERIC else "words"
+        plan = self._known_plan()
+        places = self._places(names, count, source.name)
+        numeric = (*plan.numeric, *((plan.label,) if self.labels.kind == "numbers" else ()))
+        shape = Shape(dialect, count, places, numeric, (plan.text,))
+        # Blank lines before the header are no records; a header inside quotes may itself take several lines.
+        skip = header_lines(head, dialect) if header else 0
+        for block in whole_records(blocks_of(source, file, skip), dialect):
+            yield block, shape
+
+    def _places(self, names: tuple[str, ...] | None, count: int, where: str) -> dict[str, int]:
+        places = place_columns(self._known_plan(), names, count, where, self.optional)
+        self.counts["unlabelled files"] += self._known_plan().label not in places
+        return places
+
+    def _known_plan(self) -> Plan:
+        assert self.plan is not None
+        return self.plan
+
+    # -- in threads: a frame in arrays ------------------------------------------------------------------------------
+
+    def _convert(self, item: Frame | tuple[Block, Shape]) -> _Parts:
+        plan = self._known_plan()
+        frame = item if isinstance(item, Frame) else read_block(*item, self.config.invalid_utf8 == "replace")
+        arrays, wrong = frame.arrays, dict[int, str]()
+        numbers = np.empty((len(frame.lines), len(plan.numeric)))
+        for k, name in enumerate(plan.numeric):
+            numbers[:, k], odd = read_numbers(arrays[name])
+            wrong.update((row, f"column `{name}`: `{word}` is not a finite number") for row, word in odd.items())
+        categories = [read_words(arrays[name]) for name in plan.categorical]
+        hashed = self.hasher.ids(categories if self._categories == "hash" else [])
+        text = hash_texts(self.recipe, *read_texts(arrays[plan.text])) if plan.text else None
+        label: Codes | Numbers | None = None
+        if plan.label in arrays and self.labels.kind == "numbers":
+            label, odd = read_numbers(arrays[plan.label])
+            if not self.optional:
+                wrong.update((row, f"the label `{word}` is not a finite number") for row, word in odd.items())
+        elif plan.label in arrays:
+            label = read_words(arrays[plan.label])
+        return _Parts(frame, numbers, categories, hashed, text, label, wrong)
+
+    # -- in order: ids that depend on what came before --------------------------------------------------------------
+
+    def _chunk(self, parts: _Parts) -> Chunk:
+        frame = parts.frame
+        targets, wrong = self._targets(parts)
+        lines = {int(frame.lines[row]): problem for row, problem in wrong.items()}
+        self._report(frame, {**frame.wrong, **lines})
+        keep = np.ones(len(targets), np.bool_)
+        keep[list(wrong)] = False
+        if not keep.all():
+            parts = _kept(parts, keep)
+        features = self._features(parts)
+        return Chunk(*features, targets[keep], frame.lines[keep], frame.file)
+
+    def _targets(self, parts: _Parts) -> tuple[Floats, dict[int, str]]:
+        """The target of each row, and what is wrong with the rows that must be left out."""
+        wrong = dict(parts.wrong)
+        label = parts.label
+        if label is None:
+            return np.zeros(len(parts.frame.lines), np.float32), wrong
+        if isinstance(label, Codes):
+            words = [*(word or "" for word in label.words.to_pylist()), ""]  # code -1 is the last place
+            codes = label.codes.astype(np.intp)
+            codes[codes < 0] = len(words) - 1
+            used, codes = np.unique(codes, return_inverse=True)
+            targets, problems = self.labels.targets_of([words[k] for k in used.tolist()], codes)
+        else:
+            targets, problems = self.labels.check_numbers(label)
+        for row, problem in problems:
+            wrong.setdefault(row, problem)
+        return targets, wrong
+
+    def _features(self, parts: _Parts) -> Features:
+        numbers = parts.numbers.astype(np.float32)
+        missing = np.isnan(numbers)
+        self.counts["numbers"] += int(np.count_nonzero(missing))
+        self.counts["categories"] += sum(int(np.count_nonzero(column.codes < 0)) for column in parts.categories)
+        self.counts["replaced"] += parts.frame.replaced
+        named = self.vocabulary.ids(parts.categories) if self._categories == "enumerate" else parts.hashed
+        there = ~missing & (numbers != 0)
+        if self.scales is not None:
+            numbers *= self.scales
+        else:
+            self.squares += np.square(np.where(there, parts.numbers, 0.0)).sum(axis=0)
+            self.present += there.sum(axis=0)
+        columns = np.broadcast_to(np.arange(numbers.shape[1], dtype=np.int32), numbers.shape)
+        mask = np.concatenate((there, named >= 0), axis=1)
+        ids = np.concatenate((columns, named), axis=1)[mask]
+        values = np.concatenate((numbers, np.ones(named.shape, np.float32)), axis=1)[mask]
+        features = Features(mask.sum(axis=1, dtype=np.int64), ids, all_ones(values))
+        if parts.text is None:
+            return features
+        text = parts.text._replace(ids=parts.text.ids + np.int32(numbers.shape[1]))
+        return join_rows(features, text)
+
+    def _report(self, frame: Frame, wrong: Mapping[int, str]) -> None:
+        remedy = _ROW_REMEDY if self.form in ("parquet", "arrow") else _REMEDY
+        for line in sorted(wrong):
+            self.bad.report(f"{frame.source.place(line)}: {wrong[line]}", remedy)
+        self.bad.seen(frame.seen)
+
+    # -- at the end -------------------------------------------------------------------------------------------------
+
+    def _measured(self) -> list[float]:
+        """The factor of each column of numbers."""
+        if self.scales is not None:
+            return [float(scale) for scale in self.scales]
+        if not self.config.scale:
+            return [1.0] * len(self.squares)
+        sizes = np.sqrt(self.squares / np.maximum(self.present, 1))
+        factors = np.where((sizes > 0) & np.isfinite(sizes), 1 / np.where(sizes > 0, sizes, 1), 1).astype(np.float32)
+        return [float(factor) if np.isfinite(factor) and factor > 0 else 1.0 for factor in factors]
+
+    def _notes(self, scaled: bool) -> Iterator[str]:
+        plan, counts = self._known_plan(), self.counts
+        if not self.schema:
+            yield from describe(plan, self.config)
+        if scaled:
+            yield "Columns of numbers are divided by the root mean square of their values other than 0 (see --scale)."
+        if counts["numbers"]:
+            yield f"{counts['numbers']} empty fields in columns of numbers left out."
+        if counts["categories"]:
+            yield f"{counts['categories']} empty fields in columns of categories left out."
+        if self.schema and self.vocabulary.unseen:
+            yield f"{self.vocabulary.unseen} categories that training never saw left out."
+        if counts["replaced"]:
+            yield f"{counts['replaced']} bytes were not UTF-8 and read as `?`."
+        if self.labels.missing:
+            yield f"{self.labels.missing} rows without a known label have target 0."
+        if counts["unlabelled files"]:
+            yield f"{counts['unlabelled files']} files without labels: their targets are 0."
+
+
+def _kept(parts: _Parts, keep: npt.NDArray[np.bool_]) -> _Parts:
+    """The rows that are marked."""
+    return parts._replace(
+        numbers=parts.numbers[keep],
+        categories=[column._replace(codes=column.codes[keep]) for column in parts.categories],
+        hashed=parts.hashed[keep] if len(parts.hashed) else parts.hashed,
+        text=keep_rows(parts.text, keep) if parts.text is not None else None,
+    )

@@ -1,0 +1,80 @@
+"""Records of delimited text: where they begin, on which line, and with how many fields.
+
+The rules are those of the parser that reads the fields afterwards (pyarrow.csv): a quote counts at the beginning of a
+field; inside quotes two quotes are one, and delimiters and line ends are text; after the closing quote the field
+goes on unquoted; a line ends with LF, CR LF or CR; blank lines are no records.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hogwild.arrays import Offsets
+from hogwild.kernels.jit import kernel
+
+NO_QUOTE = -1
+_NEWLINE, _RETURN = 10, 13
+
+
+class Records(NamedTuple):
+    """One entry a record: where it begins and ends (with its line end), newlines before it, fields in it."""
+
+    starts: Offsets
+    ends: Offsets
+    lines: Offsets
+    fields: Offsets
+
+
+def make_records(count: int) -> Records:
+    """Room for so many records."""
+    return Records(*(np.empty(count, np.int64) for _ in range(4)))
+
+
+@kernel
+def count_ends(data: Any) -> int:
+    """Line ends in a block: no fewer than there are records."""
+    count = 0
+    for i in range(len(data)):
+        count += (data[i] == _NEWLINE) | (data[i] == _RETURN)
+    return count
+
+
+@kernel
+def find_records(data: Any, delimiter: int, quote: int, records: Any) -> Any:
+    """Fill `records`; returns how many there are, and where the last one ends (what follows is an open quote)."""
+    starts, ends, lines, fields = records.starts, records.ends, records.lines, records.fields
+    size, count, line = len(data), 0, 0
+    begin, begin_line, field, at_field, quoted = 0, 0, 1, True, False
+    i = 0
+    while i < size:
+        byte = np.int64(data[i])
+        i += 1
+        if quoted:
+            if byte == quote:
+                if i < size and data[i] == quote:
+                    i += 1
+                else:
+                    quoted = False
+            elif byte == _NEWLINE:
+                line += 1
+        elif byte == delimiter:
+            field += 1
+            at_field = True
+        elif byte in (_NEWLINE, _RETURN):
+            blank = i - 1 == begin
+            if byte == _RETURN and i < size and data[i] == _NEWLINE:
+                i += 1
+            line += data[i - 1] == _NEWLINE
+            if not blank:
+                starts[count] = begin
+                ends[count] = i
+                lines[count] = begin_line
+                fields[count] = field
+                count += 1
+            begin, begin_line, field, at_field = i, line, 1, True
+        else:
+            quoted = at_field and byte == quote
+            at_field = False
+    return count, begin
