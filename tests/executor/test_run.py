@@ -1,0 +1,323 @@
+"""The executor: events, exact work, errors that surface, pausing, stopping, early stopping, the ladder of lock-free tests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+from tasks import Cells, Fail, Touches, count_program, touches
+
+import hogwild
+from hogwild.errors import ConfigError, DivergedError, WorkerError
+from hogwild.executor.schedule import make_schedule, rate_after
+
+
+def problem(rows: int = 600, features: int = 80, seed: int = 0) -> hogwild.Feed:
+    random = np.random.default_rng(seed)
+    matrix = sparse.random(rows, features, 0.1, format="csr", random_state=seed, dtype=np.float32)
+    truth = random.normal(size=features)
+    return hogwild.feed_of(matrix, (matrix @ truth + 0.1 * random.normal(size=rows) > 0).astype(int))
+
+
+@pytest.fixture(scope="module")
+def feed() -> hogwild.Feed:
+    return problem()
+
+
+def failing(at: int, infinite: bool = False) -> hogwild.CustomProgram:
+    return hogwild.CustomProgram(Fail(at, infinite), lambda: Cells(np.ones((4, 1), np.float32)), room=hogwild.Room(1))
+
+
+def events(program: object, samples: object, threads: int = 2, mode: str = "hogwild", **options: object) -> list:
+    return list(hogwild.AsyncExecutor(threads=threads, mode=mode).run(program, samples, **{"lr": 0.5, **options}))
+
+
+# -- events ---------------------------------------------------------------------------------------------------------
+
+
+def test_events_come_in_order_and_add_up(feed: hogwild.Feed) -> None:
+    seen = events(hogwild.Linear(), feed, epochs=3, valid=feed)
+    kinds = [event.kind for event in seen if event.kind != "progress"]
+    assert kinds == ["started", "epoch", "epoch", "epoch", "finished"]
+    ends = [event for event in seen if event.kind == "epoch"]
+    assert [event.samples for event in ends] == [600, 1200, 1800]
+    assert [event.epoch for event in ends] == [1, 2, 3]
+    assert ends[2].loss < ends[0].loss
+    assert ends[2].metrics["accuracy"] > 0.8
+    assert seen[-1].units == 3 * feed.nonzeros
+    assert seen[-1].units_per_second == pytest.approx(seen[-1].samples_per_second * feed.nonzeros / 600)
+
+
+def test_nothing_happens_before_the_first_event_is_asked_for(feed: hogwild.Feed) -> None:
+    program = hogwild.Linear()
+    run = hogwild.AsyncExecutor(threads=1).run(program, feed)
+    assert program.weights is None
+    run.close()
+
+
+def test_a_generator_that_is_closed_leaves_no_threads_and_whole_weights() -> None:
+    program, samples = count_program(5), touches(50_000, 5)
+    run = hogwild.AsyncExecutor(threads=3, sharing="replica").run(program, samples, lr=1.0, epochs=200)
+    for event in run:
+        if event.kind == "epoch":
+            break
+    run.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("hogwild-")]
+    done = program.weights.values.sum()
+    assert done >= 50_000
+    time.sleep(0.02)
+    assert program.weights.values.sum() == done
+
+
+# -- the ladder -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+def test_one_worker_gives_the_same_bits_in_every_mode_and_sharing(optimizer: str, feed: hogwild.Feed) -> None:
+    def weights(mode: str, sharing: str) -> bytes:
+        program = hogwild.Linear(optimizer=optimizer)
+        executor = hogwild.AsyncExecutor(threads=1, mode=mode, sharing=sharing, merge_every=50)
+        list(executor.run(program, feed, lr=0.5, epochs=3))
+        return program.arrays(state=True)["weight"].tobytes()
+
+    expected = weights("serial", "auto")
+    assert weights("serial", "auto") == expected
+    for sharing in ("all", "hot", "replica"):
+        assert weights("hogwild", sharing) == expected
+    assert weights("locked", "auto") != bytes(len(expected))
+    np.testing.assert_allclose(
+        np.frombuffer(weights("locked", "auto"), np.float32), np.frombuffer(expected, np.float32), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_round_robin_repeats_bit_for_bit(threads: int, feed: hogwild.Feed) -> None:
+    results = set()
+    for _ in range(3):
+        program = hogwild.Linear(optimizer="sgd")
+        events(program, feed, threads=threads, mode="round-robin", epochs=2)
+        results.add(program.weights.table.tobytes())
+    assert len(results) == 1
+
+
+def test_minibatch_equals_the_summed_gradient_of_the_slow_twin(feed: hogwild.Feed) -> None:
+    """Gradients of all visits of a batch at the same weights, added up, one step: in float64, one row at a time."""
+    batch, rate = 7, 0.3
+    program = hogwild.Linear(optimizer="sgd")
+    list(hogwild.AsyncExecutor(threads=3, mode="minibatch", batch=batch, shuffle=False).run(
+        program, feed, lr=rate, schedule="constant", epochs=2))  # fmt: skip
+    samples, original = feed.samples, feed.original
+    weight, bias = np.zeros(feed.features), 0.0
+    for _ in range(2):
+        for first in range(0, len(feed), batch):
+            total, total_bias = np.zeros(feed.features), 0.0
+            for row in range(first, min(first + batch, len(feed))):
+                entries = slice(samples.offsets[row], samples.offsets[row + 1])
+                ids, values = original[samples.ids[entries]], samples.values[entries].astype(np.float64)
+                target = 1.0 if samples.targets[row] == 1 else -1.0
+                score = bias + values @ weight[ids]
+                pull = -target / (1 + np.exp(target * score))
+                np.add.at(total, ids, pull * values)
+                total_bias += pull
+            weight -= rate * total
+            bias -= rate * total_bias
+    np.testing.assert_allclose(program.arrays()["weight"], weight, atol=2e-4)
+    np.testing.assert_allclose(program.arrays()["bias"], [bias], atol=2e-4)
+
+
+def test_workers_on_disjoint_features_equal_one_worker_exactly() -> None:
+    """No bias, sgd: no two samples share a feature, so the order and the overlap of visits do not matter."""
+    matrix = sparse.csr_matrix((np.ones(3000, np.float32), (np.repeat(np.arange(1000), 3), np.arange(3000))))
+    feed = hogwild.feed_of(matrix, np.arange(1000) % 2)
+    results = []
+    for threads in (1, 4):
+        program = hogwild.Linear(optimizer="sgd", bias=False)
+        list(hogwild.AsyncExecutor(threads=threads, sharing="all").run(
+            program, feed, lr=0.5, schedule="constant", epochs=4))  # fmt: skip
+        results.append(program.weights.table.tobytes())
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("sharing", ["all", "hot", "replica"])
+def test_with_all_features_shared_the_loss_stays_within_a_band(sharing: str) -> None:
+    """Dense rows: every visit writes every weight. Over five seeds the loss is that of one worker within 5 %."""
+    random = np.random.default_rng(3)
+    matrix = random.normal(size=(800, 10)).astype(np.float32)
+    feed = hogwild.feed_of(matrix, (matrix @ random.normal(size=10) + random.normal(size=800) > 0).astype(int))
+
+    def loss(threads: int, seed: int, mode: str) -> float:
+        program = hogwild.Linear()
+        events(program, feed, threads=threads, mode=mode, sharing=sharing, seed=seed, epochs=10, lr=0.3)
+        return program.evaluate(feed)["loss"]
+
+    serial = np.mean([loss(1, seed, "serial") for seed in range(1, 6)])
+    shared = np.mean([loss(3, seed, "hogwild") for seed in range(1, 6)])
+    assert shared == pytest.approx(serial, rel=0.05)
+
+
+def test_a_simulated_delay_slows_convergence_as_round_robin_does(feed: hogwild.Feed) -> None:
+    """Round-robin of k workers is SGD with delays 0 … k-1, deterministic: a plain simulator gives the same weights."""
+    k, rate = 3, 0.2
+    program = hogwild.Linear(optimizer="sgd", bias=False)
+    list(hogwild.AsyncExecutor(threads=k, mode="round-robin", shuffle=False).run(
+        program, feed, lr=rate, schedule="constant", epochs=2))  # fmt: skip
+    samples = feed.samples
+    weight = np.zeros(feed.features)
+    for _ in range(2):
+        for first in range(0, len(feed), k):
+            frozen = weight.copy()  # all of a round read before any of it writes
+            for row in range(first, min(first + k, len(feed))):
+                entries = slice(samples.offsets[row], samples.offsets[row + 1])
+                ids, values = samples.ids[entries], samples.values[entries].astype(np.float64)
+                target = 1.0 if samples.targets[row] == 1 else -1.0
+                pull = -target / (1 + np.exp(target * (values @ frozen[ids])))
+                np.subtract.at(weight, ids, rate * pull * values)
+    found = program.arrays()["weight"][feed.original]
+    np.testing.assert_allclose(found, weight, atol=2e-4)
+
+
+# -- errors ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["hogwild", "locked", "round-robin", "minibatch"])
+def test_the_first_error_stops_all_and_names_worker_and_span(mode: str) -> None:
+    with pytest.raises(WorkerError, match=r"worker \d, epoch 1, samples \d+-\d+: ValueError: planted") as caught:
+        events(failing(at=3000), touches(5000, 4), threads=3, mode=mode, shuffle=False, epochs=2)
+    assert caught.value.span[0] <= 3000 < caught.value.span[1]
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("hogwild-")]
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_says_where() -> None:
+    with pytest.raises(WorkerError, match=r"became inf in samples .*learning rate 0\.5, largest weight 1") as caught:
+        events(failing(at=70, infinite=True), touches(100, 4), schedule="constant", shuffle=False, epochs=1)
+    assert isinstance(caught.value.__cause__, DivergedError)
+
+
+def test_a_rate_that_is_far_too_large_is_reported_as_divergence() -> None:
+    feed = hogwild.feed_of(np.full((50, 2), 100.0, np.float32), np.linspace(-1, 1, 50))
+    with pytest.raises(WorkerError, match="smaller --lr"):
+        events(hogwild.Linear(loss="squared", optimizer="sgd"), feed, lr=10.0, epochs=20)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"epochs": 0}, "epochs"), ({"lr": 0.0}, "lr"), ({"lr": float("nan")}, "lr"), ({"patience": 2}, "validation")],
+)
+def test_options_that_cannot_work_are_refused_at_the_door(options: dict, message: str, feed: hogwild.Feed) -> None:
+    with pytest.raises(ConfigError, match=message):
+        events(hogwild.Linear(), feed, **options)
+
+
+def test_more_workers_than_samples_work(feed: hogwild.Feed) -> None:
+    small = hogwild.feed_of(np.eye(3, dtype=np.float32), [0, 1, 0])
+    seen = events(hogwild.Linear(), small, threads=8, epochs=4)
+    assert seen[-1].samples == 12
+    assert "8 workers for 3 samples" in seen[0].notes[0]
+
+
+# -- pause, stop, early -----------------------------------------------------------------------------------------------
+
+
+def test_pause_holds_all_workers_and_resume_lets_them_go() -> None:
+    program, samples = count_program(5), touches(300_000, 5)
+    executor = hogwild.AsyncExecutor(threads=2, sharing="all")
+    counts = []
+    for event in executor.run(program, samples, lr=1.0, epochs=30):
+        if event.kind == "started":
+            executor.pause()
+        if event.kind == "progress" and len(counts) < 3:
+            counts.append(event.samples)
+            if len(counts) == 3:
+                executor.resume()
+    assert counts[1] == counts[2]
+    assert event.kind == "finished"
+    assert event.samples == 30 * 300_000
+
+
+@pytest.mark.parametrize("mode", ["hogwild", "round-robin"])
+def test_stop_ends_at_the_next_span_with_all_that_was_done(mode: str) -> None:
+    program, samples = count_program(5), touches(200_000, 5)
+    executor = hogwild.AsyncExecutor(threads=2, mode=mode, sharing="replica")
+    for event in executor.run(program, samples, lr=1.0, epochs=10_000):
+        if event.kind in ("progress", "epoch"):
+            executor.stop()
+    assert event.reason == "stopped"
+    assert 0 < event.samples < 10_000 * 200_000
+    assert program.weights.values.sum() == pytest.approx(event.samples, rel=1e-6)
+
+
+def test_early_stopping_watches_the_validation_loss_and_train_keeps_the_best() -> None:
+    """Labels of pure noise: the validation loss rises from the first epochs on."""
+    random = np.random.default_rng(5)
+    noise = [hogwild.feed_of(random.normal(size=(60, 40)).astype(np.float32), random.integers(0, 2, 60)) for _ in "ab"]
+    executor = hogwild.AsyncExecutor(threads=1, mode="serial")
+    program = hogwild.Linear()
+    seen = list(executor.run(program, noise[0], valid=noise[1], lr=0.3, epochs=50, patience=3))
+    losses = [event.metrics["loss"] for event in seen if event.kind == "epoch"]
+    best = int(np.argmin(losses))
+    assert seen[-1].reason == "early"
+    assert len(losses) == best + 1 + 3
+    assert [event.is_best for event in seen if event.kind == "epoch"][best]
+    kept = hogwild.train(hogwild.Linear(), noise[0], valid=noise[1], lr=0.3, epochs=50, patience=3, threads=1,
+                         mode="serial", quiet=True)  # fmt: skip
+    assert kept.evaluate(noise[1])["loss"] == pytest.approx(losses[best], rel=1e-6)
+
+
+def test_ctrl_c_ends_a_python_run_at_the_next_span() -> None:
+    script = """
+        import numpy as np, hogwild, sys
+        feed = hogwild.feed_of(np.random.default_rng(0).normal(size=(20000, 50)).astype(np.float32), np.arange(20000) % 2)
+        try:
+            for event in hogwild.AsyncExecutor(threads=2).run(hogwild.Linear(), feed, epochs=100000, lr=0.1):
+                if event.kind == "epoch" and event.epoch == 1:
+                    print("ready", flush=True)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True, env=os.environ
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "interrupted\n"
+    assert process.wait(timeout=20) == 0
+
+
+# -- learning rates -------------------------------------------------------------------------------------------------
+
+
+def test_schedules_fall_as_they_say() -> None:
+    assert rate_after(make_schedule("constant", 0.5, 100, 2), 150) == 0.5
+    linear = make_schedule("linear", 0.5, 100, 2)
+    assert [rate_after(linear, p) for p in (0, 100, 200)] == [0.5, 0.25, 0.0]
+    inverse = make_schedule("inverse", 0.5, 100, 2, decay=1.0)
+    assert [rate_after(inverse, p) for p in (0, 100, 300)] == [0.5, 0.25, 0.125]
+
+
+def test_a_rate_is_calibrated_when_none_is_given(feed: hogwild.Feed) -> None:
+    started = events(hogwild.Linear(optimizer="sgd"), feed, lr=None, epochs=1)[0]
+    assert "best of" in started.notes[0]
+    assert started.lr > 0.1  # rows of few small values bear a large rate
+    scaled = hogwild.feed_of(np.full((300, 3), 30.0, np.float32), np.arange(300) % 2)
+    assert events(hogwild.Linear(optimizer="sgd"), scaled, lr=None, epochs=1)[0].lr < 0.1
+
+
+def test_the_functional_form_trains_what_startup_returns() -> None:
+    from tasks import Count
+
+    samples = Touches(np.array([0, 1, 1], np.int32), np.ones(3, np.float32))
+    weights = hogwild.async_executor(
+        startup_program=lambda: Cells(np.zeros((2, 1), np.float32)), main_program=Count(), feed=samples, threads=1,
+        epochs=2, lr=1.0, quiet=True,
+    )  # fmt: skip
+    np.testing.assert_array_equal(weights.values[:, 0], [2, 4])
