@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, cast
 
-from hogwild.config import FeedConfig
+from hogwild.config import FeedConfig, Format
 from hogwild.errors import InputError
 from hogwild.feeds import cache
 from hogwild.feeds.chunk import Encoder
@@ -52,8 +53,9 @@ def open_feed(
     """
     config = config or FeedConfig()
     sources = open_sources(paths, config)
-    encoder = encoder_for(format_of(sources, config), config, schema)
-    key = cache.key_of(encoder, sources, config, dict(schema or {}))
+    form = format_of(sources, config)
+    encoder = encoder_for(form, config, schema)
+    key = cache.key_of(encoder, sources, replace(config, format=cast(Format, form)), dict(schema or {}))
     if config.cache:
         feed = cache.load(key, sources)
         if feed is not None:
@@ -63,21 +65,12 @@ def open_feed(
 
 def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None) -> Encoder:
     """The encoder of a format."""
-    known = dict(schema or {})
-    makers: dict[str, Callable[[], Encoder]] = {
-        "svmlight": lambda: SvmlightEncoder(config, known),
-        "text": lambda: _text(config, known),
-    }
-    return makers.get(form, lambda: _table(form, config, known))()
+    if form == "svmlight":
+        return SvmlightEncoder(config, schema)
+    from hogwild.feeds.text import TextEncoder, text_only  # late: not everyone needs its kernels
 
-
-def _text(config: FeedConfig, schema: dict[str, Any]) -> Encoder:
-    from hogwild.feeds.text import TextEncoder  # late: not everyone needs its kernels
-
-    return TextEncoder(config, schema)
-
-
-def _table(form: str, config: FeedConfig, schema: dict[str, Any]) -> Encoder:
+    if form == "text" or (form == "tsv" and text_only(config, schema)):
+        return TextEncoder(config, schema)
     from hogwild.feeds.table import TableEncoder  # late: pyarrow is slow to import
 
     return TableEncoder(config, schema, form)
@@ -107,8 +100,8 @@ def _by_name(source: Source) -> str:
 def _by_content(head: bytes) -> str:
     """The format of a file that begins with these bytes.
 
-    svmlight when the first line with an entry has the form `label id:value`; a table when its first line has commas
-    or its first lines the same number of tabs, more than one; else labelled text, if there is a tab.
+    svmlight when the first rows have the form `label id:value`; with a tab in every line, a table if their numbers are
+    equal and more than one, else labelled text; a table when the first line has commas or the like.
     """
     for magic, form in BY_MAGIC.items():
         if head.startswith(magic):
@@ -117,14 +110,10 @@ def _by_content(head: bytes) -> str:
     rows = [words for line in lines if (words := line.partition(b"#")[0].split())]
     if rows and all(_is_row(words) for words in rows[:3]):
         return "svmlight"
-    tabs = {line.count(b"\t") for line in lines[:-1] or lines}
-    if tabs == {1}:
-        return "text"
-    if len(tabs) == 1 and tabs != {0}:
-        return "tsv"
-    if lines and b"," in lines[0]:
-        return "csv"
-    return "text" if lines and b"\t" in lines[0] else "svmlight"
+    tabs = {line.count(b"\t") for line in lines[:-1] or lines}  # the last one may be cut off
+    if tabs and min(tabs) > 0:
+        return "tsv" if len(tabs) == 1 and tabs != {1} else "text"
+    return "csv" if lines and any(mark in lines[0] for mark in (b",", b";", b"|")) else "svmlight"
 
 
 def _is_row(words: list[bytes]) -> bool:

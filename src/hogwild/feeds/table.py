@@ -276,7 +276,7 @@ class TableEncoder:
         if not self.schema:
             yield from describe(plan, self.config)
         if scaled:
-            yield "Columns of numbers are divided by the root mean square of their values other than 0 (see --scale)."
+            yield "Numbers are divided by the root mean square of their column without its zeros (not with --no-scale)."
         if counts["numbers"]:
             yield f"{counts['numbers']} empty fields in columns of numbers left out."
         if counts["categories"]:

@@ -52,7 +52,7 @@ class _Parsed(NamedTuple):
 
 def text_only(config: FeedConfig, schema: Mapping[str, Any] | None) -> bool:
     """Whether nothing but label and text is read from a table: then tab-separated files need no table reader."""
-    if schema:
+    if schema and schema.get("format") == "table":
         return bool(schema.get("text")) and not schema.get("numeric") and not schema.get("categorical")
     return bool(config.text) and not config.numeric and not config.categorical
 
