@@ -30,6 +30,8 @@ BY_CONTENT = [
     (b"a,b,c\n1,2,3\n", "csv"),
     (b"a\tb\tc\n1\t2\t3\n", "tsv"),
     (b"pos\ta fine film, really\nneg\tno\n", "text"),
+    (b"pos\ta, b\tc\nneg\tno\n\n", "text"),
+    (b"a;b\n1;2\n", "csv"),
     (b"PAR1....", "parquet"),
     (b"ARROW1\x00\x00", "arrow"),
     (gzip.compress(b"a,b,c\n1,2,3\n"), "csv"),
@@ -54,6 +56,12 @@ def test_files_of_two_formats(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"a\.svm looks like svmlight, but .*b\.csv like csv"):
         open_feed([tmp_path / "a.svm", tmp_path / "b.csv"])
+
+
+def test_one_file_in_two_formats_is_two_entries(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("label,b\tc\n1,2\t3\n0,5\t7\n")
+    keys = {open_feed(tmp_path / "a", FeedConfig(format=form)).fingerprint for form in ("csv", "tsv")}  # type: ignore[arg-type]
+    assert len(keys) == 2
 
 
 def test_several_files_are_one_feed(tmp_path: Path) -> None:

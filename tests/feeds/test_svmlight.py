@@ -184,6 +184,17 @@ def test_a_schema_leaves_out_what_it_does_not_know(path: Path) -> None:
     assert "3 entries left out: their ids lie past the 5 known features." in summary.notes
 
 
+def test_rows_without_labels_where_they_are_allowed(path: Path) -> None:
+    rows, _, summary = encode(path, "1:2 3:4\nqid:1 5:1\n7 1:1\n", unlabelled=True)
+    assert rows == [(0.0, [1, 3], [2.0, 4.0]), (0.0, [5], [1.0]), (7.0, [1], [1.0])]
+    assert "2 rows without a label have target 0." in summary.notes
+
+
+def test_a_schema_of_another_format(path: Path) -> None:
+    with pytest.raises(InputError, match="the model was trained on table, but this is svmlight"):
+        encode(path, "1 1:1\n", {"format": "table"})
+
+
 def test_small_blocks_give_the_same_rows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(2)
     text = "".join(
@@ -280,7 +291,7 @@ def test_every_short_text_ends(path: Path) -> None:
     for _ in range(300):
         text = np.frombuffer(bytes(rng.choices(alphabet, k=rng.randrange(1, 40))) + b"\n", np.uint8)
         room = kernel.room_for(len(text))
-        kernel.parse_block(text, room, False)
+        kernel.parse_block(text, room, False, False)
         counts = room.counts
         skipped = counts[kernel.EMPTY] + counts[kernel.BAD] + counts[kernel.ROWS]
         assert counts[kernel.LINES] == np.count_nonzero(text == 10)

@@ -36,10 +36,13 @@ class Entry:
 
 
 def key_of(encoder: Encoder, sources: Sequence[Source], config: FeedConfig, schema: Mapping[str, Any]) -> str:
-    """What identifies an encoded feed: the content of its files, the options that matter, the schema, our format."""
+    """What identifies an encoded feed: the content of its files, the options that matter, the schema, our format.
+
+    The format in `config` must be the one that was found, not `auto`.
+    """
     options = asdict(config)
-    del options["cache"], options["format"]
-    wanted = getattr(encoder, "options", tuple(options))
+    del options["cache"]
+    wanted = ("format", *getattr(encoder, "options", options))
     content = {
         "version": VERSION,
         "encoder": type(encoder).__name__,

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.arrays import Ids, Offsets
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
+from hogwild.feeds import labels
 from hogwild.feeds.badlines import BadLines
 from hogwild.feeds.chunk import Chunk, Summary
+from hogwild.feeds.inorder import in_order
 from hogwild.feeds.source import BLOCK, Bytes, Source
 from hogwild.kernels import svmlight as kernel
 
-_SHOWN = 40  # bytes of a token that a message shows
+_ROOM = BLOCK + (1 << 16)  # bytes of text that arrays which are used again can take
 
 
 class _Block(NamedTuple):
-    """A block of text and where it stands."""
+    """A block of text, where it stands, and the arrays that it is parsed into."""
 
     text: Bytes
     file: int
     line: int
     source: Source
+    parsed: kernel.Parsed
 
 
 class SvmlightEncoder:
@@ -36,12 +35,16 @@ class SvmlightEncoder:
     The arrays of a chunk are used again for later ones: they hold until the next chunk is asked for.
     """
 
-    options = ("features", "zero_based", "bad_lines", "bad_share", "max_line", "pipe")
+    options = ("features", "zero_based", "bad_lines", "bad_share", "max_line", "pipe", "unlabelled")
 
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
         self.config = config
         self.schema = dict(schema or {})
-        self.threads = threads or max(2, min(len(_cores()), 8))
+        if self.schema and self.schema.get("format") != "svmlight":
+            known = self.schema.get("format", "another kind of data")
+            raise InputError(f"the model was trained on {known}, but this is svmlight; give data of the same kind.")
+        self.threads = threads
+        self._free: list[kernel.Parsed] = []  # arrays that are used again
         self.bad = BadLines(config)
         self.counts = np.zeros(kernel.SLOTS, np.int64)
         self.smallest = kernel.NO_ID
@@ -54,21 +57,14 @@ class SvmlightEncoder:
 
     def chunks(self, sources: Sequence[Source]) -> Iterator[Chunk]:
         """All rows of all sources, in order."""
-        free: list[kernel.Parsed] = []
-        waiting: deque[tuple[_Block, Future[kernel.Parsed]]] = deque()
-        with ThreadPoolExecutor(self.threads, thread_name_prefix="svmlight") as pool:
-            try:
-                for block in _blocks(sources):
-                    fits = len(block.text) <= _ROOM and free
-                    room = free.pop() if fits else kernel.room_for(max(len(block.text), _ROOM))
-                    waiting.append((block, pool.submit(self._parse, block.text, room)))
-                    while len(waiting) > 2 * self.threads:
-                        yield from self._deliver(waiting, free)
-                while waiting:
-                    yield from self._deliver(waiting, free)
-            finally:
-                for _, future in waiting:
-                    future.cancel()
+        for block, _ in in_order(self._parse, self._blocks(sources), self.threads):
+            self._report(block)
+            self._note_ids(block)
+            self.counts += block.parsed.counts
+            if block.parsed.counts[kernel.ROWS]:
+                yield self._known_only(_chunk(block))
+            if len(block.text) <= _ROOM:
+                self._free.append(block.parsed)
 
     def summary(self) -> Summary:
         """What holds for all rows that were yielded."""
@@ -84,57 +80,40 @@ class SvmlightEncoder:
         schema = {"format": "svmlight", "zero_based": zero_based, "features": features}
         return Summary(features, (), schema, tuple(notes), first)
 
-    def _parse(self, text: Bytes, room: kernel.Parsed) -> kernel.Parsed:
-        room.counts[:] = 0
-        with np.errstate(over="ignore"):  # words wrap around when the compiler is off
-            kernel.parse_block(text, room, self.bad.stop)
-        for entry, place in room.hard[: room.counts[kernel.HARD]].tolist():
-            array, index = (room.values, entry) if entry >= 0 else (room.targets, -1 - entry)
+    def _blocks(self, sources: Sequence[Source]) -> Iterator[_Block]:
+        for file, source in enumerate(sources):
+            for line, text in source.blocks():
+                used = self._free and len(text) <= _ROOM
+                room = self._free.pop() if used else kernel.room_for(max(len(text), _ROOM))
+                yield _Block(text, file, line, source, room)
+
+    def _parse(self, block: _Block) -> None:
+        text, parsed = block.text, block.parsed
+        parsed.counts[:] = 0
+        with np.errstate(over="ignore"):  # words wrap around; only the interpreter, with the compiler off, would say so
+            kernel.parse_block(text, parsed, self.bad.stop, self.config.unlabelled)
+        for entry, place in parsed.hard[: parsed.counts[kernel.HARD]].tolist():
+            array, index = (parsed.values, entry) if entry >= 0 else (parsed.targets, -1 - entry)
             array[index] = np.float32(float(_token(text, place)))
-        return room
 
-    def _deliver(
-        self, waiting: deque[tuple[_Block, Future[kernel.Parsed]]], free: list[kernel.Parsed]
-    ) -> Iterator[Chunk]:
-        block, future = waiting.popleft()
-        parsed = future.result()
-        self._report(block, parsed)
-        counts = parsed.counts
-        rows, entries = int(counts[kernel.ROWS]), int(counts[kernel.ENTRIES])
-        self._note_ids(block, parsed)
-        self.counts += counts
-        chunk = Chunk(
-            lengths=parsed.lengths[:rows],
-            ids=parsed.ids[:entries],
-            values=parsed.values[: entries if counts[kernel.VALUED] else 0],
-            targets=parsed.targets[:rows],
-            lines=parsed.lines[:rows] + block.line,
-            file=block.file,
-        )
-        if rows:
-            yield self._known_only(chunk)
-        if len(block.text) <= _ROOM:
-            free.append(parsed)
-
-    def _report(self, block: _Block, parsed: kernel.Parsed) -> None:
-        errors = int(parsed.counts[kernel.BAD])
-        for code, place, line, ident in parsed.errors[:errors].tolist():
-            start = _line_start(block.text, place)
+    def _report(self, block: _Block) -> None:
+        text, counts = block.text, block.parsed.counts
+        errors = int(counts[kernel.BAD])
+        for code, place, line, ident in block.parsed.errors[:errors].tolist():
+            start = _line_start(text, place)
             if code == kernel.TWICE:
-                place = _second(block.text, start, place, ident)
+                place = _second(text, start, place, ident)
             where = block.source.place(block.line + line, place - start + 1)
-            self.bad.report(f"{where}: {_explain(code, _token(block.text, place), ident)}")
-        self.bad.count += max(0, errors - len(parsed.errors))
-        self.bad.seen(int(parsed.counts[kernel.ROWS]) + errors)
+            self.bad.report(f"{where}: {_explain(code, _token(text, place), ident)}")
+        self.bad.count += max(0, errors - len(block.parsed.errors))
+        self.bad.seen(int(counts[kernel.ROWS]) + errors)
 
-    def _note_ids(self, block: _Block, parsed: kernel.Parsed) -> None:
-        smallest, largest = int(parsed.counts[kernel.SMALLEST]), int(parsed.counts[kernel.LARGEST])
+    def _note_ids(self, block: _Block) -> None:
+        smallest, largest = (int(block.parsed.counts[which]) for which in (kernel.SMALLEST, kernel.LARGEST))
         if smallest < self.smallest:
-            self.smallest = smallest
-            self.places["smallest"] = _place_of(smallest, block, parsed)
+            self.smallest, self.places["smallest"] = smallest, _place_of(smallest, block)
         if largest > self.largest:
-            self.largest = largest
-            self.places["largest"] = _place_of(largest, block, parsed)
+            self.largest, self.places["largest"] = largest, _place_of(largest, block)
 
     def _known_only(self, chunk: Chunk) -> Chunk:
         """With a schema: without the ids that it does not know."""
@@ -162,28 +141,32 @@ class SvmlightEncoder:
         return int(self.schema.get("features", max(needed, 1)))
 
     def _notes(self) -> Iterator[str]:
-        counts = {name: int(self.counts[getattr(kernel, name)]) for name in ("QIDS", "COMMENTS", "EMPTY", "UNSORTED")}
-        if counts["QIDS"]:
-            yield f"{counts['QIDS']} qid fields skipped."
-        if counts["COMMENTS"] or counts["EMPTY"]:
-            yield f"{counts['COMMENTS']} comments and {counts['EMPTY']} blank lines skipped."
-        if counts["UNSORTED"]:
-            yield f"{counts['UNSORTED']} rows had unsorted ids; they were sorted."
+        def count(which: int) -> int:
+            return int(self.counts[which])
+
+        if count(kernel.QIDS):
+            yield f"{count(kernel.QIDS)} qid fields skipped."
+        if count(kernel.COMMENTS) or count(kernel.EMPTY):
+            yield f"{count(kernel.COMMENTS)} comments and {count(kernel.EMPTY)} blank lines skipped."
+        if count(kernel.UNSORTED):
+            yield f"{count(kernel.UNSORTED)} rows had unsorted ids; they were sorted."
+        if count(kernel.UNLABELLED):
+            yield f"{count(kernel.UNLABELLED)} rows without a label have target 0."
         if self.left_out:
             yield f"{self.left_out} entries left out: their ids lie past the {self.schema['features']} known features."
 
 
-_ROOM = BLOCK + (1 << 16)  # bytes of text that a room which is used again can take
-
-
-def _cores() -> Sequence[int]:
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 2)
-
-
-def _blocks(sources: Sequence[Source]) -> Iterator[_Block]:
-    for file, source in enumerate(sources):
-        for line, text in source.blocks():
-            yield _Block(text, file, line, source)
+def _chunk(block: _Block) -> Chunk:
+    parsed = block.parsed
+    rows, entries = int(parsed.counts[kernel.ROWS]), int(parsed.counts[kernel.ENTRIES])
+    return Chunk(
+        lengths=parsed.lengths[:rows],
+        ids=parsed.ids[:entries],
+        values=parsed.values[: entries if parsed.counts[kernel.VALUED] else 0],
+        targets=parsed.targets[:rows],
+        lines=parsed.lines[:rows] + block.line,
+        file=block.file,
+    )
 
 
 def _line_start(text: Bytes, place: int) -> int:
@@ -210,22 +193,20 @@ def _second(text: Bytes, start: int, end: int, ident: int) -> int:
     return start
 
 
-def _place_of(ident: int, block: _Block, parsed: kernel.Parsed) -> str:
+def _place_of(ident: int, block: _Block) -> str:
     """file:line of the first row of a block that has this id."""
-    rows, entries = int(parsed.counts[kernel.ROWS]), int(parsed.counts[kernel.ENTRIES])
-    ids: Ids = parsed.ids[:entries]
-    ends: Offsets = np.cumsum(parsed.lengths[:rows])
-    row = int(np.searchsorted(ends, np.argmax(ids == ident), side="right"))
-    return block.source.place(block.line + int(parsed.lines[row]))
+    chunk = _chunk(block)
+    row = int(np.searchsorted(np.cumsum(chunk.lengths), np.argmax(chunk.ids == ident), side="right"))
+    return block.source.place(int(chunk.lines[row]))
 
 
 def _explain(code: int, token: str, ident: int) -> str:
     """What is wrong, in one clause."""
-    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in token)
-    shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+    shown = labels.shown(token)
     if code in (kernel.LABEL, kernel.VALUE, kernel.NOT_FINITE):
         number = token.partition(":")[2] if code == kernel.VALUE or ":" in token else token
-        if _overflows(number):
+        value = labels.number_of(number)
+        if value is not None and not labels.fits_float32(value):
             return f"`{shown}` is not a finite float32 number"
     return {
         kernel.LABEL: f"the label `{shown}` is not a number",
@@ -236,11 +217,3 @@ def _explain(code: int, token: str, ident: int) -> str:
         kernel.VALUE: f"the value of `{shown}` is not a number",
         kernel.TWICE: f"id {ident} stands twice in one row",
     }[code]
-
-
-def _overflows(text: str) -> bool:
-    try:
-        with np.errstate(over="ignore"):
-            return not np.isfinite(np.float32(float(text)))
-    except ValueError:
-        return False

@@ -11,6 +11,7 @@ from hogwild.arrays import Floats, Ids, Offsets
 from hogwild.kernels.jit import kernel
 from hogwild.kernels.numbers import (
     AMBIGUOUS,
+    GOOD,
     LONG,
     MALFORMED,
     byte_at,
@@ -25,7 +26,8 @@ from hogwild.kernels.numbers import (
 FINE, LABEL, NO_LABEL, ID, NO_COLON, ID_TOO_LARGE, VALUE, NOT_FINITE, TWICE, UNSORTED_ROW = range(10)
 
 # Places in `counts`.
-ROWS, ENTRIES, LINES, EMPTY, COMMENTS, QIDS, UNSORTED, SMALLEST, LARGEST, VALUED, BAD, HARD, SLOTS = range(13)
+ROWS, ENTRIES, LINES, EMPTY, COMMENTS, QIDS, UNSORTED, UNLABELLED = range(8)
+SMALLEST, LARGEST, VALUED, BAD, HARD, SLOTS = range(8, 14)
 
 NO_ID = 2**31  # the smallest id of a block without entries
 _LAST_ID = 2**31 - 1
@@ -70,8 +72,11 @@ def room_for(size: int, errors: int = 64) -> Parsed:
 
 
 @kernel
-def parse_block(text: Any, out: Any, stop: bool) -> None:
-    """Parse lines of text that ends with a newline. Bad lines are left out; with `stop` the first one ends it."""
+def parse_block(text: Any, out: Any, stop: bool, unlabelled: bool) -> None:
+    """Parse lines of text that ends with a newline. Bad lines are left out; with `stop` the first one ends it.
+
+    unlabelled: a line that begins with an entry is a row with label 0.
+    """
     start: Any = np.int64(text.ctypes.data)
     end = start + len(text)
     at = start
@@ -88,7 +93,7 @@ def parse_block(text: Any, out: Any, stop: bool) -> None:
             counts[COMMENTS] += 1
         else:
             entries, hard, smallest, largest = counts[ENTRIES], counts[HARD], counts[SMALLEST], counts[LARGEST]
-            at, code = parse_row(at, end, start, out)
+            at, code = parse_row(at, end, start, unlabelled, out)
             ident = 0
             if code == UNSORTED_ROW:
                 code, ident = order_row(out.ids[entries : counts[ENTRIES]], out.values[entries : counts[ENTRIES]])
@@ -111,7 +116,7 @@ def parse_block(text: Any, out: Any, stop: bool) -> None:
 
 
 @kernel
-def parse_row(at: int, end: int, start: int, out: Any) -> Any:
+def parse_row(at: int, end: int, start: int, unlabelled: bool, out: Any) -> Any:
     """Parse one line from its label on, up to its end, its comment or what is wrong: (address, code)."""
     counts = out.counts
     row, entry, hard = counts[ROWS], counts[ENTRIES], counts[HARD]
@@ -120,13 +125,17 @@ def parse_row(at: int, end: int, start: int, out: Any) -> Any:
     if status == LONG:
         after, label, status = read_long(at, end)
     if status == MALFORMED or not ends_token(byte_at(after)):
-        return at, (NO_LABEL if has_colon(at) else LABEL)
+        missing = has_colon(at)
+        if not missing or not unlabelled:
+            return at, (NO_LABEL if missing else LABEL)
+        after, label, status = at, np.float32(0), GOOD
     if not np.isfinite(label):
         return at, NOT_FINITE
     if status == AMBIGUOUS:
         out.hard[hard, 0], out.hard[hard, 1] = -1 - row, at - start
         hard += 1
     out.targets[row] = label
+    labelled = after > at
     at = after
     previous = -1
     rising = True
@@ -175,6 +184,7 @@ def parse_row(at: int, end: int, start: int, out: Any) -> Any:
         valued |= value != np.float32(1)
         at = after
     counts[ENTRIES], counts[HARD] = entry, hard
+    counts[UNLABELLED] += 0 if labelled else 1
     counts[SMALLEST], counts[LARGEST], counts[VALUED] = smallest, largest, valued
     return at, (FINE if rising else UNSORTED_ROW)
 

@@ -1,0 +1,244 @@
+"""Arrays and frames in memory as a feed: sparse matrices, NumPy arrays, lists of lists, pandas and polars frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import BinaryRows, DenseRows, Floats, Ids, Offsets, Rows
+from hogwild.errors import InputError
+from hogwild.feeds.feed import Feed
+from hogwild.feeds.labels import shown
+from hogwild.feeds.ranking import Frequencies, check_features
+from hogwild.kernels.ranking import replace_ids
+
+_REALS = "biuf"  # kinds of NumPy numbers that are real
+
+
+def feed_of(
+    X: Any,  # noqa: N803
+    y: Any = None,
+    sample_weight: Any = None,
+    rank: bool = True,
+    schema: Mapping[str, Any] | None = None,
+) -> Feed:
+    """Make a feed of data in memory.
+
+    Parameters
+    ----------
+    X
+        Rows by features: a scipy sparse matrix or array of any format, a NumPy array, a list of lists, or a pandas or
+        polars frame. A frame of numbers (True and False are 1 and 0) is dense; one that has columns of strings or
+        categories too is read like a table in a file: one feature a category, numbers scaled, missing ones left out.
+    y
+        One label or target a row: numbers, or words that name classes. None: all 0.
+    sample_weight
+        One importance a row, not negative. None: all 1.
+    rank
+        Number the features of sparse data by frequency, which training with several workers profits from;
+        `Feed.original` gives their own numbers.
+    schema
+        For a frame with categories: `Feed.schema` of the feed that a model was trained on.
+
+    Examples
+    --------
+    >>> feed = feed_of([[0.0, 1.0], [2.0, 3.0]], ["ham", "spam"])
+    >>> len(feed), feed.features, feed.labels, feed.samples.targets.tolist()
+    (2, 2, ('ham', 'spam'), [0.0, 1.0])
+    """
+    columns: tuple[str, ...] = ()
+    if type(X).__name__ == "DataFrame":
+        from hogwild.feeds import dataframes  # late: pyarrow is slow to import
+
+        if dataframes.is_frame(X):
+            columns = dataframes.names_of(X)
+            _check_shape(*X.shape)
+            if schema or not dataframes.is_numeric(X):
+                return _table_feed(X, y, sample_weight, rank, schema or {})
+            X = dataframes.matrix_of(X)  # noqa: N806
+    rows = _length(X)
+    targets, labels = targets_of(y, rows)
+    importance = importance_of(sample_weight, rows)
+    if hasattr(X, "tocsr"):
+        samples, features = _sparse_rows(X, targets, importance)
+        return ranked(Feed(samples, features, labels=labels)) if rank else Feed(samples, features, labels=labels)
+    matrix = dense_matrix(X, columns)
+    return Feed(DenseRows(matrix, targets, importance), matrix.shape[1], labels=labels)
+
+
+def ranked(feed: Feed) -> Feed:
+    """The same feed with its ids ranked by frequency. Dense ones stay as they are."""
+    if feed.original is not None or isinstance(feed.samples, DenseRows):
+        return feed
+    seen = Frequencies()
+    seen.add(feed.samples.ids)
+    ranks, original = seen.rank(feed.features)
+    ids = feed.samples.ids.copy()
+    replace_ids(ids, ranks, 0)
+    return replace(feed, samples=feed.samples._replace(ids=ids), original=original)
+
+
+def _table_feed(frame: Any, y: Any, sample_weight: Any, rank: bool, schema: Mapping[str, Any]) -> Feed:
+    from hogwild.feeds.dataframes import feed_of_frame
+
+    targets, labels = targets_of(y, _length(frame))
+    importance = importance_of(sample_weight, _length(frame))
+    feed = feed_of_frame(frame, targets, labels, schema)
+    feed = replace(feed, samples=feed.samples._replace(importance=importance))
+    return ranked(feed) if rank else feed
+
+
+def _length(data: Any) -> int:
+    shape = getattr(data, "shape", None)
+    if shape is not None and len(shape):
+        return int(shape[0])
+    try:
+        return len(data)
+    except TypeError:
+        raise InputError(f"X is {type(data).__name__}; give a matrix of rows by features.") from None
+
+
+# -- features -------------------------------------------------------------------------------------------------------
+
+
+def dense_matrix(data: Any, columns: Sequence[str] = ()) -> Floats:
+    """The data as a matrix of finite float32; `columns` name its columns in messages."""
+    matrix = _as_array(data, "X")
+    if matrix.ndim != 2:
+        raise InputError(
+            f"X has {matrix.ndim} dimension{'s' * (matrix.ndim != 1)}, not 2: rows by features. Use X.reshape(-1, 1)"
+            " for one feature, X.reshape(1, -1) for one row."
+        )
+    _check_shape(*matrix.shape)
+    numbers = _as_numbers(matrix, "X")
+    _check_finite(numbers, matrix, lambda place: f"row {place[0]}, column {_name(place[1], columns)}")
+    return np.ascontiguousarray(numbers)
+
+
+def _sparse_rows(data: Any, targets: Floats, importance: Floats) -> tuple[Rows | BinaryRows, int]:
+    if len(data.shape) != 2:
+        raise InputError(f"X has shape {data.shape}; give rows by features.")
+    if data.dtype.kind not in _REALS:
+        raise InputError(f"X holds {data.dtype} numbers; give real ones.")
+    _check_shape(*data.shape)
+    check_features(data.shape[1])
+    matrix = data.tocsr()
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy() if matrix is data else matrix
+        matrix.sum_duplicates()
+    offsets: Offsets = np.ascontiguousarray(matrix.indptr, np.int64)
+    ids: Ids = np.ascontiguousarray(matrix.indices, np.int32)
+    values = np.ascontiguousarray(_as_numbers(matrix.data, "X"))
+
+    def place_of(place: tuple[int, ...]) -> str:
+        return f"row {int(np.searchsorted(offsets, place[0], side='right')) - 1}, column {int(ids[place[0]])}"
+
+    _check_finite(values, matrix.data, place_of)
+    if len(values) and bool((values == 1).all()):
+        return BinaryRows(offsets, ids, targets, importance), int(matrix.shape[1])
+    return Rows(offsets, ids, values, targets, importance), int(matrix.shape[1])
+
+
+def _check_shape(rows: int, columns: int) -> None:
+    if not rows:
+        raise InputError("X has no rows; give at least one.")
+    if not columns:
+        raise InputError("X has no columns; give at least one feature.")
+
+
+# -- targets --------------------------------------------------------------------------------------------------------
+
+
+def targets_of(y: Any, rows: int) -> tuple[Floats, tuple[str, ...]]:
+    """Targets and, if the labels are words, their names: targets are then places in the sorted names."""
+    if y is None:
+        return np.zeros(rows, np.float32), ()
+    labels = _one_a_row(y, "y", rows)
+    if labels.dtype.kind in "OSU" and not _all_real(labels):
+        missing = next((k for k, label in enumerate(labels) if _absent(label)), None)
+        if missing is not None:
+            raise InputError(f"y has no label in row {missing}; drop that row.")
+        names, places = np.unique(labels.astype(str), return_inverse=True)
+        return np.ascontiguousarray(places, np.float32), tuple(names.tolist())
+    numbers = _as_numbers(labels, "y")
+    _check_finite(numbers, labels, lambda place: f"row {place[0]}", "y")
+    return np.ascontiguousarray(numbers), ()
+
+
+def importance_of(weights: Any, rows: int) -> Floats:
+    """One importance a row."""
+    if weights is None:
+        return np.ones(rows, np.float32)
+    given = _one_a_row(weights, "sample_weight", rows)
+    numbers = _as_numbers(given, "sample_weight")
+    _check_finite(numbers, given, lambda place: f"row {place[0]}", "sample_weight")
+    if len(numbers) and float(numbers.min()) < 0:
+        row = int(np.argmin(numbers))
+        raise InputError(f"sample_weight is {numbers[row]:g} in row {row}; it must not be negative.")
+    return np.ascontiguousarray(numbers)
+
+
+def _one_a_row(data: Any, what: str, rows: int) -> npt.NDArray[Any]:
+    array = _as_array(data, what)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(f"{what} has shape {array.shape}; give one value a row.")
+    if len(array) != rows:
+        raise InputError(f"X has {rows} rows, but {what} has {len(array)} values; give one a row.")
+    return array
+
+
+# -- numbers --------------------------------------------------------------------------------------------------------
+
+
+def _as_array(data: Any, what: str) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(data)
+    except (ValueError, TypeError):
+        raise InputError(f"{what} is not a regular array; its rows must all have the same length.") from None
+
+
+def _absent(label: Any) -> bool:
+    # NaN differs from itself; pandas' NA and NaT cannot be asked.
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
+
+
+def _all_real(labels: npt.NDArray[Any]) -> bool:
+    return labels.dtype.kind == "O" and all(isinstance(x, (int, float, np.integer, np.floating)) for x in labels)
+
+
+def _as_numbers(array: npt.NDArray[Any], what: str) -> Floats:
+    """The array in float32; numbers that do not fit become infinite."""
+    if array.dtype.kind == "c":
+        raise InputError(f"{what} holds complex numbers; give real ones.")
+    try:
+        with np.errstate(over="ignore"):
+            return array.astype(np.float32, copy=False)
+    except (ValueError, TypeError):
+        pass
+    for place in np.ndindex(array.shape):
+        try:
+            np.float32(array[place])
+        except (ValueError, TypeError):
+            raise InputError(f"{what} holds `{shown(str(array[place]))}` at {place}, which is not a number.") from None
+    raise InputError(f"{what} holds {array.dtype}, not numbers.")
+
+
+def _check_finite(numbers: Floats, given: npt.NDArray[Any], place_of: Any, what: str = "X") -> None:
+    # A sum is finite only if all numbers are (or overflow, and then the slow way says so): one pass, no copy.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(numbers.sum(dtype=np.float64)) or bool(np.isfinite(numbers).all()):
+            return
+    place = tuple(int(k) for k in np.unravel_index(int(np.argmin(np.isfinite(numbers))), numbers.shape))
+    value = given[place]
+    why = "which is too large for float32" if np.isfinite(float(value)) else "which is not a finite number"
+    raise InputError(f"{what} holds {value} in {place_of(place)}, {why}; clean or drop that row.")
+
+
+def _name(column: int, columns: Sequence[str]) -> str:
+    return f"`{columns[column]}`" if columns else str(column)

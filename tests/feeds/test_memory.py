@@ -1,0 +1,187 @@
+"""Data in memory as a feed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from hogwild.arrays import BinaryRows, DenseRows, Rows
+from hogwild.errors import InputError
+from hogwild.feeds.feed import Feed
+from hogwild.feeds.memory import feed_of
+from hogwild.feeds.reader import open_feed
+
+
+def dense_of(feed: Feed) -> np.ndarray:
+    """The rows of a sparse feed as a matrix, in the features' own order."""
+    samples = feed.samples
+    assert isinstance(samples, (Rows, BinaryRows))
+    values = samples.values if isinstance(samples, Rows) else np.ones(len(samples.ids))
+    ids = samples.ids if feed.original is None else feed.original[samples.ids]
+    return sp.csr_array((values, ids, samples.offsets), (len(feed), feed.features)).toarray()
+
+
+def random_matrix(seed: int, rows: int = 40, columns: int = 23) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(rows, columns)) * (rng.random((rows, columns)) < rng.random(columns) ** 3)
+    return matrix.astype(np.float32)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+@pytest.mark.parametrize("rank", [True, False])
+def test_sparse_of_any_format(form: str, kind: str, rank: bool) -> None:
+    matrix = random_matrix(1)
+    data = getattr(sp, f"{form}_{kind}")(matrix)
+    before = data.toarray()
+    feed = feed_of(data, np.arange(40), rank=rank).check()
+    assert np.array_equal(dense_of(feed), matrix)
+    assert np.array_equal(data.toarray(), before)  # the user's data is as it was
+    assert feed.samples.targets.tolist() == list(range(40))
+    assert (feed.original is not None) == rank
+    counts = np.bincount(feed.samples.ids, minlength=feed.features)
+    assert not rank or (np.diff(counts) <= 0).all()
+
+
+def test_csr_is_not_copied() -> None:
+    data = sp.csr_array(random_matrix(2))
+    samples = feed_of(data, rank=False).samples
+    assert isinstance(samples, Rows)
+    assert np.shares_memory(samples.values, data.data)
+    assert np.shares_memory(samples.ids, data.indices)
+
+
+def test_duplicates_are_summed_and_zeros_may_be_there() -> None:
+    data = sp.csr_array((np.array([1.0, 2.0, 0.0]), np.array([1, 1, 0]), np.array([0, 2, 3])), (2, 3))
+    feed = feed_of(data).check()
+    assert dense_of(feed).tolist() == [[0, 3, 0], [0, 0, 0]]
+    assert feed.nonzeros == 2
+    assert data.nnz == 3
+
+
+def test_ones_make_binary_rows() -> None:
+    for dtype in (np.bool_, np.int64, np.float64):
+        assert isinstance(feed_of(sp.csr_array(np.eye(3, dtype=dtype))).samples, BinaryRows)
+    assert isinstance(feed_of(sp.csr_array((3, 4))).check().samples, Rows)  # no entries at all
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint64, np.bool_])
+def test_dense_arrays(dtype: Any) -> None:
+    matrix = np.arange(6).reshape(2, 3).astype(dtype)
+    for data in (matrix, np.asfortranarray(matrix), matrix.tolist()):
+        feed = feed_of(data).check()
+        assert isinstance(feed.samples, DenseRows)
+        assert feed.samples.matrix.tolist() == matrix.tolist()
+        assert feed.samples.matrix.dtype == np.float32
+        assert feed.samples.targets.tolist() == [0, 0]
+        assert feed.samples.importance.tolist() == [1, 1]
+    assert np.shares_memory(feed_of(matrix).samples[0], matrix) == (dtype == np.float32)
+
+
+@pytest.mark.parametrize(
+    ("y", "targets", "labels"),
+    [
+        ([3, 1.5], [3, 1.5], ()),
+        (np.array([True, False]), [1, 0], ()),
+        (np.array([[1], [2]]), [1, 2], ()),
+        (["spam", "ham"], [1, 0], ("ham", "spam")),
+        (np.array(["b", "a"], dtype=object), [1, 0], ("a", "b")),
+        (np.array([2, 1], dtype=object), [2, 1], ()),
+        (pd.Series(["x", "y"], dtype="category"), [0, 1], ("x", "y")),
+        (pl.Series(["x", "y"]), [0, 1], ("x", "y")),
+        (pd.Series([1, 2], index=[7, 3]), [1, 2], ()),
+    ],
+)
+def test_labels(y: Any, targets: list[float], labels: tuple[str, ...]) -> None:
+    feed = feed_of([[1.0], [2.0]], y, sample_weight=[0, 2.5])
+    assert feed.samples.targets.tolist() == targets
+    assert feed.labels == labels
+    assert feed.samples.importance.tolist() == [0, 2.5]
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_frames_of_numbers_are_dense(library: Any) -> None:
+    feed = feed_of(library({"a": [1, 2], "b": [0.5, -1], "c": [True, False]}), ["x", "y"]).check()
+    assert isinstance(feed.samples, DenseRows)
+    assert feed.samples.matrix.tolist() == [[1, 0.5, 1], [2, -1, 0]]
+    assert feed.labels == ("x", "y")
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_frames_with_categories_are_sparse(library: Any, tmp_path: Any, home: Any) -> None:
+    frame = library({"city": ["Rome", "Oslo", "Rome"], "size": [2.0, 2.0, 0.0], "kind": ["a", "b", "b"]})
+    feed = feed_of(frame, ["no", "yes", "no"], sample_weight=[1, 2, 3]).check()
+    assert feed.labels == ("no", "yes")
+    assert feed.samples.targets.tolist() == [0, 1, 0]
+    assert feed.samples.importance.tolist() == [1, 2, 3]
+    matrix = dense_of(feed)
+    assert matrix.shape == (3, 5)
+    assert matrix.sum(axis=1).tolist() == [3, 3, 2]  # sizes are scaled to 1
+    assert matrix[0] @ matrix[2] == 1  # the same city
+    assert matrix[1] @ matrix[2] == 1  # the same kind
+    again = feed_of(frame, None, schema=feed.schema)
+    assert np.array_equal(dense_of(again), matrix)
+    other = feed_of(library({"city": ["Bonn"], "size": [4.0], "kind": ["b"]}), schema=feed.schema)
+    assert dense_of(other)[0].sum() == 3
+    file = tmp_path / "a.csv"
+    file.write_text("kind,label,city,size\nb,yes,Oslo,2\n")
+    assert np.array_equal(dense_of(open_feed(file, schema=feed.schema))[0], matrix[1])
+    assert not list(home.rglob("frame.arrow"))
+
+
+def test_a_categorical_column() -> None:
+    frame = pd.DataFrame({"c": pd.Categorical(["x", "y", "x"]), "d": [1, 1, 1]})
+    matrix = dense_of(feed_of(frame))
+    assert matrix.shape == (3, 3)
+    assert (matrix[0] == matrix[2]).all()
+    assert (matrix[0] != matrix[1]).any()
+
+
+NAN, INF = float("nan"), float("inf")
+BAD = [
+    (([[1, 2], [3, NAN]],), "X holds nan in row 1, column 1, which is not a finite number; clean or drop"),
+    (([[1, INF]],), "X holds inf in row 0, column 1"),
+    (([[1e39]],), "X holds 1e[+]39 in row 0, column 0, which is too large for float32"),
+    ((sp.csr_array([[0, 1], [0, NAN]]),), "X holds nan in row 1, column 1"),
+    ((sp.csr_array([[0, 1e300]]),), "X holds 1e[+]300 in row 0, column 1, which is too large"),
+    ((pd.DataFrame({"a": [1.0, NAN]}),), "X holds nan in row 1, column `a`"),
+    ((pl.DataFrame({"a": [1, None]}),), "X holds nan in row 1, column `a`"),
+    ((pd.DataFrame({"a": [1.0, INF], "b": ["x", "y"]}),), "X:2: column `a`: `inf` is not a finite number"),
+    ((pd.DataFrame({"a": [1.0], "t": [pd.Timestamp("2020-01-01")]}),), "column `t` is of type timestamp"),
+    (([1, 2, 3],), r"X has 1 dimension, not 2.*reshape\(-1, 1\)"),
+    ((np.zeros((2, 2, 2)),), "X has 3 dimensions, not 2"),
+    (([[1, 2], [3]],), "X is not a regular array"),
+    (([["a", "b"]],), r"X holds `a` at \(0, 0\), which is not a number"),
+    (([[1 + 2j]],), "X holds complex numbers"),
+    ((sp.csr_array([[1 + 2j]]),), "X holds complex128 numbers"),
+    ((np.zeros((0, 3)),), "X has no rows"),
+    ((np.zeros((3, 0)),), "X has no columns"),
+    ((sp.csr_array((0, 3)),), "X has no rows"),
+    ((pd.DataFrame(),), "X has no rows"),
+    ((7,), "X is int; give a matrix"),
+    (([[1], [2]], [1]), "X has 2 rows, but y has 1 values"),
+    (([[1], [2]], [[1, 2], [3, 4]]), r"y has shape \(2, 2\); give one value a row"),
+    (([[1], [2]], [1, NAN]), "y holds nan in row 1"),
+    (([[1], [2]], ["a", None]), "y has no label in row 1"),
+    (([[1], [2]], pd.Series(["a", pd.NA])), "y has no label in row 1"),
+    (([[1], [2]], [1, 1j]), "y holds complex numbers"),
+    (([[1], [2]], None, [1]), "X has 2 rows, but sample_weight has 1"),
+    (([[1], [2]], None, [1, -2]), "sample_weight is -2 in row 1; it must not be negative"),
+    (([[1], [2]], None, [1, INF]), "sample_weight holds inf in row 1"),
+    (([[1], [2]], None, ["a", "b"]), "sample_weight holds `a`"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_what_cannot_be_used_is_said(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        feed_of(*arguments)
+
+
+def test_large_numbers_whose_sum_overflows_are_fine() -> None:
+    assert len(feed_of(np.full((4, 4), 3e38))) == 4
