@@ -1,0 +1,50 @@
+# make          what there is
+# make demo     set up, then train on data that it makes, in two modes (under two minutes)
+# make test     set up, then check and test everything (under ten minutes)
+# make check    ruff, mypy, import-linter
+# make bench    comparisons with other tools, in an environment of their own
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PEERS := .venv-peers
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench clean
+
+help:
+	@sed -n 's/^# \(make.*\)/\1/p' Makefile
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+$(PEERS)/.installed: benchmarks/requirements.txt constraints.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e . -r benchmarks/requirements.txt
+	@touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/hogwild demo
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/python -m pytest
+
+bench: $(PEERS)/.installed
+	$(PEERS)/bin/python benchmarks/svmlight.py
+	$(PEERS)/bin/python benchmarks/linear.py
+
+clean:
+	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache
