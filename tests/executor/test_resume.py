@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ CONFIG = TrainConfig(mode="serial", epochs=3, lr=0.05, seed=3)
 def feed() -> Feed:
     """Ids in an order that is not the features' own, so that weights are carried there and back."""
     random = np.random.default_rng(0)
-    rows, features, width = 20_000, 300, 5
+    rows, features, width = 200_000, 300, 5
     ids = np.sort(random.integers(0, features, (rows, width)), axis=1).astype(np.int32)
     values = random.normal(size=(rows, width)).astype(np.float32)
     targets = ((random.normal(size=features)[ids] * values).sum(axis=1) > 0).astype(np.float32)
@@ -47,6 +48,7 @@ def test_serial_gone_on_with_equals_serial_uninterrupted(tmp_path: Path, feed: F
     for event in events:
         saver(event)
         if isinstance(event, Progress):
+            time.sleep(0.002)  # some of an epoch
             executor.park()
         if isinstance(event, Parked) and executor.state().position.visits:
             break

@@ -27,7 +27,8 @@ PROGRAMS = {"linear": "hogwild.programs.linear:Linear"}
 
 KIND = "model"
 WEIGHTS = "weights.safetensors"
-_STRAY = (HogwildError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
+STRAY = (HogwildError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
+"""What a program may raise when options or arrays that somebody else wrote do not fit it."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def restore(program: Program, arrays: Arrays, where: str) -> None:
     """Give a program its arrays; what it refuses is an error of the file."""
     try:
         program.restore(arrays)
-    except _STRAY as error:
+    except STRAY as error:
         raise ModelError(f"{where}: does not fit the program {program.name!r}: {error}") from error
 
 
@@ -152,7 +153,7 @@ def _make(name: str, options: dict[str, Any], where: str) -> Program:
     make = getattr(import_module(module), cls)
     try:
         program = make(**options)
-    except _STRAY as error:
+    except STRAY as error:
         raise ModelError(f"{where}: these options make no {name!r} program: {error}") from error
     assert isinstance(program, Program)
     return program
@@ -191,5 +192,5 @@ def _feed_config(values: Any, where: str) -> FeedConfig | None:
         raise ModelError(f"{where}: 'feed' holds what no model of ours does; do not trust it, or upgrade hogwild.")
     try:
         return FeedConfig(**{name: convert(known[name], value, f"feed.{name}") for name, value in values.items()})
-    except _STRAY as error:
+    except STRAY as error:
         raise ModelError(f"{where}: {error}") from error
