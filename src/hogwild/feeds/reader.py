@@ -106,11 +106,12 @@ def _by_content(head: bytes) -> str:
     for magic, form in BY_MAGIC.items():
         if head.startswith(magic):
             return form
-    lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()][:20]
+    whole = head[: head.rfind(b"\n") + 1] or head  # the last line may be cut off
+    lines = [line for line in whole.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()][:20]
     rows = [words for line in lines if (words := line.partition(b"#")[0].split())]
     if rows and all(_is_row(words) for words in rows[:3]):
         return "svmlight"
-    tabs = {line.count(b"\t") for line in lines[:-1] or lines}  # the last one may be cut off
+    tabs = {line.count(b"\t") for line in lines}
     if tabs and min(tabs) > 0:
         return "tsv" if len(tabs) == 1 and tabs != {1} else "text"
     return "csv" if lines and any(mark in lines[0] for mark in (b",", b";", b"|")) else "svmlight"
