@@ -60,7 +60,7 @@ class FeedConfig:
     """Scale every text row to length one."""
     scale: bool = True
     """Divide every column of numbers by the root mean square of its values other than 0."""
-    unlabelled: bool = False
+    unlabelled: Annotated[bool, Shown(hidden=True)] = False
     """For prediction: files without a label column, and rows without a known label, are read with target 0."""
     features: int = 0
     """Number of features of svmlight files; 0: one more than the largest id."""
@@ -185,14 +185,14 @@ class SaveConfig:
     output: Directory = ""
     """Directory of the trained model; made, or replaced when it holds a model. Default: nothing is saved."""
     checkpoint_every: Annotated[str, Shown("10m|500s|1epoch")] = ""
-    """Write a checkpoint into the output directory this often."""
+    """Write a checkpoint this often, beside the output directory (OUTPUT.checkpoint)."""
     resume: bool = False
-    """Go on where the last checkpoint in the output directory stands; start if there is none."""
+    """Go on where the last checkpoint beside the output directory stands; start if there is none."""
 
     def __post_init__(self) -> None:
         asked = bool(self.checkpoint_every or self.resume)
         name = "checkpoint_every" if self.checkpoint_every else "resume"
-        require(self, name, bool(self.output) or not asked, "checkpoints live in the output directory. Add output.")
+        require(self, name, bool(self.output) or not asked, "checkpoints live beside the output directory. Add output.")
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,11 @@ from hogwild.errors import ConfigError
 
 @dataclass(frozen=True)
 class Shown:
-    """How the value of an option is called in help; `positional` ones have no flag."""
+    """How the value of an option is called in help; `positional` ones have no flag, `hidden` ones are for programs."""
 
-    metavar: str
+    metavar: str = ""
     positional: bool = False
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Option:
     help: str
     metavar: str
     positional: bool
+    hidden: bool
 
     @property
     def flag(self) -> str:
@@ -50,6 +52,11 @@ class Option:
 
 
 _known: dict[type, dict[str, Option]] = {}
+
+
+def flags_of(config: type) -> dict[str, Option]:
+    """The options that a user may give."""
+    return {name: option for name, option in options_of(config).items() if not option.hidden}
 
 
 def options_of(config: type) -> dict[str, Option]:
@@ -88,8 +95,9 @@ def _option(name: str, hint: Any, default: Any, help_text: str) -> Option:
         choices=choices,
         default=default,
         help=help_text,
-        metavar=shown.metavar if shown else metavar,
+        metavar=shown.metavar if shown and shown.metavar else metavar,
         positional=bool(shown and shown.positional),
+        hidden=bool(shown and shown.hidden),
     )
 
 
@@ -201,7 +209,7 @@ def read_toml(path: str, config: type) -> dict[str, Any]:
         raise ConfigError(f"{path}: {error.strerror}; --config needs a readable TOML file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}.") from None
-    known = {name: option for name, option in options_of(config).items() if name != "config"}
+    known = {name: option for name, option in flags_of(config).items() if name != "config"}
     values: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
@@ -215,7 +223,7 @@ def read_toml(path: str, config: type) -> dict[str, Any]:
 
 def to_toml(config: Any) -> str:
     """A dataclass of options as TOML that `read_toml` turns back into the same values. None is left out."""
-    values = {name: _find(config, name) for name in options_of(type(config)) if name != "config"}
+    values = {name: _find(config, name) for name in flags_of(type(config)) if name != "config"}
     return "".join(f"{name} = {_toml(value)}\n" for name, value in values.items() if value is not None)
 
 

@@ -23,7 +23,7 @@ def files(tmp_path_factory):
     for name, changed in {
         "train": config,
         "test": replace(config, rows=500, part=1),
-        "few": replace(config, rows=3),
+        "few": replace(config, rows=3, seed=3),
     }.items():
         (place / f"{name}.svm").write_bytes(b"".join(svmlight(rows) for rows in make_rows(changed, Truth())))
     return place

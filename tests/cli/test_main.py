@@ -11,7 +11,7 @@ import pytest
 
 from hogwild.cli import main as frame
 from hogwild.cli.commands import COMMANDS
-from hogwild.options import options_of
+from hogwild.options import flags_of
 
 HOGWILD = [sys.executable, "-m", "hogwild"]
 
@@ -39,10 +39,11 @@ def test_help_of_a_command_shows_all_flags_with_an_example(entry, hogwild):
     said = hogwild(*entry.words, "--help")
     assert said.code == 0
     assert f"hogwild {entry.name} " in said.out.split("Examples:")[-1] or entry.name == "completion"
-    for option in options_of(entry.load().Options).values():
+    for option in flags_of(entry.load().Options).values():
         assert option.flag in said.out
         assert option.help.split()[0] in said.out
     assert "None" not in said.out
+    assert "--unlabelled" not in said.out      # hidden: evaluate and predict know what they need
 
 
 @pytest.mark.parametrize(

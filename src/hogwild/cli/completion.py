@@ -9,7 +9,7 @@ from typing import Annotated
 from hogwild.cli.commands import COMMANDS, Entry
 from hogwild.cli.flags import Page
 from hogwild.errors import ConfigError
-from hogwild.options import Option, Shown, options_of
+from hogwild.options import Option, Shown, flags_of
 
 PAGE = Page(
     "hogwild completion",
@@ -48,7 +48,7 @@ def _second_words(first: str) -> list[str]:
 
 
 def _options(entry: Entry) -> list[Option]:
-    return list(options_of(entry.load().Options).values())
+    return list(flags_of(entry.load().Options).values())
 
 
 def _flags(entry: Entry) -> str:

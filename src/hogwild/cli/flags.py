@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 from hogwild.errors import ConfigError
-from hogwild.options import Option, convert, nearest, options_of, read_toml
+from hogwild.options import Option, convert, flags_of, nearest, read_toml
 
 Command = TypeVar("Command")
 
@@ -28,7 +28,7 @@ class Page:
 
 def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     """The command's dataclass from flags, then from the TOML file of --config, then from its defaults."""
-    known = options_of(command)
+    known = flags_of(command)
     toml = _named_file(argv, known)
     values = read_toml(toml, command) if toml else {}
     given, extra = _split(command, page, argv, values)
@@ -73,7 +73,7 @@ def _split(command: type, page: Page, argv: list[str], toml: dict[str, Any]) -> 
 
     for word in argv:
         flag, equals, value = word.partition("=")
-        option = options_of(command).get(flag[2:].replace("-", "_"))
+        option = flags_of(command).get(flag[2:].replace("-", "_"))
         if equals and option and option.kind is bool:
             name = flag[2:]
             raise ConfigError(f"{flag} takes no value, got {value!r}; write --{name} or --no-{name}.")
@@ -105,8 +105,8 @@ def _twin(command: type, toml: dict[str, Any]) -> type:
         if is_dataclass(hints[item.name]):
             group = _twin(hints[item.name], toml)
             made.append((item.name, group, field(default_factory=group)))
-        else:
-            made.append(_twin_field(options_of(command)[item.name], toml))
+        elif item.name in flags_of(command):
+            made.append(_twin_field(flags_of(command)[item.name], toml))
     twin = make_dataclass(command.__name__, made, frozen=True, kw_only=True)
     twin.__doc__ = command.__doc__
     return twin

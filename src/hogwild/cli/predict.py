@@ -64,7 +64,7 @@ def run(options: Options) -> int:
     began = time.perf_counter()
     model = load_model(options.model)
     program: Any = model.program
-    feed = open_for(model, options.files, options.read)
+    feed = open_for(model, options.files, options.read, unlabelled=True)
     notes = list(feed.notes)
     if options.write.proba:
         notes.append(f"columns: {' '.join(str(name) for name in program.classes or ())}")

@@ -32,8 +32,8 @@ class ReadConfig:
     """Keep the encoded data on disk and use it again."""
 
 
-def open_for(model: Model, files: tuple[str, ...], reading: ReadConfig) -> Feed:
-    """The files as samples with the ids of the model."""
+def open_for(model: Model, files: tuple[str, ...], reading: ReadConfig, unlabelled: bool = False) -> Feed:
+    """The files as samples with the ids of the model; with `unlabelled` they need no labels."""
     from hogwild.feeds.reader import open_feed
 
     config = model.feed_config or FeedConfig()
@@ -41,7 +41,7 @@ def open_for(model: Model, files: tuple[str, ...], reading: ReadConfig) -> Feed:
         config = replace(config, format=reading.format)
     if reading.label:
         config = replace(config, label=reading.label)
-    config = replace(config, bad_lines=reading.bad_lines, pipe=reading.pipe, cache=reading.cache)
+    config = replace(config, bad_lines=reading.bad_lines, pipe=reading.pipe, cache=reading.cache, unlabelled=unlabelled)
     return open_feed(files, config, schema=model.schema)
 
 
