@@ -64,7 +64,7 @@ class Scratch(NamedTuple):
     floats is for whatever else the task needs.
     """
 
-    count: Offsets
+    count: Offsets  # type: ignore[assignment]  # not the method of tuples
     rows: Ids
     grads: Floats
     clock: Floats
@@ -139,7 +139,8 @@ def check_rows(samples: AnyRows, features: int) -> None:
         _check_finite(samples.matrix, "features")
     else:
         offsets = samples.offsets
-        if len(offsets) != rows + 1 or offsets[0] != 0 or offsets[-1] != len(samples.ids) or (np.diff(offsets) < 0).any():
+        fits = len(offsets) == rows + 1 and offsets[0] == 0 and offsets[-1] == len(samples.ids)
+        if not fits or (np.diff(offsets) < 0).any():
             raise InputError(f"row offsets do not fit {rows} rows and {len(samples.ids)} ids; the data is damaged.")
         if len(samples.ids) and (int(samples.ids.min()) < 0 or int(samples.ids.max()) >= features):
             raise InputError(f"a feature id lies outside 0 … {features - 1}; raise `features` or check the ids.")

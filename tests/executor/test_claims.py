@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 
 import pytest
 
@@ -37,7 +38,7 @@ def test_every_position_is_claimed_exactly_once(workers: int, visits: int, start
     spans = sorted((a, b) for _, a, b in _run(workers, visits, start=start))
     assert spans[0][0] == start
     assert spans[-1][1] == visits
-    assert all(before[1] == after[0] for before, after in zip(spans, spans[1:], strict=False))
+    assert all(before[1] == after[0] for before, after in pairwise(spans))
 
 
 @pytest.mark.parametrize(("workers", "visits", "round_"), [(2, 5, 2), (3, 1001, 12), (10, 40_000, 10)])

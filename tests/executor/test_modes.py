@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tasks import Cells, Touches, count_program, touches
 
 import hogwild
 from hogwild.config import TrainConfig
 from hogwild.executor.modes import lockstep_of
+from tasks import Cells, Touches, count_program, touches
 
 MODES = ["hogwild", "serial", "locked", "round-robin", "minibatch"]
 ROWS = 7

@@ -1,4 +1,4 @@
-"""The executor: events, exact work, errors that surface, pausing, stopping, early stopping, the ladder of lock-free tests."""
+"""The executor: events, exact work, errors that surface, pausing and stopping, the ladder of lock-free tests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sparse
-from tasks import Cells, Fail, Touches, count_program, touches
 
 import hogwild
 from hogwild.errors import ConfigError, DivergedError, WorkerError
 from hogwild.executor.schedule import make_schedule, rate_after
+from tasks import Cells, Fail, Touches, count_program, touches
 
 
 def problem(rows: int = 600, features: int = 80, seed: int = 0) -> hogwild.Feed:
@@ -275,7 +275,8 @@ def test_early_stopping_watches_the_validation_loss_and_train_keeps_the_best() -
 def test_ctrl_c_ends_a_python_run_at_the_next_span() -> None:
     script = """
         import numpy as np, hogwild, sys
-        feed = hogwild.feed_of(np.random.default_rng(0).normal(size=(20000, 50)).astype(np.float32), np.arange(20000) % 2)
+        matrix = np.random.default_rng(0).normal(size=(20000, 50)).astype(np.float32)
+        feed = hogwild.feed_of(matrix, np.arange(20000) % 2)
         try:
             for event in hogwild.AsyncExecutor(threads=2).run(hogwild.Linear(), feed, epochs=100000, lr=0.1):
                 if event.kind == "epoch" and event.epoch == 1:

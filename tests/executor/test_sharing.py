@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tasks import Cells, count_program, touches
 
 import hogwild
 from hogwild.arrays import Table
@@ -12,6 +11,7 @@ from hogwild.executor.memory import CommonArray
 from hogwild.executor.sharing import Sharing, private_rows, whole_pages
 from hogwild.executor.trial import Try, pick
 from hogwild.kernels.merge import merge_mixed_rows, merge_rows
+from tasks import Cells, count_program, touches
 
 ROWS = 3000  # three pages of one-cell rows
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tasks import Cells, Count, Interleave, Touches, count_program, touches
 
 import hogwild
 from hogwild.arrays import Table, make_scratch
 from hogwild.executor.trace import Trace, add_up
 from hogwild.kernels.trace import bucket_of
+from tasks import Cells, Count, Interleave, Touches, count_program, touches
 
 
 def _interleaved(rows: list[int]) -> tuple[dict, dict]:
@@ -59,10 +59,10 @@ def test_a_planted_write_overwrite_is_counted_for_both_workers() -> None:
     from hogwild.kernels.jit import fresh
     from hogwild.kernels.trace import after_apply, before_apply, before_gradient
 
-    begin = fresh(lambda probe, scratch: before_gradient(probe, scratch))
+    begin = fresh(lambda probe, scratch: before_gradient(probe, scratch))  # noqa: PLW0108
     check = fresh(lambda probe, opened, task, samples, weights, scratch: before_apply(
         probe, opened, task, samples, 1, weights, scratch))  # fmt: skip
-    end = fresh(lambda probe, scratch: after_apply(probe, scratch))
+    end = fresh(lambda probe, scratch: after_apply(probe, scratch))  # noqa: PLW0108
     samples = touches(4, 8)
     for private, expected in ((0, 1), (8, 0)):
         trace, (one, two), weights = _probes(2, private)

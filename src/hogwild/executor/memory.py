@@ -57,7 +57,7 @@ class CommonArray:
         address = _check(_libc.mmap(None, self._bytes, _READ_WRITE, _MAP_SHARED, self._file.fileno(), 0))
         buffer = (ctypes.c_float * self._cells).from_address(address)
         weakref.finalize(buffer, _libc.munmap, address, self._bytes)
-        return np.frombuffer(buffer, dtype=np.float32)
+        return np.ctypeslib.as_array(buffer)
 
 
 def round_to_pages(size: int) -> int:
@@ -69,7 +69,7 @@ def _memory_file(size: int) -> Any:
     if hasattr(os, "memfd_create"):
         file = os.fdopen(os.memfd_create("hogwild-weights", os.MFD_CLOEXEC), "r+b", buffering=0)
     else:
-        file = tempfile.TemporaryFile(buffering=0)
+        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
     os.ftruncate(file.fileno(), size)
     return file
 

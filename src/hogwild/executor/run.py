@@ -41,7 +41,9 @@ class AsyncExecutor:
     ('done', 4)
     """
 
-    def __init__(self, threads: int | None = None, mode: str = "hogwild", sharing: str = "auto", **options: Any) -> None:
+    def __init__(
+        self, threads: int | None = None, mode: str = "hogwild", sharing: str = "auto", **options: Any
+    ) -> None:
         self.config = TrainConfig(threads=threads, mode=mode, sharing=sharing, **options)  # type: ignore[arg-type]
         self._lock = threading.Lock()
         self._course: Course | None = None
@@ -103,7 +105,7 @@ class AsyncExecutor:
         """
         config = replace(self.config, **options)
         if config.patience and valid is None:
-            raise ConfigError("patience needs a validation feed to watch; give one with --valid, or leave patience out.")
+            raise ConfigError("patience needs a validation feed to watch; give one (--valid), or leave patience out.")
         with threadpool_limits(limits=1):  # one BLAS thread a worker
             plan = make_plan(config, program, feed)
             if start is None:

@@ -58,7 +58,8 @@ def rate_after(schedule: Schedule, position: int) -> float:
 def calibrate(plan: Plan, seed: int) -> tuple[float, float, int]:
     """Find a learning rate on a sample of the data: the one with the lowest loss, each visit's taken before its update.
 
-    Tries run serially on a copy of the weights, from 0.1 on up by factors of two while that helps, else down.
+    Tries run serially on a copy of the weights: from 0.1 on up by factors of four while that helps, else down; then
+    the two neighbours at a factor of two. Small data is visited several times, and the last time counts.
 
     Returns
     -------
@@ -67,38 +68,52 @@ def calibrate(plan: Plan, seed: int) -> tuple[float, float, int]:
     if bytes_of(plan.weights) > _ROOM:
         raise ConfigError("the weights are too large to try learning rates on a copy; give one with --lr.")
     trial = _Trial(plan, seed)
-    best, loss = _FIRST, trial(_FIRST)
-    for factor in (_FACTOR, 1 / _FACTOR):
-        rate = best
-        while trial.tries < _TRIES:
-            rate *= factor
-            now = trial(rate)
-            if not now < loss:
-                break
-            best, loss = rate, now
-        if best != _FIRST:
+    best = 0
+    for way in (2, -2):
+        step = way
+        if way > 0 and not math.isfinite(trial(0)):
+            continue  # a larger rate will not help
+        while trial.tries < _TRIES and (trial(step) < trial(best) or not math.isfinite(trial(best))):
+            best = min(best, step, key=trial)
+            step += way
+        if best != 0:
             break
-    if not math.isfinite(loss):
-        raise ConfigError("no learning rate gives a finite loss on a sample of the data; scale the features or give --lr.")
-    return best, loss, trial.tries
+    best = min(best, best - 1, best + 1, key=trial)
+    if not math.isfinite(trial(best)):
+        raise ConfigError("no learning rate gives a finite loss on a sample of the data; scale the features, or give lr.")
+    return _FIRST * _FACTOR**best, trial(best), trial.tries
 
 
 class _Trial:
-    """The mean loss of a short serial run at a learning rate."""
+    """The mean loss of a short serial run at the learning rate _FIRST * _FACTOR**step; each step is run once."""
 
     def __init__(self, plan: Plan, seed: int) -> None:
-        self.tries = 0
         self._plan = plan
         self._visits = min(plan.visits, max(_SAMPLE[0], min(_SAMPLE[1], int(plan.visits * _SHARE))))
+        self._passes = max(1, _SAMPLE[1] // self._visits) if self._visits == plan.visits else 1
         self._order = shuffled(plan.visits, seed, epoch=_CALIBRATION)
         self._seed = np.uint64(seed)
+        self._losses: dict[int, float] = {}
 
-    def __call__(self, rate: float) -> float:
-        self.tries += 1
+    @property
+    def tries(self) -> int:
+        """Steps that were run."""
+        return len(self._losses)
+
+    def __call__(self, step: int) -> float:
+        if step not in self._losses:
+            self._losses[step] = self._run(_FIRST * _FACTOR**step)
+        return self._losses[step]
+
+    def _run(self, rate: float) -> float:
         plan = self._plan
         copy = type(plan.weights)(*(array.copy() for array in plan.weights))
         span = Span(self._order, Schedule(rate, 0.0, 0.0), 0, self._visits, 0, 0, np.float32(1))
         run = runner(plan.task, plan.samples, copy)
         scratch = make_scratch(plan.room, self._seed)
-        total = run(plan.task, FreeMode(), Untraced(), plan.samples, copy, scratch, span)
-        return float(total) / self._visits if math.isfinite(total) else math.inf
+        total = math.inf
+        for _ in range(self._passes):
+            total = run(plan.task, FreeMode(), Untraced(), plan.samples, copy, scratch, span)
+            if not math.isfinite(total):
+                return math.inf
+        return float(total) / self._visits

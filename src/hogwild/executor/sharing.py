@@ -12,6 +12,7 @@ import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -225,4 +226,4 @@ def _cut(flat: Floats, table: Table, first: int, last: int, pieces: int) -> list
     additive = table.mask()
     mixed = not additive.all()
     rows = [int(row) * table.cells for row in np.linspace(first, last, min(pieces, last - first) + 1)]
-    return [Slice(flat[a:b], additive, mixed, threading.Lock(), a, b) for a, b in zip(rows, rows[1:], strict=False)]
+    return [Slice(flat[a:b], additive, mixed, threading.Lock(), a, b) for a, b in pairwise(rows)]

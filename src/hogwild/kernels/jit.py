@@ -9,7 +9,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba as nb
 from numba.core.errors import NumbaError
@@ -85,10 +85,10 @@ def _compile(fn: F, options: dict[str, Any]) -> F:
     if nb.config.DISABLE_JIT:
         return fn
     if not _writable(code_cache()):
-        return nb.njit(fn, **options)  # type: ignore[no-any-return]
+        return nb.njit(fn, **options)
     before, nb.config.CACHE_DIR = nb.config.CACHE_DIR, str(code_cache())
     try:
-        return nb.njit(fn, cache=True, **options)  # type: ignore[no-any-return]  # the path is fixed here
+        return nb.njit(fn, cache=True, **options)  # the path is fixed here
     finally:
         nb.config.CACHE_DIR = before
 
@@ -101,7 +101,7 @@ def fresh(fn: F) -> F:
     """
     if nb.config.DISABLE_JIT:
         return fn
-    return nb.njit(fn, **OPTIONS)  # type: ignore[no-any-return]
+    return nb.njit(fn, **OPTIONS)
 
 
 class Choice:
@@ -138,7 +138,7 @@ class Choice:
         self.default = fn
 
 
-def choice(stub: F) -> F:
+def choice(stub: Callable[..., Any]) -> Any:
     """Turn a stub into a function chosen by the type of its first argument.
 
     The stub's body runs only when the JIT is off, and when nothing is registered for the type.
@@ -152,9 +152,9 @@ def choice(stub: F) -> F:
             raise TypeError(f"nothing is registered as `{chosen.name}` for {type(first).__name__}")
         return found(first, *rest)
 
-    interpreted.of = chosen.of  # type: ignore[attr-defined]
-    interpreted.find = chosen.find  # type: ignore[attr-defined]
-    interpreted.otherwise = chosen.otherwise  # type: ignore[attr-defined]
+    interpreted.of = chosen.of
+    interpreted.find = chosen.find
+    interpreted.otherwise = chosen.otherwise
 
     parameters = stub.__code__.co_varnames[: stub.__code__.co_argcount]
     source = f"lambda {', '.join(parameters)}: _find({parameters[0]})"
@@ -163,8 +163,8 @@ def choice(stub: F) -> F:
         return chosen.find(getattr(first, "instance_class", None) or getattr(first, "key", None))
 
     typed = eval(source, {"_find": _find})  # numba wants the very parameter names of the stub
-    overload(interpreted, jit_options={k: v for k, v in OPTIONS.items()}, strict=False)(typed)
-    return interpreted  # type: ignore[return-value]
+    overload(interpreted, jit_options=cast(Any, OPTIONS), strict=False)(typed)
+    return interpreted
 
 
 def in_package(*values: Any) -> bool:

@@ -13,7 +13,7 @@ _BLOCK = 64  # cells looked at together: four cache lines of each array; most bl
 
 @kernel
 def merge_rows(master: Any, mine: Any, base: Any) -> int:
-    """Add what changed in `mine` since `base` to `master`; then all three agree. Returns how many cells were looked into.
+    """Add what changed in `mine` since `base` to `master`; then all three agree. Returns cells looked into.
 
     The caller holds the lock of these cells. Where nobody else wrote, the value is taken over as it is, so that one
     worker gives the same bits as no merging: in floating point base + (mine - base) need not equal mine.

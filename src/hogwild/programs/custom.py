@@ -34,9 +34,10 @@ class CustomProgram(Program):
         tables: Mapping[str, Table] | None = None, evaluate: Callable[[Any, Any], Metrics] | None = None,
     ) -> None:  # fmt: skip
         for function in (gradient, apply):
-            if function.find(type(task)) is None:  # type: ignore[attr-defined]
+            if function.find(type(task)) is None:
                 name = function.__name__
-                raise ConfigError(f"{type(task).__name__} has no {name}; register one with @hogwild.{name}_of({type(task).__name__}).")
+                kind = type(task).__name__
+                raise ConfigError(f"{kind} has no {name}; register one with @hogwild.{name}_of({kind}).")
         self._task = task
         self._startup = startup
         self._room = room
@@ -86,6 +87,7 @@ def _checked(weights: Any) -> Any:
     if not (isinstance(weights, tuple) and hasattr(weights, "_fields")):
         raise ConfigError(f"startup returned {type(weights).__name__}; it must return a NamedTuple of float32 arrays.")
     for name, array in zip(weights._fields, weights, strict=True):
-        if not (isinstance(array, np.ndarray) and array.dtype == np.float32 and array.flags.c_contiguous and array.ndim):
+        plain = isinstance(array, np.ndarray) and array.dtype == np.float32 and array.ndim > 0
+        if not (plain and array.flags.c_contiguous):
             raise ConfigError(f"weight array {name} must be a C-contiguous float32 array of one or more dimensions.")
     return weights
