@@ -239,6 +239,28 @@ def test_killed_before_and_after_every_call_of_the_system(tmp_path: Path, replac
     assert os.listdir(tmp_path) == ["m"]  # all that was left beside is swept away
 
 
+def test_killed_between_two_renames_the_old_model_is_read_and_then_put_back(tmp_path: Path) -> None:
+    path = save(tmp_path / "m", 1.0)
+    path.rename(tmp_path / ".m.old-123-abc")
+    assert value_at(path) == 1.0
+    check_model_output(path)
+    assert os.listdir(tmp_path) == ["m"]
+
+
+def test_a_half_removed_directory_is_nobodys_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, real, removed = save(tmp_path / "m"), os.unlink, []
+
+    def unlink(name: Any) -> None:
+        if removed:
+            raise OSError(errno.EIO, "Input/output error")
+        removed.append(real(name))
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with pytest.raises(OSError, match="Input/output"):
+        directory._remove(path)
+    assert os.listdir(path) == ["weights.safetensors"]
+
+
 KILLED = """
 import itertools
 from tiny import Tiny
