@@ -103,3 +103,17 @@ def interleave_gradient(task: Any, samples: Any, visit: int, weights: Any, scrat
 @hogwild.apply_of(Interleave)
 def interleave_apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
     weights.values[scratch.rows[0], 0] += scratch.grads[0, 0]
+
+
+class Wrong(NamedTuple):
+    """Asks its samples for something that they do not have."""
+
+
+@hogwild.gradient_of(Wrong)
+def wrong_gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
+    return samples.colour[visit]
+
+
+@hogwild.apply_of(Wrong)
+def wrong_apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    return

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ import scipy.sparse as sparse
 import hogwild
 from hogwild.errors import ConfigError, DivergedError, WorkerError
 from hogwild.executor.schedule import make_schedule, rate_after
-from tasks import Cells, Fail, Touches, count_program, touches
+from tasks import Cells, Fail, Touches, Wrong, count_program, touches
 
 
 def problem(rows: int = 600, features: int = 80, seed: int = 0) -> hogwild.Feed:
@@ -215,6 +216,20 @@ def test_a_rate_that_is_far_too_large_is_reported_as_divergence() -> None:
 def test_options_that_cannot_work_are_refused_at_the_door(options: dict, message: str, feed: hogwild.Feed) -> None:
     with pytest.raises(ConfigError, match=message):
         events(hogwild.Linear(), feed, **options)
+
+
+def test_a_task_that_cannot_be_compiled_is_one_sentence_with_a_place() -> None:
+    program = hogwild.CustomProgram(Wrong(), lambda: Cells(np.ones((4, 1), np.float32)), room=hogwild.Room(1))
+    with pytest.raises(ConfigError, match=r"Wrong cannot be compiled: Unknown attribute 'colour' .*tasks\.py, line \d"):
+        events(program, touches(10, 4), lr=None)
+
+
+def test_a_task_without_functions_is_refused() -> None:
+    class Bare(NamedTuple):
+        """Nothing is registered for it."""
+
+    with pytest.raises(ConfigError, match=r"Bare has no gradient; register one with @hogwild\.gradient_of"):
+        hogwild.CustomProgram(Bare(), lambda: Cells(np.ones((4, 1), np.float32)))
 
 
 def test_more_workers_than_samples_work(feed: hogwild.Feed) -> None:

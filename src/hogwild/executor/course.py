@@ -132,13 +132,13 @@ class Course:
         """The learning rate now."""
         return rate_after(self.crew.schedule, min(self.samples, self.total))
 
-    def started(self, compile_seconds: float, notes: list[str]) -> Started:
+    def started(self, compile_seconds: float, prepare_seconds: float, notes: list[str]) -> Started:
         """The first event."""
         config = self.plan.config
         return Started(
             **self.when(), total=self.total, threads=self.plan.workers, mode=config.mode,
             sharing=self.crew.sharing.name, lr=float(self.crew.schedule.first), compile_seconds=compile_seconds,
-            notes=tuple(notes),
+            prepare_seconds=prepare_seconds, notes=tuple(notes),
         )  # fmt: skip
 
     def progress(self) -> Progress:

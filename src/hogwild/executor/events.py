@@ -40,6 +40,8 @@ class Started(Event):
     sharing: str
     lr: float
     compile_seconds: float
+    prepare_seconds: float = 0.0
+    """For calibrating the learning rate and choosing the sharing."""
     notes: tuple[str, ...] = ()
 
 

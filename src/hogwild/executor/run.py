@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,11 +13,12 @@ from threadpoolctl import threadpool_limits
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
 from hogwild.executor.course import Course
-from hogwild.executor.events import Event, Parked, Watched
+from hogwild.executor.events import Event, Parked, Started, Watched
 from hogwild.executor.position import RunState
 from hogwild.executor.prepare import Plan, build_crew, make_plan
-from hogwild.executor.schedule import calibrate, make_schedule
+from hogwild.executor.schedule import calibrate, compile_tries, make_schedule
 from hogwild.executor.trial import choose_sharing
+from hogwild.kernels.jit import NumbaError, explain
 
 _TICK = 0.1  # seconds between two progress events
 
@@ -111,10 +113,13 @@ class AsyncExecutor:
             if start is None:
                 program.renew()
             try:
-                course, notes = _prepare(plan, feed, start)
+                course, started = _prepare(plan, feed, start)
                 self._course = course
-                yield course.started(course.crew.compile(), notes)
+                yield started
                 yield from self._train(course, valid, watch)
+            except NumbaError as error:
+                why = explain(plan.task, error)
+                raise ConfigError(f"{why} gradient and apply may use numbers, arrays and NumPy.") from error
             finally:
                 program.finish(feed)
 
@@ -177,15 +182,17 @@ class AsyncExecutor:
             yield course.progress()
 
 
-def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, list[str]]:
-    """Learning rate, sharing and crew of a run; with notes on what was chosen."""
+def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Started]:
+    """Learning rate, sharing and crew of a run, compiled; with notes on what was chosen."""
     config, notes = plan.config, []
     if plan.visits == 0:
         raise ConfigError("there is nothing to train on: the feed has no samples.")
     if plan.workers > plan.visits:
         notes.append(f"{plan.workers} workers for {plan.visits} samples: some have nothing to do.")
+    began, compiling = time.perf_counter(), 0.0
     lr = config.lr or (start.lr if start else None)
     if lr is None:
+        compiling += compile_tries(plan)
         lr, loss, tries = calibrate(plan, config.seed)
         notes.append(f"learning rate {lr:.3g}: the best of {tries} tried on a sample (loss {loss:.4g}).")
     schedule = make_schedule(config.schedule, lr, plan.visits, config.epochs, config.decay)
@@ -194,4 +201,6 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, lis
         notes.append(why)
     crew, trace = build_crew(plan, plan.weights, schedule, sharing)
     plan.program.weights = crew.sharing.weights
-    return Course(plan, crew, trace, plan.program.units(feed), start), notes
+    compiling += crew.compile()
+    course = Course(plan, crew, trace, plan.program.units(feed), start)
+    return course, course.started(compiling, time.perf_counter() - began - compiling, notes)

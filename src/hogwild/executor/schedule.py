@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,8 +81,15 @@ def calibrate(plan: Plan, seed: int) -> tuple[float, float, int]:
             break
     best = min(best, best - 1, best + 1, key=trial)
     if not math.isfinite(trial(best)):
-        raise ConfigError("no learning rate gives a finite loss on a sample of the data; scale the features, or give lr.")
+        raise ConfigError("no learning rate gives a finite loss on a sample of the data; scale the features, or give --lr")
     return _FIRST * _FACTOR**best, trial(best), trial.tries
+
+
+def compile_tries(plan: Plan) -> float:
+    """Compile what calibration runs; returns seconds."""
+    began = time.perf_counter()
+    _Trial(plan, 0).compile()
+    return time.perf_counter() - began
 
 
 class _Trial:
@@ -94,6 +102,11 @@ class _Trial:
         self._order = shuffled(plan.visits, seed, epoch=_CALIBRATION)
         self._seed = np.uint64(seed)
         self._losses: dict[int, float] = {}
+
+    def compile(self) -> None:
+        """Run on nothing."""
+        self._visits, self._passes = 0, 1
+        self._run(0.0)
 
     @property
     def tries(self) -> int:
@@ -116,4 +129,4 @@ class _Trial:
             total = run(plan.task, FreeMode(), Untraced(), plan.samples, copy, scratch, span)
             if not math.isfinite(total):
                 return math.inf
-        return float(total) / self._visits
+        return float(total) / max(1, self._visits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -176,6 +177,28 @@ def in_package(*values: Any) -> bool:
             if not in_package(*value):
                 return False
     return True
+
+
+_CAUSE = re.compile(
+    r"(Unknown attribute .*|Untyped global name .*|Cannot unify .*|Cannot determine Numba type .*|NameError: .*|"
+    r"No implementation of function (?!Function\(<function (?:take|free_visit|fused|gradient|apply|deliver)).*|"
+    r"Use of unsupported .*|Cannot resolve setitem: .*|missing a required argument.*|[Ll]ocal variable .*)"
+)
+_PLACE = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def explain(task: Any, error: NumbaError) -> str:
+    """One sentence on why a task cannot be compiled, from the innermost cause in Numba's report."""
+    text = str(error)
+    causes = list(_CAUSE.finditer(text))
+    name = type(task).__name__
+    if not causes:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return f"{name} cannot be compiled: {lines[-1] if lines else error}."
+    cause = causes[-1]
+    place = _PLACE.search(text, cause.end())
+    where = f" ({Path(place[1]).name}, line {place[2]})" if place else ""
+    return f"{name} cannot be compiled: {cause[1].strip().rstrip('.')}{where}."
 
 
 __all__ = ["OPTIONS", "NumbaError", "allocating", "choice", "code_cache", "exact", "fresh", "in_package", "kernel"]
