@@ -131,7 +131,7 @@ def test_a_file_that_changes_while_it_is_read(path: Path, home: Path, monkeypatc
     assert entries_made(home) == []
 
 
-@pytest.mark.parametrize("damage", ["cut", "gone", "header", "version", "fields", "grown", "nonsense"])
+@pytest.mark.parametrize("damage", ["cut", "gone", "header", "version", "fields", "grown", "nonsense", "id", "value"])
 def test_a_damaged_entry_is_made_again(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     calls = count_encodings(monkeypatch)
     entry = home / "feeds" / open_feed(path).fingerprint
@@ -148,6 +148,10 @@ def test_a_damaged_entry_is_made_again(path: Path, home: Path, monkeypatch: pyte
         (entry / "feed.json").write_text(json.dumps(header | {"features": 99}))
     elif damage == "grown":
         (entry / "values").write_bytes(bytes(100))
+    elif damage == "id":
+        (entry / "ids").write_bytes(np.array([0, 1, 2, 7, 0], np.int32).tobytes())  # features are 0 to 6
+    elif damage == "value":
+        (entry / "values").write_bytes(np.full(5, np.nan, np.float32).tobytes())
     else:
         (entry / "offsets").write_bytes(bytes(4 * 8))
     assert features_of(open_feed(path)) == [{0: 0.5, 2: 2.0}, {2: 1.0, 6: 1.0}, {2: 4.0}]
@@ -257,6 +261,35 @@ def test_a_disk_that_fills_while_chunks_are_written(path: Path, home: Path, monk
     with pytest.raises(SaveError, match="No space left on device"):
         open_feed(path)
     assert entries_made(home) == []
+
+
+def anonymous_memory() -> int:
+    """Bytes of this process that are not mapped files."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) << 10
+    return 0
+
+
+@pytest.mark.skipif(not anonymous_memory(), reason="needs /proc/self/status")
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large = tmp_path / "large.svm"
+    block = b"".join(b"1 %d:0.25 %d:1.5\n" % (k % 1000, 1000 + k) for k in range(50_000))
+    with open(large, "wb") as file:
+        file.writelines([block] * 150)
+    peak = [0]
+    add = store.FeedWriter.add
+
+    def measured(self: store.FeedWriter, chunk: Chunk) -> None:
+        add(self, chunk)
+        peak[0] = max(peak[0], anonymous_memory())
+
+    monkeypatch.setattr(store.FeedWriter, "add", measured)
+    before = anonymous_memory()
+    feed = open_feed(large, FeedConfig(cache=False))
+    assert len(feed) == 150 * 50_000
+    assert large.stat().st_size > 150e6
+    assert peak[0] - before < 90e6
 
 
 def test_entries_and_clearing(path: Path, home: Path) -> None:

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hogwild.arrays import bytes_of
 from hogwild.config import FeedConfig, cache_home
-from hogwild.errors import SaveError
+from hogwild.errors import InputError, SaveError
 from hogwild.feeds.chunk import Encoder
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.source import Source
@@ -21,6 +22,7 @@ from hogwild.feeds.store import VERSION, Damaged, map_feed, read_header, write_f
 from hogwild.feeds.workspace import PREFIX, drop_workspace, feeds_home, make_workspace, release, size_of, sweep, writing
 
 _ATTEMPTS = 5
+_CHECKED = 1 << 30  # bytes up to which an entry is read through before it is used: compiled code trusts its ids
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,20 @@ def key_of(encoder: Encoder, sources: Sequence[Source], config: FeedConfig, sche
 def load(key: str, sources: Sequence[Source]) -> Feed | None:
     """The feed with this key, or None if it is not there or not whole."""
     directory = feeds_home() / key
-    try:
-        feed = map_feed(directory, [source.name for source in sources], key)
-    except Damaged:
+    feed = _whole(directory, [source.name for source in sources], key)
+    if feed is None:
         return None
     with contextlib.suppress(OSError):  # a cache that is shared read-only is still a cache
         os.utime(directory)
     return feed
+
+
+def _whole(directory: Path, names: Sequence[str], key: str) -> Feed | None:
+    try:
+        feed = map_feed(directory, names, key)
+        return feed.check() if bytes_of(feed.samples) <= _CHECKED else feed
+    except (Damaged, InputError):
+        return None
 
 
 def make(encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = True) -> Feed:
@@ -103,10 +112,10 @@ def _publish(workspace: Path, key: str, names: Sequence[str]) -> Feed:
             except OSError:
                 if not target.exists():
                     raise
-            try:
-                return map_feed(target, names, key)
-            except Damaged:
-                _discard(target)
+            feed = _whole(target, names, key)
+            if feed is not None:
+                return feed
+            _discard(target)
     raise SaveError(f"{target} is broken and comes back; run `hogwild cache clear`.")
 
 

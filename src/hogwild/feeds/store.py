@@ -226,5 +226,8 @@ def _map(path: Path, dtype: str, size: int) -> npt.NDArray[Any]:
     length = size * np.dtype(dtype).itemsize
     with open(path, "rb") as file:
         private = mmap.MAP_PRIVATE | _NO_RESERVE
-        memory = mmap.mmap(file.fileno(), length, flags=private, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+        try:
+            memory = mmap.mmap(file.fileno(), length, flags=private, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+        except OSError:  # a system that sets memory aside all the same
+            memory = mmap.mmap(file.fileno(), length, prot=mmap.PROT_READ)
     return np.frombuffer(memory, dtype)

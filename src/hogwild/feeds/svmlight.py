@@ -75,7 +75,9 @@ class SvmlightEncoder:
             found = "an id 0 occurs" if zero_based else "no id 0 occurs"
             notes.insert(0, f"Ids start at {first}: {found} (--zero-based says otherwise).")
         if not zero_based and self.smallest == 0:
-            raise InputError(f"{self.places['smallest']}: id 0, but ids start at 1 here; read with --zero-based yes.")
+            before = "started at 1 in training" if self.schema else "start at 1 here"
+            where = self.places["smallest"]
+            raise InputError(f"{where}: id 0, but ids {before}; add 1 to all ids, or say --zero-based yes.")
         features = self._features(first)
         schema = {"format": "svmlight", "zero_based": zero_based, "features": features}
         return Summary(features, (), schema, tuple(notes), first)
@@ -117,7 +119,7 @@ class SvmlightEncoder:
 
     def _known_only(self, chunk: Chunk) -> Chunk:
         """With a schema: without the ids that it does not know."""
-        if "features" not in self.schema or self.config.features:
+        if not self.schema:
             return chunk
         limit = int(self.schema["features"]) + (0 if self.zero_based else 1)
         keep = chunk.ids < limit
@@ -131,6 +133,8 @@ class SvmlightEncoder:
 
     def _features(self, first: int) -> int:
         needed = self.largest + 1 - first
+        if self.schema:
+            return int(self.schema["features"])
         if self.config.features:
             if needed > self.config.features:
                 raise InputError(
@@ -138,7 +142,7 @@ class SvmlightEncoder:
                     f" that were asked for; set --features {needed} or leave it out."
                 )
             return self.config.features
-        return int(self.schema.get("features", max(needed, 1)))
+        return max(needed, 1)
 
     def _notes(self) -> Iterator[str]:
         def count(which: int) -> int:

@@ -54,7 +54,7 @@ class Parsed(NamedTuple):
 
 
 def room_for(size: int, errors: int = 64) -> Parsed:
-    """Allocate what a block of `size` bytes can need at the most: 2 bytes a row, 4 an entry.
+    """Allocate what a block of `size` bytes can need at the most: 2 bytes a row, 4 an entry, 5 a hard number.
 
     Pages that are not touched take no memory.
     """
@@ -65,7 +65,7 @@ def room_for(size: int, errors: int = 64) -> Parsed:
         values=np.empty(entries, np.float32),
         targets=np.empty(rows, np.float32),
         lines=np.empty(rows, np.int64),
-        hard=np.empty((rows, 2), np.int64),
+        hard=np.empty((size // 5 + 1, 2), np.int64),
         errors=np.zeros((errors, 4), np.int64),
         counts=np.zeros(SLOTS, np.int64),
     )
