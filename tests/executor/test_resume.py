@@ -18,14 +18,15 @@ from hogwild.feeds.feed import Feed
 from hogwild.programs.linear import Linear
 from hogwild.programs.store import load_model
 
-CONFIG = TrainConfig(mode="serial", epochs=3, lr=0.05, seed=3)
+EPOCHS = 40  # as many chances to be parked in the middle of one
+CONFIG = TrainConfig(mode="serial", epochs=EPOCHS, lr=0.05, seed=3)
 
 
 @pytest.fixture(scope="module")
 def feed() -> Feed:
     """Ids in an order that is not the features' own, so that weights are carried there and back."""
     random = np.random.default_rng(0)
-    rows, features, width = 200_000, 300, 5
+    rows, features, width = 100_000, 300, 5
     ids = np.sort(random.integers(0, features, (rows, width)), axis=1).astype(np.int32)
     values = random.normal(size=(rows, width)).astype(np.float32)
     targets = ((random.normal(size=features)[ids] * values).sum(axis=1) > 0).astype(np.float32)
@@ -38,13 +39,13 @@ def test_serial_gone_on_with_equals_serial_uninterrupted(tmp_path: Path, feed: F
     asked = Linear(l2=1e-4)
     identity = identity_of(asked, CONFIG, feed)
     whole = Linear(l2=1e-4)
-    for _ in AsyncExecutor(mode="serial").run(whole, feed, epochs=3, lr=0.05, seed=3):
+    for _ in AsyncExecutor(mode="serial").run(whole, feed, epochs=EPOCHS, lr=0.05, seed=3):
         pass
 
     executor = AsyncExecutor(mode="serial")
     saver = Checkpointer(executor, asked, Output(tmp_path / "m"), None, identity)
     executor.park()  # at the start; once more while the first epoch runs
-    events = executor.run(asked, feed, epochs=3, lr=0.05, seed=3)
+    events = executor.run(asked, feed, epochs=EPOCHS, lr=0.05, seed=3)
     for event in events:
         saver(event)
         if isinstance(event, Progress):
@@ -60,9 +61,9 @@ def test_serial_gone_on_with_equals_serial_uninterrupted(tmp_path: Path, feed: F
     assert 0 < start.position.visits < len(feed)
     executor = AsyncExecutor(mode="serial")
     saver = Checkpointer(executor, program, Output(tmp_path / "m"), None, identity, start)
-    for event in executor.run(program, feed, epochs=3, lr=0.05, seed=3, start=start):
+    for event in executor.run(program, feed, epochs=EPOCHS, lr=0.05, seed=3, start=start):
         saver(event)
-    assert event.samples == 3 * len(feed)
+    assert event.samples == EPOCHS * len(feed)
 
     for name, array in whole.arrays(state=True).items():
         assert program.arrays(state=True)[name].tobytes() == array.tobytes(), name  # type: ignore[attr-defined]
