@@ -21,7 +21,7 @@ from numba.extending import intrinsic
 
 from hogwild.kernels.jit import exact, kernel
 
-GOOD, MALFORMED, AMBIGUOUS, LONG = 0, 1, 2, 3
+GOOD, MALFORMED, AMBIGUOUS = 0, 1, 2
 
 _NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
 _ZEROS = np.uint64(0x3030303030303030)
@@ -111,8 +111,8 @@ def number_in(word: Any, digits: int) -> Any:
 def read_number(start: int, end: int) -> Any:
     """Read a decimal number: (address after it, float32 value, status).
 
-    Status: GOOD; MALFORMED; LONG: `read_long` must read it; AMBIGUOUS: float64 arithmetic cannot tell which float32
-    is the nearest, so Python's float must.
+    Status: GOOD; MALFORMED; AMBIGUOUS: float64 arithmetic cannot tell which float32 is the nearest, so Python's float
+    must.
     """
     sign = byte_at(start)
     at = start + 1 if sign in (_MINUS, _PLUS) else start
@@ -130,7 +130,7 @@ def read_number(start: int, end: int) -> Any:
         at += 1 + fraction
         stop = byte_at(at)
     if whole == 8 or fraction == 8 or stop | 32 == _E:
-        return start, np.float32(0), LONG
+        return read_long(start, end)
     if whole + fraction == 0:
         return start, np.float32(0), MALFORMED
     value = np.float64(digits) / _POWERS[fraction]
@@ -139,7 +139,7 @@ def read_number(start: int, end: int) -> Any:
 
 @exact
 def read_long(start: int, end: int) -> Any:
-    """As `read_number`, for any number of digits and for exponents; never LONG."""
+    """As `read_number`, for any number of digits and for exponents."""
     sign = byte_at(start)
     first = start + 1 if sign in (_MINUS, _PLUS) else start
     at, digits, kept, exponent = read_digits(first, end, 0, 0)

@@ -12,12 +12,10 @@ from hogwild.kernels.jit import kernel
 from hogwild.kernels.numbers import (
     AMBIGUOUS,
     GOOD,
-    LONG,
     MALFORMED,
     byte_at,
     digits_in,
     number_in,
-    read_long,
     read_number,
     word_at,
 )
@@ -122,8 +120,6 @@ def parse_row(at: int, end: int, start: int, unlabelled: bool, out: Any) -> Any:
     row, entry, hard = counts[ROWS], counts[ENTRIES], counts[HARD]
     smallest, largest, valued = counts[SMALLEST], counts[LARGEST], counts[VALUED]
     after, label, status = read_number(at, end)
-    if status == LONG:
-        after, label, status = read_long(at, end)
     if status == MALFORMED or not ends_token(byte_at(after)):
         missing = has_colon(at)
         if not missing or not unlabelled:
@@ -165,8 +161,6 @@ def parse_row(at: int, end: int, start: int, unlabelled: bool, out: Any) -> Any:
             return at, (NO_COLON if ends_token(byte_at(after)) else ID)
         colon = after
         after, value, status = read_number(colon + 1, end)
-        if status == LONG:
-            after, value, status = read_long(colon + 1, end)
         if status == MALFORMED or not ends_token(byte_at(after)):
             return at, VALUE
         if not np.isfinite(value):
