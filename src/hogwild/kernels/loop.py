@@ -38,7 +38,8 @@ def _run_span(task: Any, mode: Any, probe: Any, samples: Any, weights: Any, scra
     end = span.start + (span.stop - span.start + size - 1) // size * size
     upcoming = locate(span.order, min(span.start + first_offset(mode), span.order.samples - 1))
     for position in range(span.start + first_offset(mode), end, size):
-        progress = float(span.before + position)
+        # A turn past the end may still apply the rest of a batch: at the rate of the last visit, not below zero.
+        progress = float(span.before + min(position, span.stop - 1))
         rate = rate_at(span.schedule, progress)
         elapsed = np.float32(elapsed_at(span.schedule, progress) - epoch_began)
         step = Step(rate, elapsed, span.private, span.share)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import Room, Table
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.feed import Feed
 from hogwild.kernels.task import apply, gradient
 from hogwild.programs.program import Metrics, Program
@@ -81,6 +81,27 @@ class CustomProgram(Program):
         if self._evaluate is None:
             raise ConfigError("this program has no evaluate function; give one, or train without a validation feed.")
         return self._evaluate(self.weights, feed)
+
+    def options(self) -> dict[str, Any]:
+        """The name of the task. The rest is code, which no model holds: give `load_model` the program too."""
+        return {"task": type(self._task).__name__}
+
+    def arrays(self, state: bool = False) -> dict[str, Any]:
+        """The weights by name; update rules of a user's keep their memory there too."""
+        if self.weights is None:
+            raise ConfigError("this program has no weights yet; train it, or load one.")
+        return dict(self.weights._asdict())
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Take over weights of the names and shapes that the startup makes."""
+        fresh = _checked(self._startup())
+        if set(arrays) != set(fresh._fields):
+            raise ModelError(f"the arrays are {', '.join(arrays)}; this program has {', '.join(fresh._fields)}.")
+        for name, mine in zip(fresh._fields, fresh, strict=True):
+            found = arrays[name]
+            if found.shape != mine.shape or found.dtype != mine.dtype:
+                raise ModelError(f"array {name} is {found.dtype} {found.shape}, not float32 {mine.shape}.")
+        self.weights = type(fresh)(**{name: np.array(arrays[name], order="C") for name in fresh._fields})
 
 
 def _checked(weights: Any) -> Any:
