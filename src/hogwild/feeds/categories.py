@@ -47,9 +47,8 @@ class Vocabulary:
         r"""`column=value` for each id in order; `=` and `\` inside a column's name are written `\=` and `\\`."""
         return self._entries
 
-    def ids(self, columns: Sequence[Codes]) -> Ids:
+    def ids(self, columns: Sequence[Codes], rows: int) -> Ids:
         """For each row and column its id, or -1 where there is none."""
-        rows = len(columns[0].codes) if columns else 0
         lists = [column.words.to_pylist() for column in columns]
         if not self.fixed:
             self._add(columns, lists)
@@ -98,9 +97,8 @@ class HashedCategories:
         self.bits = hashing.bits
         self._seeds = [self._seed(name, hashing.seed) for name in columns]
 
-    def ids(self, columns: Sequence[Codes]) -> Ids:
+    def ids(self, columns: Sequence[Codes], rows: int) -> Ids:
         """For each row and column its id, or -1 where there is none."""
-        rows = len(columns[0].codes) if columns else 0
         table = np.full((rows, len(columns)), -1, np.int32)
         for k, column in enumerate(columns):
             hashes = np.empty(len(column.words), np.uint64)

@@ -176,25 +176,29 @@ def _ordered(names: Sequence[str], columns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def place_columns(
-    plan: Plan, names: tuple[str, ...] | None, count: int, where: str, unlabelled: bool
+    plan: Plan, names: tuple[str, ...] | None, count: int, config: FeedConfig, where: str
 ) -> dict[str, int]:
     """Where in another file the columns of a plan stand; the label is left out if the file has none and may.
 
-    names: those of its header, None if it has none; count: its columns.
+    names: those of its header, None if it has none; count: its columns. A label column that the configuration names and
+    that the header has stands for the plan's.
     """
     if names is None:
         names = plan.columns
-        if count == len(names) - 1 and unlabelled:
+        if count == len(names) - 1 and config.unlabelled:
             names = tuple(name for name in names if name != plan.label)
         if count != len(names):
             expected = list_columns(plan.columns)
             raise InputError(f"{where}: {count} columns found, {len(plan.columns)} expected; {expected}.")
-    places = {name: names.index(name) for name in (plan.label, *plan.features()) if name in names}
+    label = config.label if config.label in names else plan.label
+    places = {name: names.index(name) for name in plan.features() if name in names}
     for name in plan.features():
         if name not in places:
             raise InputError(f"{where}: column `{name}` is missing, which was there before; {list_columns(names)}.")
-    if plan.label not in places and not unlabelled:
-        raise InputError(f"{where}: the label column `{plan.label}` is missing; {list_columns(names)}.")
+    if label in names:
+        places[plan.label] = names.index(label)
+    elif not config.unlabelled:
+        raise InputError(f"{where}: the label column `{label}` is missing; {list_columns(names)}.")
     return places
 
 

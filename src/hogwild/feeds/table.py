@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,7 +66,8 @@ class TableEncoder:
     def __init__(
         self, config: FeedConfig, schema: Mapping[str, Any] | None = None, form: str = "csv", threads: int = 0
     ) -> None:
-        self.config = config
+        # Only a model can do without labels.
+        self.config = config if schema else replace(config, unlabelled=False)
         self.schema = dict(schema or {})
         check_schema(self.schema, "a table")
         self.form = form
@@ -73,8 +75,7 @@ class TableEncoder:
         self.bad = BadLines(config)
         self.hashing = Hashing.of(config, self.schema)
         self.recipe = self.hashing.recipe()
-        self.optional = config.unlabelled and bool(self.schema)
-        self.labels = Labels(self.schema.get("labels"), self.optional)
+        self.labels = Labels(self.schema.get("labels"), optional=self.config.unlabelled)
         self.plan: Plan | None = None
         self.scales: Floats | None = None
         self.counts = dict.fromkeys(("numbers", "categories", "replaced", "unlabelled files"), 0)
@@ -168,7 +169,7 @@ class TableEncoder:
             yield block, shape
 
     def _places(self, names: tuple[str, ...] | None, count: int, where: str) -> dict[str, int]:
-        places = place_columns(self._known_plan(), names, count, where, self.optional)
+        places = place_columns(self._known_plan(), names, count, self.config, where)
         self.counts["unlabelled files"] += self._known_plan().label not in places
         return places
 
@@ -187,12 +188,12 @@ class TableEncoder:
             numbers[:, k], odd = read_numbers(arrays[name])
             wrong.update((row, f"column `{name}`: `{word}` is not a finite number") for row, word in odd.items())
         categories = [read_words(arrays[name]) for name in plan.categorical]
-        hashed = self.hasher.ids(categories if self._categories == "hash" else [])
+        hashed = self.hasher.ids(categories if self._categories == "hash" else [], len(frame.lines))
         text = hash_texts(self.recipe, *read_texts(arrays[plan.text])) if plan.text else None
         label: Codes | Numbers | None = None
         if plan.label in arrays and self.labels.kind == "numbers":
             label, odd = read_numbers(arrays[plan.label])
-            if not self.optional:
+            if not self.config.unlabelled:
                 wrong.update((row, f"the label `{word}` is not a finite number") for row, word in odd.items())
         elif plan.label in arrays:
             label = read_words(arrays[plan.label])
@@ -236,7 +237,7 @@ class TableEncoder:
         self.counts["numbers"] += int(np.count_nonzero(missing))
         self.counts["categories"] += sum(int(np.count_nonzero(column.codes < 0)) for column in parts.categories)
         self.counts["replaced"] += parts.frame.replaced
-        named = self.vocabulary.ids(parts.categories) if self._categories == "enumerate" else parts.hashed
+        named = self.vocabulary.ids(parts.categories, len(numbers)) if self._categories == "enumerate" else parts.hashed
         there = ~missing & (numbers != 0)
         if self.scales is not None:
             numbers *= self.scales
@@ -296,6 +297,6 @@ def _kept(parts: _Parts, keep: npt.NDArray[np.bool_]) -> _Parts:
     return parts._replace(
         numbers=parts.numbers[keep],
         categories=[column._replace(codes=column.codes[keep]) for column in parts.categories],
-        hashed=parts.hashed[keep] if len(parts.hashed) else parts.hashed,
+        hashed=parts.hashed[keep],
         text=keep_rows(parts.text, keep) if parts.text is not None else None,
     )

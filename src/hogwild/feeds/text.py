@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,13 +74,14 @@ class TextEncoder:
         check_schema(schema, "labelled text")
         if schema and not text_only(config, schema):
             raise InputError("the model was trained on more columns than label and text; give a table with those.")
-        self.config = config
+        # Only a model can do without labels.
+        self.config = config if schema else replace(config, unlabelled=False)
         self.threads = threads
         self.trained = bool(schema)
         self.plan = Plan.known(schema) if schema else None
         self.hashing = Hashing.of(config, schema)
         self.recipe = self.hashing.recipe()
-        self.labels = Labels(schema.get("labels"), optional=config.unlabelled and self.trained)
+        self.labels = Labels(schema.get("labels"), optional=self.config.unlabelled)
         self.bad = BadLines(config)
         self.replaced = 0
         self.unlabelled_files = 0
@@ -129,10 +131,10 @@ class TextEncoder:
         names = names_of(rows[0]) if header else None
         if self.plan is None:
             self.plan = self._plan(names, len(rows[0]), source.name)
-        columns = self.plan.columns
-        optional = self.config.unlabelled and self.trained
-        count = len(columns) - 1 if optional and len(rows[0]) == len(columns) - 1 else len(columns)
-        places = place_columns(self.plan, names, count, source.name, optional)
+        count = len(self.plan.columns)
+        if self.config.unlabelled and len(rows[0]) == count - 1:
+            count -= 1
+        places = place_columns(self.plan, names, count, self.config, source.name)
         fields = len(names) if names is not None else count
         label, text = places.get(self.plan.label, -1), places[self.plan.text]
         self.unlabelled_files += label < 0

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets
 from hogwild.kernels.hashing import finish, fold, push, to_id
-from hogwild.kernels.jit import allocating, kernel
+from hogwild.kernels.jit import exact, kernel
 
 OK, BLANK, SHORT, LONG = 0, 1, 2, 3  # what became of a line
 TAB, NEWLINE, RETURN, SPACE, APOSTROPHE = 9, 10, 13, 32, 39
@@ -140,7 +140,7 @@ def _trim(data: Any, first: int, last: int, bounds: Any, k: int) -> None:
     bounds[k, 1] = last
 
 
-@allocating
+@kernel
 def encode_texts(data: Any, texts: Any, recipe: Any, bags: Any) -> int:
     """Features of every text data[texts[k, 0]:texts[k, 1]]; returns how many in all."""
     total = 0
@@ -253,8 +253,9 @@ def _sum_repeats(ids: Any, values: Any, slots: Any, first: int, last: int) -> in
     return kept
 
 
-@kernel
+@exact
 def _to_unit_length(values: Any, first: int, last: int) -> None:
+    """Exact: a row of one word must have the value 1, and every machine the same bits."""
     total = np.float32(0)
     for k in range(first, last):
         total += values[k] * values[k]
