@@ -9,6 +9,7 @@ import contextlib
 import os
 import sys
 import traceback
+from textwrap import shorten
 
 from hogwild.cli.commands import COMMANDS, Entry
 from hogwild.cli.flags import HelpShown, parse
@@ -57,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
     except MemoryError:
         return _report("there is not enough memory for this; close other programs or use less data.", FAILED, debug)
     except Exception as error:
-        text = " ".join(f"{type(error).__name__}: {error}".split())
+        text = shorten(f"{type(error).__name__}: {error}", 300, placeholder=" …")
         return _report(f"unexpected {text} (run with --debug for the traceback)", FAILED, debug)
 
 

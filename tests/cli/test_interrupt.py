@@ -1,0 +1,162 @@
+"""Ctrl-C, SIGTERM and --resume, with real processes and real signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hogwild.cli.interrupt import Interrupts
+from hogwild.errors import ModelError
+from hogwild.programs.store import load_model
+
+RUN = ("--mode", "serial", "--lr", "0.2")
+
+
+def start(*words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "hogwild", *map(str, words)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def read_until(process, what):
+    """Lines of standard error up to the one that holds `what`."""
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if what in line:
+            return lines
+    raise AssertionError(f"no {what!r} in {''.join(lines)}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_saves_and_says_how_to_go_on(number, files, tmp_path):
+    words = ["train", "classifier", files / "train.svm", *RUN, "--epochs", 10**7, "--output", tmp_path / "m"]
+    run = start(*words, "--json")
+    read_until(run, "epoch 2/")
+    run.send_signal(number)
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 130
+    found = json.loads(out)
+    assert found["reason"] == "stopped"
+    assert found["samples"] >= 4000
+    assert "Traceback" not in err
+    assert "--resume to go on" in err.splitlines()[-1]
+    assert load_model(tmp_path / "m").program.name == "linear"
+    assert (tmp_path / "m.checkpoint").is_dir()
+
+
+def test_a_signal_without_an_output(files):
+    run = start("train", "classifier", files / "train.svm", *RUN, "--epochs", 10**7)
+    read_until(run, "epoch 2/")
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "nothing was saved without --output" in err
+
+
+def test_a_signal_while_nothing_runs_yet():
+    run = start("train", "classifier", "-")     # waits for standard input, which nobody writes
+    time.sleep(2)
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_resume_after_a_signal_equals_a_run_without(hogwild, files, tmp_path):
+    # Enough epochs that the signal comes in time, few enough to be run three times.
+    words = ("train", "classifier", files / "train.svm", *RUN, "--epochs", 300)
+    run = start(*words, "--output", tmp_path / "stopped")
+    read_until(run, "epoch 3/")
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=60)
+    if run.returncode == 0:
+        pytest.skip("the run was over before the signal came")
+    assert run.returncode == 130
+    said = hogwild(*words, "--output", tmp_path / "stopped", "--resume", "--json")
+    assert said.code == 0
+    assert said.json["epochs"] == 300
+    assert any(note.startswith("goes on after ") for note in said.json["notes"])
+    assert hogwild(*words, "--output", tmp_path / "whole", "--quiet").code == 0
+    one, other = ((tmp_path / name / "weights.safetensors").read_bytes() for name in ("stopped", "whole"))
+    assert one == other
+
+
+def test_resume_without_a_checkpoint_starts(hogwild, files, tmp_path):
+    words = ["train", "classifier", files / "train.svm", *RUN, "--epochs", 2, "--output", tmp_path / "m"]
+    said = hogwild(*words, "--resume")
+    assert said.code == 0
+    assert "there is no checkpoint yet" in said.err
+
+
+def test_resume_of_another_run_is_refused(hogwild, refused, files, tmp_path):
+    words = ["train", "classifier", files / "train.svm", *RUN, "--output", tmp_path / "m"]
+    assert hogwild(*words, "--epochs", 2, "--checkpoint-every", "1epoch").code == 0
+    before = (tmp_path / "m" / "weights.safetensors").read_bytes()
+    assert "epochs was 2, is 3" in refused(*words, "--epochs", 3, "--resume")
+    assert (tmp_path / "m" / "weights.safetensors").read_bytes() == before
+
+
+def test_killed_at_any_moment_the_output_is_whole_and_goes_on(hogwild, files, tmp_path):
+    words = ["train", "classifier", files / "train.svm", *RUN, "--epochs", 10**7, "--output", tmp_path / "m"]
+    words += ["--valid", files / "test.svm", "--checkpoint-every", "1epoch"]
+    for epochs in (2, 9):
+        run = start(*words, "--resume")
+        read_until(run, f"epoch {epochs}/")
+        run.kill()
+        run.communicate(timeout=60)
+        assert load_model(tmp_path / "m").metrics["accuracy"] > 0.5
+    run = start(*words, "--resume")
+    assert any("goes on after" in line for line in read_until(run, "samples to visit"))
+    os.kill(run.pid, signal.SIGINT)
+    run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "m.checkpoint"]
+
+
+def test_the_second_signal_is_immediate(monkeypatch):
+    ended = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    with Interrupts() as interrupts:
+        interrupts.arm()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interrupts.asked
+        assert ended == []
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert ended == [130]
+
+
+def test_signals_are_put_back():
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with Interrupts() as interrupts:
+        assert signal.getsignal(signal.SIGINT) is not before[0]
+        with pytest.raises(KeyboardInterrupt):      # not armed: there is nothing to save yet
+            signal.raise_signal(signal.SIGINT)
+    assert not interrupts.asked
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_a_model_that_is_being_replaced_is_never_missing(files, tmp_path):
+    run = start(
+        "train", "classifier", files / "train.svm", "--valid", files / "test.svm", *RUN, "--epochs", 40, "--output",
+        tmp_path / "m", "--checkpoint-every", "1epoch",
+    )  # fmt: skip
+    read_until(run, "epoch 1/")
+    seen, problems = 0, []
+    while run.poll() is None:
+        try:
+            load_model(tmp_path / "m")
+            seen += 1
+        except ModelError as error:
+            problems += [error] if seen else []     # before the first save there may be none
+    run.communicate()
+    assert run.returncode == 0
+    assert seen > 0
+    assert problems == []
