@@ -16,7 +16,7 @@ import pytest
 import scipy.sparse as sparse
 
 import hogwild
-from hogwild.errors import ConfigError, DivergedError, WorkerError
+from hogwild.errors import ConfigError, DivergedError, ModelError, WorkerError
 from hogwild.executor.schedule import make_schedule, rate_after
 from tasks import Cells, Fail, Touches, Wrong, count_program, touches
 
@@ -285,6 +285,33 @@ def test_early_stopping_watches_the_validation_loss_and_train_keeps_the_best() -
     kept = hogwild.train(hogwild.Linear(), noise[0], valid=noise[1], lr=0.3, epochs=50, patience=3, threads=1,
                          mode="serial", quiet=True)  # fmt: skip
     assert kept.evaluate(noise[1])["loss"] == pytest.approx(losses[best], rel=1e-6)
+
+
+def test_serial_reports_the_very_same_losses_twice(feed: hogwild.Feed) -> None:
+    runs = [events(hogwild.Linear(), feed, mode="serial", epochs=3) for _ in "ab"]
+    first, second = ([event.loss for event in run if event.kind == "epoch"] for run in runs)
+    assert first == second
+
+
+def test_a_run_that_had_no_patience_left_does_not_go_on() -> None:
+    random = np.random.default_rng(5)
+    noise = [hogwild.feed_of(random.normal(size=(60, 40)).astype(np.float32), random.integers(0, 2, 60)) for _ in "ab"]
+    executor = hogwild.AsyncExecutor(threads=1, mode="serial")
+    program = hogwild.Linear()
+    options = {"valid": noise[1], "lr": 0.3, "epochs": 50, "patience": 2}
+    first = list(executor.run(program, noise[0], **options))[-1]
+    again = list(executor.run(program, noise[0], start=executor.state(), **options))[-1]
+    assert (again.reason, again.samples) == ("early", first.samples)
+
+
+def test_a_users_program_is_saved_and_restored() -> None:
+    program = count_program(4)
+    events(program, touches(20, 4), epochs=1)
+    other = count_program(4)
+    other.restore(program.arrays())
+    np.testing.assert_array_equal(other.weights.values, program.weights.values)
+    with pytest.raises(ModelError, match="values"):
+        other.restore({"values": np.zeros((5, 1), np.float32)})
 
 
 def test_ctrl_c_ends_a_python_run_at_the_next_span() -> None:

@@ -124,6 +124,7 @@ class Training:
             self.started = event
             self.notes += event.notes  # the display shows them itself
             self.seconds["compile"] = event.compile_seconds
+            self.seconds["prepare"] = event.prepare_seconds
         elif isinstance(event, EpochEnded):
             self.epochs.append(event)
         elif isinstance(event, Finished):

@@ -63,9 +63,10 @@ class Course:
         return int(self.crew.counters.visits.sum()) >= self.plan.visits
 
     @property
-    def epochs_without_gain(self) -> int:
-        """Epochs since the validation loss was lowest."""
-        return self.epoch - self.best_epoch
+    def without_hope(self) -> bool:
+        """Whether the validation loss has not improved for as many epochs as the user has patience for."""
+        patience = self.plan.config.patience
+        return 0 < patience <= self.epoch - max(0, self.best_epoch)
 
     def when(self) -> dict[str, Any]:
         """What every event carries."""

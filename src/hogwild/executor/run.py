@@ -128,15 +128,15 @@ class AsyncExecutor:
         try:
             reason = "done"
             while course.epoch < course.plan.config.epochs:
+                if course.without_hope:
+                    reason = "early"
+                    break
                 course.open_epoch()
                 yield from self._until_epoch_ends(course, watch)
                 if not course.epoch_complete:
                     reason = "stopped"
                     break
                 yield course.end_epoch(valid)
-                if course.epochs_without_gain >= (course.plan.config.patience or course.epoch + 1):
-                    reason = "early"
-                    break
                 if self._stopping and course.epoch < course.plan.config.epochs:
                     reason = "stopped"
                     break
@@ -176,8 +176,9 @@ class AsyncExecutor:
                 if self._parking:
                     yield Parked(**course.when())
                     self._grant("_parking")
-                else:
-                    claims.wait_while_parked(_TICK)
+                    course.go()
+                    continue  # workers must have a chance before anybody can park them again
+                claims.wait_while_parked(_TICK)
                 course.go()
             yield course.progress()
 

@@ -31,11 +31,15 @@ class Counters:
         self._real = np.zeros((workers, PAD), np.float64)
 
     def add(self, worker: int, visits: int, loss: float, seconds: float) -> None:
-        """Publish one span."""
+        """Publish one span; `loss` is the worker's new sum of the epoch."""
         self._whole[worker, 0] += visits
         self._whole[worker, 1] += 1
-        self._real[worker, 0] += loss
+        self._real[worker, 0] = loss
         self._real[worker, 1] += seconds
+
+    def loss_of(self, worker: int) -> float:
+        """A worker's sum of losses of this epoch."""
+        return float(self._real[worker, 0])
 
     def reset(self, visits: int = 0, loss: float = 0.0) -> None:
         """Begin an epoch, or go on with one that had come so far."""
@@ -109,10 +113,11 @@ class Crew:
             thread.join()
 
     def run_span(self, worker: int, claim: Claim) -> float:
-        """Run one claim in compiled code; returns the sum of its losses."""
+        """Run one claim in compiled code; returns the worker's new sum of losses."""
         copies = self.sharing.copies[worker]
         span = Span(
-            self.order, self.schedule, claim.start, claim.stop, self.before, copies.private, copies.share
+            self.order, self.schedule, claim.start, claim.stop, self.before, copies.private, copies.share,
+            self.counters.loss_of(worker),
         )  # fmt: skip
         return float(
             self._loop(self.task, self.turns.tags[worker], self.probes[worker], self.samples, copies.weights,

@@ -18,7 +18,8 @@ from hogwild.kernels.trace import Untraced, after_apply, before_apply, before_gr
 class Span(NamedTuple):
     """A run of positions of an epoch that one worker has claimed, and what holds for all of them.
 
-    before: visits of the epochs before this one; private, share: see Step.
+    before: visits of the epochs before this one; private, share: see Step. loss: the worker's sum of this epoch so far,
+    to which visits add one by one, so that the sum does not depend on where spans are cut.
     """
 
     order: Order
@@ -28,10 +29,11 @@ class Span(NamedTuple):
     before: int
     private: int
     share: np.float32
+    loss: float = 0.0
 
 
 def _run_span(task: Any, mode: Any, probe: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
-    loss = 0.0
+    loss = span.loss
     epoch_began = elapsed_at(span.schedule, float(span.before))
     # Rounds are whole: a worker without a visit in the last round still takes its turn.
     size = round_size(mode)
