@@ -1,1 +1,1 @@
-"""."""
+"""Programs as scikit-learn estimators (extra `sklearn`)."""

@@ -38,7 +38,8 @@ def score_row(task: Any, entries: Any, weights: Any, elapsed: Any) -> Any:
     total = np.float32(0)
     for k in range(count_of(entries)):
         base = id_of(entries, k) * cells
-        total += value_of(entries, k) * weight_at(task.penalty, weights.table, base, base + cells - 1, elapsed)
+        last = base + cells - 1
+        total += value_of(entries, k) * weight_at(task.penalty, task.rule, weights.table, base, 1, last, elapsed)
     return total + task.bias * weights.bias[0]  # RACE(stale read): docs/races.md
 
 

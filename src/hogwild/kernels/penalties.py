@@ -15,11 +15,12 @@ class Free(NamedTuple):
 
 
 class Penalty(NamedTuple):
-    """Elastic net, decoupled from the update rule: dw/dt = -(l2 w + l1 sign(w)) until w is 0, paid at touches of a row.
+    """Elastic net: the objective is the mean loss + l1 |w| + l2 w^2 / 2. A row pays when it is touched.
 
-    Time is the sum of learning rates; the stamp of a row is the time up to which it has been paid. The exact solution
-    is used, so that paying in many parts equals paying at once, and rounded stamps telescope: what is not charged now
-    is charged at the next touch.
+    The penalty moves a weight at the pace at which the update rule moves it: dw/dt = -pace (l2 w + l1 sign(w)) until w
+    is 0, where time is the sum of learning rates. Between two touches of a row the pace is constant, and the exact
+    solution is used: paying late, in parts or at once is the same. The stamp of a row is the time up to which it has
+    paid; rounded stamps telescope: what is not charged now is charged at the next touch.
     """
 
     l1: np.float32
@@ -48,31 +49,13 @@ def shorten(number: Any, cut: Any) -> Any:
 
 
 @choice
-def charge(penalty: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any, share: Any) -> None:
-    """Pay a row's penalty up to `elapsed`; share: the part of it that this worker is to pay."""
-
-
-@charge.of(Free)
-def _charge_nothing(
-    penalty: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any, share: Any
-) -> None:
-    return
-
-
-@charge.of(Penalty)
-def _charge(penalty: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any, share: Any) -> None:
-    due = (elapsed - table[stamp_cell]) * share
-    if due <= np.float32(0):
-        return
-    table[stamp_cell] = elapsed  # RACE(lost update): docs/races.md
-    toll = flow(penalty, due)
-    for k in range(width):
-        table[base + k] = paid(penalty, table[base + k], toll)  # RACE(lost update): docs/races.md
+def pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
+    """How far the rule moves the weight at `cell` for a unit of learning rate and of gradient; rules register it."""
 
 
 @kernel
-def flow(penalty: Any, due: Any) -> Any:
-    """What `due` units of penalty do to a weight: it is scaled by the first number, then shortened by the second.
+def flow(penalty: Any, weight: Any, due: Any) -> Any:
+    """A weight after `due` units of penalty.
 
     The solution of dw/dt = -(l2 w + l1) is w exp(-x) - l1 due (1 - exp(-x)) / x with x = l2 due.
     """
@@ -81,41 +64,47 @@ def flow(penalty: Any, due: Any) -> Any:
         part = np.float32(1) - x * (np.float32(0.5) - x * np.float32(1 / 6))
     else:
         part = np.float32(-math.expm1(-x)) / x
-    return np.float32(1) - x * part, penalty.l1 * due * part
+    return shorten(weight * (np.float32(1) - x * part), penalty.l1 * due * part)
 
 
 @choice
-def toll_of(penalty: Any, table: Any, stamp_cell: int, elapsed: Any) -> Any:
-    """The unpaid penalty of a row, for `paid`."""
+def charge(
+    penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any, share: Any
+) -> None:
+    """Pay a row's penalty up to `elapsed`; share: the part of it that this worker is to pay."""
 
 
-@toll_of.of(Free)
-def _no_toll(penalty: Any, table: Any, stamp_cell: int, elapsed: Any) -> Any:
-    return np.float32(1), np.float32(0)
+@charge.of(Free)
+def _charge_nothing(
+    penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any, share: Any
+) -> None:
+    return
 
 
-@toll_of.of(Penalty)
-def _toll(penalty: Any, table: Any, stamp_cell: int, elapsed: Any) -> Any:
-    due = elapsed - table[stamp_cell]  # RACE(stale read): docs/races.md
-    return flow(penalty, max(due, np.float32(0)))
+@charge.of(Penalty)
+def _charge(
+    penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any, share: Any
+) -> None:
+    due = (elapsed - table[stamp_cell]) * share
+    if due <= np.float32(0):
+        return
+    table[stamp_cell] = elapsed  # RACE(lost update): docs/races.md
+    for k in range(width):
+        speed = pace(rule, table, base + k, width, stamp_cell - 1)
+        table[base + k] = flow(penalty, table[base + k], due * speed)  # RACE(lost update): docs/races.md
 
 
 @choice
-def paid(penalty: Any, weight: Any, toll: Any) -> Any:
-    """A weight after its toll."""
+def weight_at(penalty: Any, rule: Any, table: Any, cell: int, width: int, stamp_cell: int, elapsed: Any) -> Any:
+    """Read the weight at `cell` as it stands now, unpaid penalty deducted."""
 
 
-@paid.of(Free)
-def _unchanged(penalty: Any, weight: Any, toll: Any) -> Any:
-    return weight
+@weight_at.of(Free)
+def _plain(penalty: Any, rule: Any, table: Any, cell: int, width: int, stamp_cell: int, elapsed: Any) -> Any:
+    return table[cell]  # RACE(stale read): docs/races.md
 
 
-@paid.of(Penalty)
-def _shrunk(penalty: Any, weight: Any, toll: Any) -> Any:
-    return shorten(weight * toll[0], toll[1])
-
-
-@kernel
-def weight_at(penalty: Any, table: Any, cell: int, stamp_cell: int, elapsed: Any) -> Any:
-    """Read a weight as it stands now, unpaid penalty deducted."""
-    return paid(penalty, table[cell], toll_of(penalty, table, stamp_cell, elapsed))  # RACE(stale read): docs/races.md
+@weight_at.of(Penalty)
+def _shrunk(penalty: Any, rule: Any, table: Any, cell: int, width: int, stamp_cell: int, elapsed: Any) -> Any:
+    due = max(elapsed - table[stamp_cell], np.float32(0))  # RACE(stale read): docs/races.md
+    return flow(penalty, table[cell], due * pace(rule, table, cell, width, stamp_cell - 1))

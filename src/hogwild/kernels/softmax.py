@@ -8,7 +8,7 @@ import numpy as np
 
 from hogwild.kernels.jit import kernel
 from hogwild.kernels.losses import slopes
-from hogwild.kernels.penalties import Free, paid, toll_of
+from hogwild.kernels.penalties import Free, weight_at
 from hogwild.kernels.samples import count_of, entries_of, id_of, value_of
 from hogwild.kernels.task import apply, fused, gradient
 from hogwild.kernels.updates import begin_row, stride, unpenalized, update
@@ -34,9 +34,9 @@ def score_classes(task: Any, entries: Any, weights: Any, scores: Any, elapsed: A
     for e in range(count_of(entries)):
         base = id_of(entries, e) * cells
         value = value_of(entries, e)
-        toll = toll_of(task.penalty, weights.table, base + cells - 1, elapsed)
-        for k in range(width):
-            scores[k] += value * paid(task.penalty, weights.table[base + k], toll)  # RACE(stale read): docs/races.md
+        last = base + cells - 1
+        for k in range(width):  # RACE(stale read): docs/races.md
+            scores[k] += value * weight_at(task.penalty, task.rule, weights.table, base + k, width, last, elapsed)
 
 
 @gradient.of(ClassesTask)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.kernels.jit import choice, kernel
-from hogwild.kernels.penalties import Penalty, charge, shorten, stamps
+from hogwild.kernels.penalties import Penalty, charge, pace, shorten, stamps
 
 
 class Sgd(NamedTuple):
@@ -197,6 +197,36 @@ def _without_penalty(rule: Any) -> Any:
     return Ftrl(rule.beta, np.float32(0), np.float32(0))
 
 
+# -- the pace of a penalty ------------------------------------------------------------------------------------------
+
+
+@pace.of(Sgd, Ftrl)
+def _unit_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
+    return np.float32(1)
+
+
+@pace.of(Momentum)
+def _momentum_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
+    return np.float32(1) / (np.float32(1) - rule.beta)
+
+
+@pace.of(Adagrad)
+def _adagrad_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
+    squares = table[cell + width]
+    if squares == np.float32(0):
+        return np.float32(0)  # never touched: the pace is not known yet
+    return np.float32(1) / np.float32(math.sqrt(squares + rule.epsilon))
+
+
+@pace.of(Adam)
+def _adam_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
+    count = table[count_cell]
+    if count == np.float32(0):
+        return np.float32(0)
+    square = table[cell + 2 * width] / (np.float32(1) - np.float32(rule.beta2**count))
+    return np.float32(1) / (np.float32(math.sqrt(square)) + rule.epsilon)
+
+
 # -- one row --------------------------------------------------------------------------------------------------------
 
 
@@ -222,7 +252,7 @@ def begin_row(rule: Any, penalty: Any, table: Any, row: int, width: int, step: A
     cells = stride(rule, penalty, width)
     base = row * cells
     share = step.share if row < step.private else np.float32(1)
-    charge(penalty, table, base, width, base + cells - 1, step.elapsed, share)
+    charge(penalty, rule, table, base, width, base + cells - 1, step.elapsed, share)
     return visits_of(rule, table, base + cells - 1 - stamps(penalty))
 
 
@@ -232,7 +262,7 @@ def settle(rule: Any, penalty: Any, table: Any, width: int, elapsed: Any) -> Non
     cells = stride(rule, penalty, width)
     for row in range(len(table) // cells):
         base = row * cells
-        charge(penalty, table, base, width, base + cells - 1, elapsed, np.float32(1))
+        charge(penalty, rule, table, base, width, base + cells - 1, elapsed, np.float32(1))
         if stamps(penalty) == 1:
             table[base + cells - 1] = np.float32(0)
 
@@ -242,4 +272,4 @@ def settle_copy(rule: Any, penalty: Any, table: Any, width: int, elapsed: Any, p
     """At the end of an epoch, on a worker's own copy: pay its share for its private rows, so that all shares add up."""
     cells = stride(rule, penalty, width)
     for row in range(min(private, len(table) // cells)):
-        charge(penalty, table, row * cells, width, row * cells + cells - 1, elapsed, share)
+        charge(penalty, rule, table, row * cells, width, row * cells + cells - 1, elapsed, share)

@@ -45,8 +45,8 @@ class Linear(Program):
         numbers of at most a thousand kinds, else squared.
     optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`; momentum and adam act on the weights of
         the features that a sample has, at these visits only.
-    l1, l2 : penalties l1 |w| + l2 w^2 / 2 a visit, beside the update rule and not scaled by it; not on the bias.
-        With `ftrl` they are those of its objective: over all visits together.
+    l1, l2 : the objective is the mean loss + l1 |w| + l2 w^2 / 2, without the bias; paid by the features that a sample
+        has, and at the end of an epoch. With `ftrl` they count once for all visits together, as in its paper.
     bias : learn an intercept.
     class_weight : weight of the samples of each class by label, or `balanced`: rows / (classes * rows of the class).
     features : least number of features; the model grows with the feeds that it is trained on.
