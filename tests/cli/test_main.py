@@ -106,7 +106,6 @@ def test_debug_shows_the_traceback(hogwild):
     ("error", "code", "said"),
     [
         (RuntimeError("two\nlines"), 1, "unexpected RuntimeError: two lines (run with --debug for the traceback)"),
-        (KeyboardInterrupt(), 130, "interrupted"),
         (MemoryError(), 1, "not enough memory"),
     ],
 )
@@ -116,6 +115,14 @@ def test_what_nobody_foresaw_is_still_one_line(error, code, said, refused, monke
 
     monkeypatch.setattr(frame, "_dispatch", fail)
     assert said in refused("demo", code=code)
+
+
+def test_an_interrupt_is_no_error(hogwild, monkeypatch):
+    def interrupt(argv):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(frame, "_dispatch", interrupt)
+    assert hogwild("demo") == (130, "", "hogwild: interrupted.\n")
 
 
 def test_help_is_quick_and_imports_nothing_heavy():

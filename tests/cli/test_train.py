@@ -35,7 +35,7 @@ def test_the_json_object(hogwild, files, tmp_path):
     assert found["threads"] == 1
     assert found["epochs"] == 3
     assert found["samples"] == 6000
-    assert set(found["seconds"]) == {"load", "compile", "train", "evaluate"}
+    assert {"load", "compile", "train", "evaluate"} <= set(found["seconds"])
     assert all(value >= 0 for value in found["seconds"].values())
     assert found["throughput"]["unit"] == "nonzeros"
     assert found["throughput"]["units_per_second"] > found["throughput"]["samples_per_second"] > 0

@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
     except HogwildError as error:
         return _report(str(error), error.exit_code, debug)
     except KeyboardInterrupt:
-        return _report("interrupted.", INTERRUPTED, debug)
+        return _report("interrupted.", INTERRUPTED, debug, kind="")
     except BrokenPipeError:
         # The reader of our output has gone; Python must not complain about it again when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -62,11 +62,11 @@ def main(argv: list[str] | None = None) -> int:
         return _report(f"unexpected {text} (run with --debug for the traceback)", FAILED, debug)
 
 
-def _report(message: str, code: int, debug: bool) -> int:
+def _report(message: str, code: int, debug: bool, kind: str = "error: ") -> int:
     if debug:
         traceback.print_exc()
     with contextlib.suppress(BrokenPipeError):
-        print(f"hogwild: error: {message}", file=sys.stderr)
+        print(f"hogwild: {kind}{message}", file=sys.stderr)
     return code
 
 

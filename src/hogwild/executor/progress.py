@@ -242,7 +242,8 @@ class BarDisplay(Display):
         if self._doing and waited >= _PATIENCE:
             yield Text(f"{self._doing} {duration(waited)}"[: options.max_width], no_wrap=True)
         elif not self._doing and self._event is not None:
-            yield draw(self._event, self._epochs, options.max_width, ascii_only=options.ascii_only)
+            # Three columns stay free for the ^C that the terminal writes itself: past the edge it would break the bar.
+            yield draw(self._event, self._epochs, options.max_width - 3, ascii_only=options.ascii_only)
 
 
 def draw(event: Progress, epochs: int, width: int, ascii_only: bool = False) -> Text:
