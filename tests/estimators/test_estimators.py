@@ -23,7 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from hogwild.estimators.linear import HogwildClassifier, HogwildRegressor
-from hogwild.estimators.samples import canonical, make_feed
+from hogwild.estimators.samples import canonical
+from hogwild.feeds.memory import feed_of
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +116,7 @@ def test_partial_fit_goes_on(two_classes):
     losses = []
     for _ in range(4):
         model.partial_fit(X[:300], y[:300], classes=[0, 1]).partial_fit(X[300:], y[300:])
-        losses.append(model.program_.evaluate(make_feed(X, y))["loss"])
+        losses.append(model.program_.evaluate(feed_of(X, y))["loss"])
     assert losses[-1] < losses[0]
     assert model.score(X, y) > 0.8
     lr = model.lr_

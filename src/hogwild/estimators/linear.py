@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats
 from hogwild.errors import ConfigError, InputError
-from hogwild.estimators.samples import SMALL, canonical, make_feed
+from hogwild.estimators.samples import SMALL, canonical
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.feed import Feed
+from hogwild.feeds.memory import feed_of
 from hogwild.programs.evaluation import chosen_classes, probabilities
 from hogwild.programs.linear import Linear
 
@@ -137,18 +138,18 @@ class _LinearEstimator(BaseEstimator):  # type: ignore[misc]
         if self.validation_fraction:
             share = {"test_size": self.validation_fraction, "random_state": seed, "stratify": strata}
             train, held = train_test_split(train, **share)
-            valid = make_feed(X[held], targets[held], weight[held])
+            valid = feed_of(X[held], targets[held], weight[held])
             X, targets, weight = X[train], targets[train], weight[train]
         epochs = self.epochs
         if epochs is None:
             epochs = min(_MOST, max(_LEAST, math.ceil(_VISITS / len(train))))
-        feed = make_feed(X, targets, weight, ranked=effective_n_jobs(self.n_jobs) > 1)
+        feed = feed_of(X, targets, weight, rank=effective_n_jobs(self.n_jobs) > 1)
         self._train(feed, program, valid=valid, epochs=epochs, lr=self.lr, schedule=self.schedule, seed=seed)
 
     def _fit_on(self, X: Any, targets: Array, weight: Array, program: Linear) -> None:
         """One epoch more, at the learning rate of the first one."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) + getattr(self, "t_", 0)
-        feed = make_feed(X, targets, weight, ranked=effective_n_jobs(self.n_jobs) > 1)
+        feed = feed_of(X, targets, weight, rank=effective_n_jobs(self.n_jobs) > 1)
         lr = self.lr if self.lr is not None else getattr(self, "lr_", None)
         self._train(feed, program, epochs=1, lr=lr, schedule="constant", seed=seed)
         self.t_ = getattr(self, "t_", 0) + 1
@@ -162,7 +163,7 @@ class _LinearEstimator(BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, order="C", reset=False)
-        return self.program_.scores(make_feed(X), threads=effective_n_jobs(self.n_jobs))
+        return self.program_.scores(feed_of(X, rank=False), threads=effective_n_jobs(self.n_jobs))
 
 
 class HogwildClassifier(ClassifierMixin, _LinearEstimator):  # type: ignore[misc]

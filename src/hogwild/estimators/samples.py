@@ -1,4 +1,4 @@
-"""From validated arrays to feeds."""
+"""The weighted samples of small data in one order, however they were written."""
 
 from __future__ import annotations
 
@@ -7,33 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import DenseRows, Rows
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.ranking import Frequencies
-
 Array = npt.NDArray[Any]
 
 SMALL = 10_000  # rows up to which data is brought into one order
 _REPEATS = 10  # rows that whole weights may make of one, on average
-
-
-def make_feed(X: Any, targets: Array | None = None, weight: Array | None = None, ranked: bool = False) -> Feed:
-    """Validated arrays as a feed; `ranked`: ids by frequency, so that workers can keep the hot ones to themselves."""
-    rows, features = X.shape
-    tail = tuple(
-        np.ascontiguousarray(array, np.float32)
-        for array in (np.zeros(rows) if targets is None else targets, np.ones(rows) if weight is None else weight)
-    )
-    if isinstance(X, np.ndarray):
-        return Feed(DenseRows(np.ascontiguousarray(X, np.float32), *tail), features).check()
-    ids, original = X.indices.astype(np.int32), None
-    if ranked:
-        seen = Frequencies()
-        seen.add(ids)
-        ranks, original = seen.rank(features)
-        ids = ranks[ids]
-    values = np.ascontiguousarray(X.data, np.float32)
-    return Feed(Rows(X.indptr.astype(np.int64), ids, values, *tail), features, original=original).check()
 
 
 def canonical(X: Any, y: Array, weight: Array) -> tuple[Any, Array, Array]:
