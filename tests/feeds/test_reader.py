@@ -51,6 +51,31 @@ def test_the_format_by_content(tmp_path: Path, content: bytes, form: str) -> Non
     assert format_of(open_sources(tmp_path / "data.txt"), FeedConfig()) == form
 
 
+@pytest.mark.parametrize(
+    ("lines", "form"),
+    [
+        ("pos\ta fine film\nneg\tno\nneg\ta dull plot\n", "text"),
+        ("label\ttext\npos\ta fine film\nneg\ta dull plot\n", "text"),
+        ("yes\t3.5\nno\t2\n", "tsv"),
+        ("yes\tnew york\t3\nno\tsan juan\t2\n", "tsv"),
+    ],
+)
+def test_a_tsv_of_labels_and_prose_is_text(tmp_path: Path, lines: str, form: str) -> None:
+    (tmp_path / "data.tsv").write_text(lines)
+    assert format_of(open_sources(tmp_path / "data.tsv"), FeedConfig()) == form
+    table = FeedConfig(categorical=("1",))
+    assert format_of(open_sources(tmp_path / "data.tsv"), table) == "tsv"
+
+
+@pytest.mark.parametrize("line", ["a fine plot\n", "fine, but long; really\n", ""])
+def test_what_the_model_was_trained_on_settles_what_content_cannot(tmp_path: Path, line: str) -> None:
+    (tmp_path / "train.tsv").write_text("pos\ta fine film\nneg\ta dull plot\n")
+    (tmp_path / "new").write_text(line)
+    schema = open_feed(tmp_path / "train.tsv").schema
+    assert format_of(open_sources(tmp_path / "new"), FeedConfig(), schema) == "text"
+    assert format_of(open_sources(tmp_path / "new"), FeedConfig()) != "text"
+
+
 def test_files_of_two_formats(tmp_path: Path) -> None:
     (tmp_path / "a.svm").write_text("1 1:1\n")
     (tmp_path / "b.csv").write_text("a,b\n1,2\n")

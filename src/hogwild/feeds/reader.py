@@ -53,7 +53,7 @@ def open_feed(
     """
     config = config or FeedConfig()
     sources = open_sources(paths, config)
-    form = format_of(sources, config)
+    form = format_of(sources, config, schema)
     encoder = encoder_for(form, config, schema)
     key = cache.key_of(encoder, sources, replace(config, format=cast(Format, form)), dict(schema or {}))
     if config.cache:
@@ -76,11 +76,11 @@ def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None)
     return TableEncoder(config, schema, form)
 
 
-def format_of(sources: Sequence[Source], config: FeedConfig) -> str:
-    """The format of all sources: what the user says, else by name, else by content."""
+def format_of(sources: Sequence[Source], config: FeedConfig, schema: Mapping[str, Any] | None = None) -> str:
+    """The format of all sources: what the user says, else by name, else by content, else what the model knows."""
     if config.format != "auto":
         return config.format
-    found = {_by_name(source) or _by_content(source.head()): source for source in sources}
+    found = {_format_of(source, config, schema or {}): source for source in sources}
     if len(found) > 1:
         (one, first), (other, second) = list(found.items())[:2]
         raise InputError(
@@ -88,6 +88,24 @@ def format_of(sources: Sequence[Source], config: FeedConfig) -> str:
             " or say which with --format."
         )
     return next(iter(found))
+
+
+def _format_of(source: Source, config: FeedConfig, schema: Mapping[str, Any]) -> str:
+    named, head = _by_name(source), b""
+    if not named or named == "tsv":
+        head = source.head()
+    if named == "tsv" and not (config.numeric or config.categorical) and _is_prose(_lines(head)):
+        return "text"
+    found = named or _by_content(head)
+    if named or schema.get("format") != "table":
+        return found or "svmlight"
+    from hogwild.feeds.text import text_only  # late: not everyone needs its kernels
+
+    if not text_only(config, schema):
+        return found or "csv"
+    # Plain text may have commas and the like: it is a table only if its first line names the column.
+    titles = _lines(head)[:1] if schema.get("header") else []
+    return found if found in BY_MAGIC.values() or any(schema["text"].encode() in line for line in titles) else "text"
 
 
 def _by_name(source: Source) -> str:
@@ -101,20 +119,30 @@ def _by_content(head: bytes) -> str:
     """The format of a file that begins with these bytes.
 
     svmlight when the first rows have the form `label id:value`; with a tab in every line, a table if their numbers are
-    equal and more than one, else labelled text; a table when the first line has commas or the like.
+    equal and more than one, else labelled text; a table when the first line has commas or the like; "" for none.
     """
     for magic, form in BY_MAGIC.items():
         if head.startswith(magic):
             return form
-    whole = head[: head.rfind(b"\n") + 1] or head  # the last line may be cut off
-    lines = [line for line in whole.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()][:20]
+    lines = _lines(head)
     rows = [words for line in lines if (words := line.partition(b"#")[0].split())]
     if rows and all(_is_row(words) for words in rows[:3]):
         return "svmlight"
     tabs = {line.count(b"\t") for line in lines}
     if tabs and min(tabs) > 0:
         return "tsv" if len(tabs) == 1 and tabs != {1} else "text"
-    return "csv" if lines and any(mark in lines[0] for mark in (b",", b";", b"|")) else "svmlight"
+    return "csv" if lines and any(mark in lines[0] for mark in (b",", b";", b"|")) else ""
+
+
+def _lines(head: bytes) -> list[bytes]:
+    whole = head[: head.rfind(b"\n") + 1] or head  # the last line may be cut off
+    return [line for line in whole.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()][:20]
+
+
+def _is_prose(lines: list[bytes]) -> bool:
+    """Whether lines have two fields, and the second mostly several words: `label<TAB>text`."""
+    several = sum(b" " in line.partition(b"\t")[2].strip() for line in lines)
+    return all(line.count(b"\t") == 1 for line in lines) and 2 * several > len(lines)
 
 
 def _is_row(words: list[bytes]) -> bool:
