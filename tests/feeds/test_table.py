@@ -19,7 +19,7 @@ import reference_text as twin
 from feeds.sparse import lines_of, rows_of, targets_of
 from hogwild.arrays import BinaryRows
 from hogwild.config import FeedConfig
-from hogwild.errors import ConfigError, InputError
+from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.hashed import SEED
 from hogwild.feeds.reader import open_feed
@@ -27,12 +27,13 @@ from hogwild.feeds.source import Source
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data")
+BITS = 14
 PETS = "label,age,kind,weight\nyes,3,cat,4.5\nno,,dog,0\nyes,1,cat,1e1\nno,2,,-2\n"
 
 
 def read(path: Path, lines: str | bytes, schema: dict[str, Any] | None = None, **options: Any) -> Feed:
     path.write_bytes(lines.encode() if isinstance(lines, str) else lines)
-    return open_feed(path, FeedConfig(**{"format": "csv", "bad_share": 1.0, **options}), schema)
+    return open_feed(path, FeedConfig(**{"format": "csv", "bad_share": 1.0, "hash_bits": BITS, **options}), schema)
 
 
 def raw(path: Path, lines: str | bytes, **options: Any) -> Feed:
@@ -141,11 +142,11 @@ def test_the_same_value_in_two_columns_is_two_features(file: Path) -> None:
 def test_text_in_a_table(file: Path) -> None:
     lines = 'y,id,review,stars\n1,7,"Fine, ""fine"" film",5\n0,8,Bad,1\n'
     feed = raw(file, lines, text="review", ngrams=2)
-    bags = [twin.bag_of(twin.words_of(text), SEED, 20, 2, True) for text in ("Fine, fine film", "Bad")]
+    bags = [twin.bag_of(twin.words_of(text), SEED, BITS, 2, True) for text in ("Fine, fine film", "Bad")]
     assert rows_of(feed) == [pytest.approx(bag) for bag in bags]
     beside = raw(file, lines, text="review", numeric=("stars",), categorical=("id",))
     shifted = [{ident + 1: value for ident, value in bag.items()} for bag in bags]
-    first = 1 + (1 << 20)
+    first = 1 + (1 << BITS)
     assert rows_of(beside)[0] == pytest.approx({0: 5, first: 1, **shifted[0]})
     assert rows_of(beside)[1] == pytest.approx({0: 1, first + 1: 1, **shifted[1]})
     assert beside.features == first + 2
@@ -154,9 +155,9 @@ def test_text_in_a_table(file: Path) -> None:
 def test_a_model_of_text_reads_tables_too(file: Path, tmp_path: Path) -> None:
     tabbed = tmp_path / "train.tsv"
     tabbed.write_text('label\ttext\npos\t"good film\nneg\tbad\n')
-    feed = open_feed(tabbed, FeedConfig(text="text"))
+    feed = open_feed(tabbed, FeedConfig(text="text", hash_bits=BITS))
     again = read(file, 'text,label\n"bad, bad film",pos\n', feed.schema)
-    assert rows_of(again) == [pytest.approx(twin.bag_of([b"bad", b"bad", b"film"], SEED, 20, 2, True))]
+    assert rows_of(again) == [pytest.approx(twin.bag_of([b"bad", b"bad", b"film"], SEED, BITS, 2, True))]
     assert targets_of(again) == [1]
 
 
@@ -268,7 +269,7 @@ def test_bad_lines_are_skipped_and_counted(file: Path) -> None:
 def test_skipped_rows_take_their_text_with_them(file: Path) -> None:
     lines = "y,t,n\n1,good,1\n1,lost,x\n0,bad,2\n"
     feed = raw(file, lines, text="t", numeric=("n",), bad_lines="skip", ngrams=1)
-    bags = [{1 + (twin.hash_bytes(word, SEED) >> 44): 1.0} for word in (b"good", b"bad")]
+    bags = [{1 + (twin.hash_bytes(word, SEED) >> (64 - BITS)): 1.0} for word in (b"good", b"bad")]
     assert rows_of(feed) == [{0: 1.0, **bags[0]}, {0: 2.0, **bags[1]}]
     hashed = raw(file, lines.replace("t,n", "c,n"), numeric=("n",), bad_lines="skip", categories="hash")
     assert [len(row) for row in rows_of(hashed)] == [2, 2]
@@ -354,6 +355,19 @@ def test_prediction_without_numeric_labels(file: Path) -> None:
     assert targets_of(some) == [0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("vocabulary", ["nothing"]), ("vocabulary", ["other=1"]), ("vocabulary", [1]), ("scales", [1.0]),
+        ("scales", ["x"]), ("hashing", None), ("labels", {"kind": "words", "names": [[]]}), ("numeric", None),
+    ],
+)  # fmt: skip
+def test_a_damaged_schema(file: Path, key: str, value: Any) -> None:
+    schema = {**read(file, PETS).schema, key: value}
+    with pytest.raises(ModelError, match="what the model says of its columns is damaged"):
+        read(file, PETS, schema)
+
+
 def test_several_files_and_their_headers(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("y,n,c\nu,1,k\n")
     (tmp_path / "b.csv").write_text("c,y,n\nk,v,2\n")
@@ -394,7 +408,7 @@ def write(table: pa.Table, path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["pets.parquet", "pets.feather", "pets.arrow"])
 def test_binary_tables_equal_text(tmp_path: Path, name: str) -> None:
-    feed = open_feed(write(FRAME, tmp_path / name))
+    feed = open_feed(write(FRAME, tmp_path / name), FeedConfig(hash_bits=BITS))
     same = read(tmp_path / "pets.csv", PETS)
     assert rows_of(feed) == rows_of(same)
     assert feed.labels == same.labels

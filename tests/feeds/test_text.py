@@ -13,7 +13,7 @@ import pytest
 import reference_text as twin
 from feeds.sparse import lines_of, rows_of, targets_of
 from hogwild.config import FeedConfig
-from hogwild.errors import ConfigError, InputError
+from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.blocks import blocks_of
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.hashed import SEED
@@ -22,12 +22,13 @@ from hogwild.feeds.source import Source, open_sources
 from hogwild.feeds.text import TextEncoder
 
 IMDB = Path(__file__).parents[3] / "shared" / "data" / "imdb"
+BITS = 14
 FILM = "pos\tA fine, fine film\nneg\tBad.\npos\t\n"
 
 
 def read(path: Path, lines: str | bytes, schema: dict[str, Any] | None = None, **options: Any) -> Feed:
     path.write_bytes(lines.encode() if isinstance(lines, str) else lines)
-    return open_feed(path, FeedConfig(**{"format": "text", "bad_share": 1.0, **options}), schema)
+    return open_feed(path, FeedConfig(**{"format": "text", "bad_share": 1.0, "hash_bits": BITS, **options}), schema)
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "films.txt"
 
 
-def bag(text: str, bits: int = 20, ngrams: int = 2, normalize: bool = True) -> Any:
+def bag(text: str, bits: int = BITS, ngrams: int = 2, normalize: bool = True) -> Any:
     return pytest.approx(twin.bag_of(twin.words_of(text), SEED, bits, ngrams, normalize))
 
 
@@ -44,7 +45,7 @@ def test_words_are_hashed_and_labels_sorted(file: Path) -> None:
     assert rows_of(feed) == [bag("A fine, fine film"), bag("Bad."), {}]
     assert feed.labels == ("neg", "pos")
     assert targets_of(feed) == [1, 0, 1]
-    assert feed.features == 1 << 20
+    assert feed.features == 1 << BITS
     assert lines_of(feed) == [1, 2, 3]
 
 
@@ -117,10 +118,10 @@ def test_bad_lines_stop(file: Path, lines: str | bytes, message: str | None) -> 
         read(file, lines)
 
 
-def test_a_word_after_a_block_of_numbers_is_refused(file: Path) -> None:
-    lines = (b"1\t" + b"word " * 1000 + b"\n") * 500
-    with pytest.raises(InputError, match=r"films\.txt:502: the label `oops` is not a number, but the first labels"):
-        read(file, lines + b"0\tbad\noops\tbad\n")
+def test_a_word_after_a_block_of_numbers_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Source, "blocks", lambda self, size=100: _small_blocks(self, size))
+    with pytest.raises(InputError, match=r"films\.txt:102: the label `oops` is not a number, but the first labels"):
+        read(file, "1\tword\n" * 100 + "0\tbad\noops\tbad\n")
 
 
 def test_fields_of_a_header_are_counted(file: Path) -> None:
@@ -227,11 +228,25 @@ def test_a_schema_of_another_kind(file: Path) -> None:
         read(file, FILM, {"format": "svmlight", "features": 3})
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("columns", 5), ("labels", {"names": 3}), ("hashing", {"bits": 99}), ("hashing", {"bits": 20}), ("text", None),
+        ("labels", [1]),
+    ],
+)  # fmt: skip
+def test_a_damaged_schema(file: Path, key: str, value: Any) -> None:
+    schema = {**read(file, FILM).schema, key: value}
+    with pytest.raises((ModelError, InputError)):
+        read(file, FILM, schema)
+
+
 def test_several_files_and_their_headers(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("label\ttext\npos\tgood\n")
     (tmp_path / "b.txt").write_text("text\tlabel\nbad\tneg\n")
     (tmp_path / "c.txt").write_text("pos\tfine\n")
-    feed = open_feed([tmp_path / name for name in ("a.txt", "b.txt", "c.txt")], FeedConfig(format="text"))
+    config = FeedConfig(format="text", hash_bits=BITS)
+    feed = open_feed([tmp_path / name for name in ("a.txt", "b.txt", "c.txt")], config)
     assert rows_of(feed) == [bag("good"), bag("bad"), bag("fine")]
     assert targets_of(feed) == [1, 0, 1]
     assert [feed.place(row).removeprefix(f"{tmp_path}/") for row in range(3)] == ["a.txt:2", "b.txt:2", "c.txt:1"]
@@ -276,7 +291,7 @@ def test_film_reviews(tmp_path: Path) -> None:
         lines = [next(stream) for _ in range(1501)]
     path = tmp_path / "imdb.tsv"
     path.write_text("".join(lines), encoding="utf-8")
-    feed = open_feed(path, FeedConfig(label="label", text="text"))
+    feed = open_feed(path, FeedConfig(label="label", text="text", hash_bits=BITS))
     texts = [line.rstrip("\n").split("\t") for line in lines[1:]]
     assert targets_of(feed) == [float(fields[0]) for fields in texts]
     for row, fields in list(zip(rows_of(feed), texts, strict=True))[:60]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from hogwild.arrays import Offsets
 from hogwild.config import FeedConfig
-from hogwild.errors import InputError
+from hogwild.errors import InputError, ModelError
 from hogwild.feeds.rows import Features, all_ones
 from hogwild.feeds.source import Bytes
 from hogwild.kernels.tokens import Recipe, encode_texts, letters, make_bags
@@ -27,6 +28,10 @@ class Hashing:
     ngrams: int
     lowercase: bool
     normalize: bool
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.bits <= 30 and 0 <= self.seed < 2**64 and 1 <= self.ngrams <= 16):
+            raise ValueError("no such hashing")
 
     @classmethod
     def of(cls, config: FeedConfig, schema: Mapping[str, Any]) -> Hashing:
@@ -54,8 +59,13 @@ def hash_texts(recipe: Recipe, data: Bytes, bounds: Offsets) -> Features:
     return Features(bags.lengths, bags.ids[:total].copy(), all_ones(bags.values[:total]).copy())
 
 
-def check_schema(schema: Mapping[str, Any], what: str) -> None:
-    """Raise InputError if a schema is that of other than tables and text."""
+@contextmanager
+def reading_schema(schema: Mapping[str, Any], what: str) -> Iterator[None]:
+    """Raise InputError if a schema is that of other than tables and text, ModelError if it makes no sense."""
     if schema and schema.get("format") != "table":
         known = schema.get("format", "another kind of data")
         raise InputError(f"the model was trained on {known}, but this is {what}; give data of the same kind.")
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+        raise ModelError("what the model says of its columns is damaged; copy the model again.") from None

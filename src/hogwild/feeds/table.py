@@ -29,7 +29,7 @@ from hogwild.feeds.columns import (
 )
 from hogwild.feeds.delimited import Shape, header_lines, read_block, sample_rows, sniff, whole_records
 from hogwild.feeds.frames import Codes, Frame, Numbers, read_numbers, read_texts, read_words
-from hogwild.feeds.hashed import Hashing, check_schema, hash_texts
+from hogwild.feeds.hashed import Hashing, hash_texts, reading_schema
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import Labels
 from hogwild.feeds.rows import Features, all_ones, join_rows, keep_rows
@@ -69,18 +69,18 @@ class TableEncoder:
         # Only a model can do without labels.
         self.config = config if schema else replace(config, unlabelled=False)
         self.schema = dict(schema or {})
-        check_schema(self.schema, "a table")
         self.form = form
         self.threads = threads
         self.bad = BadLines(config)
-        self.hashing = Hashing.of(config, self.schema)
-        self.recipe = self.hashing.recipe()
-        self.labels = Labels(self.schema.get("labels"), optional=self.config.unlabelled)
         self.plan: Plan | None = None
         self.scales: Floats | None = None
+        with reading_schema(self.schema, "a table"):
+            self.hashing = Hashing.of(config, self.schema)
+            self.labels = Labels(self.schema.get("labels"), optional=self.config.unlabelled)
+            if self.schema:
+                self._follow(Plan.known(self.schema))
+        self.recipe = self.hashing.recipe()
         self.counts = dict.fromkeys(("numbers", "categories", "replaced", "unlabelled files"), 0)
-        if self.schema:
-            self._follow(Plan.known(self.schema))
 
     def chunks(self, sources: Sequence[Source]) -> Iterator[Chunk]:
         """All rows of all sources, in order."""
@@ -128,7 +128,7 @@ class TableEncoder:
         self.vocabulary = Vocabulary(listed, first, self.schema["vocabulary"] if self.schema else None)
         self.squares, self.present = np.zeros(count), np.zeros(count, np.int64)
         if self.schema:
-            self.scales = np.array(self.schema["scales"], np.float32)
+            self.scales = np.array(self.schema["scales"], np.float32).reshape(count)
 
     def _items(self, sources: Sequence[Source]) -> Iterator[Frame | tuple[Block, Shape]]:
         for file, source in enumerate(sources):

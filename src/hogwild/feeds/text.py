@@ -24,7 +24,7 @@ from hogwild.feeds.columns import (
     numbers_of,
     place_columns,
 )
-from hogwild.feeds.hashed import Hashing, check_schema, hash_texts
+from hogwild.feeds.hashed import Hashing, hash_texts, reading_schema
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import NAMES, Labels
 from hogwild.feeds.rows import Features, keep_rows
@@ -71,17 +71,17 @@ class TextEncoder:
 
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
         schema = schema or {}
-        check_schema(schema, "labelled text")
-        if schema and not text_only(config, schema):
-            raise InputError("the model was trained on more columns than label and text; give a table with those.")
         # Only a model can do without labels.
         self.config = config if schema else replace(config, unlabelled=False)
         self.threads = threads
         self.trained = bool(schema)
-        self.plan = Plan.known(schema) if schema else None
-        self.hashing = Hashing.of(config, schema)
+        with reading_schema(schema, "labelled text"):
+            self.plan = Plan.known(schema) if schema else None
+            self.hashing = Hashing.of(config, schema)
+            self.labels = Labels(schema.get("labels"), optional=self.config.unlabelled)
         self.recipe = self.hashing.recipe()
-        self.labels = Labels(schema.get("labels"), optional=self.config.unlabelled)
+        if schema and not text_only(config, schema):
+            raise InputError("the model was trained on more columns than label and text; give a table with those.")
         self.bad = BadLines(config)
         self.replaced = 0
         self.unlabelled_files = 0
