@@ -18,7 +18,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats, Offsets
+from hogwild.arrays import Offsets
 from hogwild.config import SparseConfig
 
 _CHUNK = 1 << 17    # nonzeros made at a time
@@ -229,9 +229,3 @@ def _words(texts: Iterable[str], left: bool = False, size: int = 4) -> Words:
     """Texts as words of four characters, filled with zero bytes on the right, or on the left."""
     fill = str.rjust if left else str.ljust
     return np.frombuffer("".join(fill(text, size, "\0") for text in texts).encode(), np.uint32)
-
-
-def as_csr(rows: Rows) -> tuple[Offsets, npt.NDArray[np.int32], Floats, Floats]:
-    """Offsets, ids, values and labels as the arrays that feeds are made of."""
-    values = (rows.values / _VALUES).astype(np.float32)
-    return rows.offsets, rows.ids.astype(np.int32), values, rows.labels.astype(np.float32)
