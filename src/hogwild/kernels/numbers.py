@@ -129,7 +129,15 @@ def read_number(start: int, end: int) -> Any:
             digits = digits * _WHOLE_POWERS[fraction] + number_in(word, fraction)
         at += 1 + fraction
         stop = byte_at(at)
-    if whole == 8 or fraction == 8 or stop | 32 == _E:
+        if fraction == 8:
+            word = word_at(at, end)
+            more = digits_in(word)
+            after = byte_at(at + more)
+            if whole + fraction + more > _MOST or more == 0 or after | 32 == _E or (after >= 48 and after <= 57):
+                return read_long(start, end)
+            size, status = scaled(digits * _WHOLE_POWERS[more] + number_in(word, more), -fraction - more)
+            return at + more, -size if sign == _MINUS else size, status
+    if whole == 8 or stop | 32 == _E:
         return read_long(start, end)
     if whole + fraction == 0:
         return start, np.float32(0), MALFORMED
