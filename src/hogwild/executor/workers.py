@@ -18,6 +18,7 @@ from hogwild.executor.modes import Turns
 from hogwild.executor.schedule import rate_after
 from hogwild.executor.sharing import Sharing
 from hogwild.kernels.atomics import exchange_flag
+from hogwild.kernels.jit import entry
 from hogwild.kernels.loop import Span, runner
 from hogwild.kernels.order import Order
 from hogwild.kernels.schedule import Schedule
@@ -77,6 +78,7 @@ class Crew:
 
     def __post_init__(self) -> None:
         self._loop = runner(self.task, self.samples, self.sharing.copies[0].weights)
+        self._entries: dict[int, Any] = {}  # machine code by worker: from span to span only numbers change, not types
 
     def compile(self) -> float:
         """Compile the loop and the merging for these types by running them on nothing; returns seconds."""
@@ -119,10 +121,13 @@ class Crew:
             self.order, self.schedule, claim.start, claim.stop, self.before, copies.private, copies.share,
             self.counters.loss_of(worker),
         )  # fmt: skip
-        return float(
-            self._loop(self.task, self.turns.tags[worker], self.probes[worker], self.samples, copies.weights,
-                self.scratches[worker], span)
+        arguments = (
+            self.task, self.turns.tags[worker], self.probes[worker], self.samples, copies.weights,
+            self.scratches[worker], span,
         )  # fmt: skip
+        if worker not in self._entries:
+            self._entries[worker] = entry(self._loop, *arguments)
+        return float(self._entries[worker](*arguments))
 
     def _work(self, worker: int) -> None:
         claims, copies = self.claims, self.sharing.copies[worker]
