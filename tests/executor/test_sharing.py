@@ -111,10 +111,15 @@ def test_cells_that_are_not_additive_stay_with_their_worker() -> None:
 
 
 def test_the_trial_takes_the_fastest_that_learns() -> None:
-    tries = {"all": Try(1.0, 0.50), "hot": Try(0.7, 0.51), "replica": Try(0.5, 0.69)}
+    tries = {"all": Try(1.0, 0.7, 0.50), "hot": Try(0.7, 0.7, 0.51), "replica": Try(0.5, 0.7, 0.68)}
     assert pick(tries) == "hot"
-    assert pick({**tries, "replica": Try(0.5, 0.50)}) == "replica"
-    assert pick({name: Try(1.0, float("inf")) for name in tries}) == "all"
+    assert pick({**tries, "replica": Try(0.5, 0.7, 0.50)}) == "replica"
+    assert pick({name: Try(1.0, 0.7, float("inf")) for name in tries}) == "all"
+
+
+def test_a_trial_in_which_nothing_is_learned_goes_by_time() -> None:
+    assert pick({"all": Try(1.0, 0.5, 0.52), "hot": Try(0.9, 0.5, 0.51), "replica": Try(1.1, 0.5, 0.51)}) == "hot"
+    assert pick({"all": Try(1.0, 0.70, 0.60), "hot": Try(1.5, 0.70, 0.59), "replica": Try(2.0, 0.70, 0.59)}) == "all"
 
 
 @pytest.mark.parametrize("kind", ["ranked", "dense", "scalar"])

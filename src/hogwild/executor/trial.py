@@ -20,9 +20,10 @@ _GAIN = 0.85  # of the best fall in loss: a faster candidate that learns less th
 
 
 class Try(NamedTuple):
-    """One candidate: seconds for the same visits, and the mean loss of the second half of them."""
+    """One candidate: seconds for the same visits, and the mean losses of their first eighth and second half."""
 
     seconds: float
+    first_loss: float
     loss: float
 
 
@@ -61,9 +62,9 @@ def pick(tries: dict[str, Try]) -> str:
     finite = {name: t for name, t in tries.items() if math.isfinite(t.loss)}
     if not finite:
         return "all"
-    start = max(t.loss for t in finite.values()) * 1.05 + 1e-9
-    lowest = min(t.loss for t in finite.values())
-    good = [name for name, t in finite.items() if start - t.loss >= _GAIN * (start - lowest)]
+    start = max(t.first_loss for t in finite.values())
+    most = max(0.0, start - min(t.loss for t in finite.values()))
+    good = [name for name, t in finite.items() if start - t.loss >= _GAIN * most] or list(finite)
     return min(good, key=lambda name: finite[name].seconds)
 
 
@@ -83,15 +84,15 @@ def _try(plan: Plan, schedule: Schedule, sharing: str, visits: int) -> Try:
     crew.compile()
     order = plan.order(0)
     crew.start()
-    losses, began = [0.0], time.perf_counter()
+    sums, began = [], time.perf_counter()
     try:
-        for stop in (visits // 2, visits):
+        for stop in (visits // 8, visits // 2, visits):
             crew.run_until(order, stop)
-            losses.append(crew.counters.loss)
+            sums.append(crew.counters.loss)
         crew.sharing.collect()
         seconds = time.perf_counter() - began
     finally:
         crew.end()
     if crew.claims.error is not None:
-        return Try(math.inf, math.inf)
-    return Try(seconds, (losses[2] - losses[1]) / (visits - visits // 2))
+        return Try(math.inf, math.inf, math.inf)
+    return Try(seconds, sums[0] / (visits // 8), (sums[2] - sums[1]) / (visits - visits // 2))
