@@ -240,6 +240,7 @@ MANY = "y,age,kind\n" + "1,2,cat\n" * 1200
         ("y,age,b\n1,2,x\ninf,2,x\n", r"pets\.csv:3: the label `inf` is not a finite number"),
         ('y,a,b\n1,2,"x\n1,2,x\n', r"pets\.csv:2: a quote is opened in this record and never closed"),
         ("y,a,b\n1,2,\0\n", r"pets\.csv:2:5: a NUL byte"),
+        (b"y,\xe9,b\n1,2,3\n", r"pets\.csv:1:3: byte 0xe9 is not UTF-8"),
         (b"y,a,b\n1,2,\xe9\n", r"pets\.csv:2:5: byte 0xe9 is not UTF-8"),
         ("y,a,b\n".encode("utf-16"), "looks like UTF-16"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "NUL byte"),
@@ -376,6 +377,14 @@ def test_several_files_and_their_headers(tmp_path: Path) -> None:
     assert rows_of(feed) == [{0: 1, 1: 1}, {0: 2, 1: 1}, {0: 3, 2: 1}]
     assert targets_of(feed) == [0, 1, 0]
     assert feed.place(1) == f"{tmp_path / 'b.csv'}:2"
+
+
+def test_a_header_above_columns_that_had_none(file: Path) -> None:
+    schema = raw(file, "1,5,u\n0,6,v\n").schema
+    assert rows_of(read(file, "a,b,c\n1,6,u\n", schema, header="yes")) == [{0: 6, 1: 1}]
+    tabbed = file.with_suffix(".txt")
+    tabbed.write_text("6\tu\n5\tv\n")
+    assert rows_of(open_feed(tabbed, FeedConfig(unlabelled=True), schema)) == [{0: 6, 1: 1}, {0: 5, 2: 1}]
 
 
 def test_a_schema_of_another_kind(file: Path) -> None:

@@ -25,14 +25,18 @@ class Block(NamedTuple):
     text: Bytes
 
 
-def head_of(source: Source) -> str:
-    """The first whole lines of a file, as they are before UTF-8 is checked; the only line if it is that long."""
+def head_of(source: Source, replace: bool) -> str:
+    """The first whole lines of a file; a part of the first one if it is very long.
+
+    What is no text is said here, before columns are sought in it.
+    """
     head = source.head(HEAD).removeprefix(b"\xef\xbb\xbf")
-    if b"\0" in head:  # said here, before columns are sought in what is no text
-        check_utf8(Block(source, 0, 1, np.frombuffer(bytearray(head), np.uint8)), replace=True)
-    if len(head) >= HEAD - 3 and b"\n" in head:
-        head = head[: head.rindex(b"\n") + 1]
-    return head.decode("utf-8", errors="replace")
+    whole = len(head) < HEAD - 3
+    if not whole and b"\n" in head:
+        head, whole = head[: head.rindex(b"\n") + 1], True
+    # A part of a line may end inside a character.
+    text, _ = check_utf8(Block(source, 0, 1, np.frombuffer(bytearray(head), np.uint8)), replace or not whole)
+    return text.tobytes().decode()
 
 
 def blocks_of(source: Source, file: int, skip: int) -> Iterator[Block]:
@@ -54,12 +58,12 @@ def check_utf8(block: Block, replace: bool) -> tuple[Bytes, int]:
         return text, 0
     if block.line == 1 and text[:2].tobytes() in _UTF16:
         raise InputError(f"{block.source.name}: this looks like UTF-16; convert it with `iconv -f utf-16 -t utf-8`.")
-    if text[at] != 0 and replace:
+    nul = np.flatnonzero(text == 0)
+    if len(nul):  # whatever else is wrong: this is no text at all
+        at = nul[0]
+    elif replace:
         text = text.copy()
-        count = replace_odd_bytes(text, np.uint8(SIGN))
-        if count >= 0:
-            return text, int(count)
-        at = -1 - count
+        return text, int(replace_odd_bytes(text, np.uint8(SIGN)))
     raise InputError(_explain(block, int(at), text[at]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -29,10 +30,13 @@ class Plan:
 
     @classmethod
     def known(cls, schema: Mapping[str, Any]) -> Plan:
-        """The plan that an earlier feed was read by."""
-        lists = (tuple(schema[name]) for name in ("columns", "numeric", "categorical"))
-        columns, numeric, categorical = lists
-        return cls(columns, schema["header"], schema["label"], schema["text"], numeric, categorical)
+        """The plan that an earlier feed was read by. Raises ValueError if there can be no such plan."""
+        columns, numeric, categorical = (tuple(schema[name]) for name in ("columns", "numeric", "categorical"))
+        plan = cls(columns, schema["header"], schema["label"], schema["text"], numeric, categorical)
+        used = (plan.label, *plan.features())
+        if len(used) < 2 or not set(used) <= set(columns) or not all(isinstance(name, str) for name in columns):
+            raise ValueError("no such columns")
+        return plan
 
     def schema(self) -> dict[str, Any]:
         """JSON values from which `known` makes this plan again."""
@@ -124,8 +128,8 @@ def _all_numbers(fields: Sequence[str]) -> bool:
 def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, kinds: Sequence[str], where: str) -> Plan:
     """Decide what each column is: as the user says, else by its kind. A kind that is neither numeric nor categorical
     says why such a column cannot be a feature."""
-    repeated = next((name for name in columns if columns.count(name) > 1), None)
-    if repeated is not None:
+    repeated, times = Counter(columns).most_common(1)[0]
+    if times > 1:
         raise InputError(f"{where}: two columns are named `{repeated}`; rename one of them.")
     label = find_column(config.label, columns, "--label", where) if config.label else _usual_label(columns)
     taken = {label: "--label"}
@@ -172,7 +176,8 @@ def _take(
 
 
 def _ordered(names: Sequence[str], columns: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted(names, key=columns.index))
+    wanted = set(names)
+    return tuple(name for name in columns if name in wanted)
 
 
 def place_columns(
@@ -191,12 +196,13 @@ def place_columns(
             expected = list_columns(plan.columns)
             raise InputError(f"{where}: {count} columns found, {len(plan.columns)} expected; {expected}.")
     label = config.label if config.label in names else plan.label
-    places = {name: names.index(name) for name in plan.features() if name in names}
+    found = {name: place for place, name in enumerate(names)}
     for name in plan.features():
-        if name not in places:
+        if name not in found:
             raise InputError(f"{where}: column `{name}` is missing, which was there before; {list_columns(names)}.")
-    if label in names:
-        places[plan.label] = names.index(label)
+    places = {name: found[name] for name in plan.features()}
+    if label in found:
+        places[plan.label] = found[label]
     elif not config.unlabelled:
         raise InputError(f"{where}: the label column `{label}` is missing; {list_columns(names)}.")
     return places

@@ -69,6 +69,8 @@ def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None)
         return SvmlightEncoder(config, schema)
     from hogwild.feeds.text import TextEncoder, text_only  # late: not everyone needs its kernels
 
+    if form == "text" and schema and schema.get("format") == "table" and not text_only(config, schema):
+        form = "tsv"  # the model knows more columns
     if form == "text" or (form == "tsv" and text_only(config, schema)):
         return TextEncoder(config, schema)
     from hogwild.feeds.table import TableEncoder  # late: pyarrow is slow to import

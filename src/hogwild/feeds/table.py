@@ -34,6 +34,7 @@ from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import Labels
 from hogwild.feeds.rows import Features, all_ones, join_rows, keep_rows
 from hogwild.feeds.source import Source
+from hogwild.kernels.cells import Cells, fill_rows, make_filled
 
 _REMEDY = "Correct the line, skip such lines with --bad-lines skip, or read a column as words with --categorical."
 _ROW_REMEDY = "Correct the row, or skip such rows with --bad-lines skip."
@@ -73,7 +74,6 @@ class TableEncoder:
         self.threads = threads
         self.bad = BadLines(config)
         self.plan: Plan | None = None
-        self.scales: Floats | None = None
         with reading_schema(self.schema, "a table"):
             self.hashing = Hashing.of(config, self.schema)
             self.labels = Labels(self.schema.get("labels"), optional=self.config.unlabelled)
@@ -127,8 +127,7 @@ class TableEncoder:
         listed = () if hashed else plan.categorical
         self.vocabulary = Vocabulary(listed, first, self.schema["vocabulary"] if self.schema else None)
         self.squares, self.present = np.zeros(count), np.zeros(count, np.int64)
-        if self.schema:
-            self.scales = np.array(self.schema["scales"], np.float32).reshape(count)
+        self.scales = np.array(self.schema.get("scales", [1.0] * count), np.float32).reshape(count)
 
     def _items(self, sources: Sequence[Source]) -> Iterator[Frame | tuple[Block, Shape]]:
         for file, source in enumerate(sources):
@@ -146,13 +145,14 @@ class TableEncoder:
         yield from table.frames(tuple(self._places(names, len(table.names), source.name)), file)
 
     def _blocks(self, source: Source, file: int) -> Iterator[tuple[Block, Shape]]:
-        head = head_of(source)
+        head = head_of(source, self.config.invalid_utf8 == "replace")
         dialect = sniff(head, self.form)
         rows = sample_rows(head, dialect)
         if not rows:
             return
         header = has_header(rows[0], rows[1:], self.config, self.plan)
-        names, count = names_of(rows[0]) if header else None, len(rows[0])
+        count = len(rows[0])
+        names = names_of(rows[0]) if header and (self.plan is None or self.plan.header) else None
         if self.plan is None:
             kinds = kinds_of(rows[1:] if header else rows, count)
             columns = names or numbers_of(count)
@@ -232,27 +232,19 @@ class TableEncoder:
         return targets, wrong
 
     def _features(self, parts: _Parts) -> Features:
-        numbers = parts.numbers.astype(np.float32)
-        missing = np.isnan(numbers)
-        self.counts["numbers"] += int(np.count_nonzero(missing))
+        rows, columns = parts.numbers.shape
+        named = self.vocabulary.ids(parts.categories, rows) if self._categories == "enumerate" else parts.hashed
+        filled = make_filled(rows, columns, named.shape[1])
+        total = fill_rows(Cells(parts.numbers, named, self.scales), filled)
+        self.squares += filled.squares
+        self.present += filled.present
+        self.counts["numbers"] += int(filled.missing.sum())
         self.counts["categories"] += sum(int(np.count_nonzero(column.codes < 0)) for column in parts.categories)
         self.counts["replaced"] += parts.frame.replaced
-        named = self.vocabulary.ids(parts.categories, len(numbers)) if self._categories == "enumerate" else parts.hashed
-        there = ~missing & (numbers != 0)
-        if self.scales is not None:
-            numbers *= self.scales
-        else:
-            self.squares += np.square(np.where(there, parts.numbers, 0.0)).sum(axis=0)
-            self.present += there.sum(axis=0)
-        columns = np.broadcast_to(np.arange(numbers.shape[1], dtype=np.int32), numbers.shape)
-        mask = np.concatenate((there, named >= 0), axis=1)
-        ids = np.concatenate((columns, named), axis=1)[mask]
-        values = np.concatenate((numbers, np.ones(named.shape, np.float32)), axis=1)[mask]
-        features = Features(mask.sum(axis=1, dtype=np.int64), ids, all_ones(values))
+        features = Features(filled.lengths, filled.ids[:total], all_ones(filled.values[:total]))
         if parts.text is None:
             return features
-        text = parts.text._replace(ids=parts.text.ids + np.int32(numbers.shape[1]))
-        return join_rows(features, text)
+        return join_rows(features, parts.text._replace(ids=parts.text.ids + np.int32(columns)))
 
     def _report(self, frame: Frame, wrong: Mapping[int, str]) -> None:
         remedy = _ROW_REMEDY if self.form in ("parquet", "arrow") else _REMEDY
@@ -264,10 +256,8 @@ class TableEncoder:
 
     def _measured(self) -> list[float]:
         """The factor of each column of numbers."""
-        if self.scales is not None:
+        if self.schema or not self.config.scale:
             return [float(scale) for scale in self.scales]
-        if not self.config.scale:
-            return [1.0] * len(self.squares)
         sizes = np.sqrt(self.squares / np.maximum(self.present, 1))
         factors = np.where((sizes > 0) & np.isfinite(sizes), 1 / np.where(sizes > 0, sizes, 1), 1).astype(np.float32)
         return [float(factor) if np.isfinite(factor) and factor > 0 else 1.0 for factor in factors]

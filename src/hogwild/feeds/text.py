@@ -122,13 +122,13 @@ class TextEncoder:
 
     def _layout(self, source: Source) -> tuple[int, Layout]:
         """How many lines of a file come before its rows, and how these are divided."""
-        lines = head_of(source).split("\n")
+        lines = head_of(source, self.config.invalid_utf8 == "replace").split("\n")
         blank = next((k for k, line in enumerate(lines) if line.strip("\r")), len(lines))
         rows = [line.rstrip("\r").split("\t") for line in lines[blank : blank + 1000] if line.strip("\r")]
         if not rows:
             return 0, Layout(0, 1, 2, True)
         header = has_header(rows[0], rows[1:], self.config, self.plan)
-        names = names_of(rows[0]) if header else None
+        names = names_of(rows[0]) if header and (self.plan is None or self.plan.header) else None
         if self.plan is None:
             self.plan = self._plan(names, len(rows[0]), source.name)
         count = len(self.plan.columns)
