@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -94,12 +95,7 @@ def _summary(probe: Traced) -> dict[str, Any]:
         "error_rate": int(counts[ERRORS]) / gradients if gradients else 0.0,
         "read_overwrites": int(counts[READ_OVER]),
         "write_overwrites": int(counts[WRITE_OVER]),
-        "delay": {
-            "mean": int(counts[DELAY_SUM]) / gradients if gradients else 0.0,
-            "p50": _percentile(probe.delays, 0.50),
-            "p99": _percentile(probe.delays, 0.99),
-            "max": int(counts[DELAY_MAX]),
-        },
+        "delay": _delay(_delay_counts(probe.delays), int(counts[DELAY_SUM]), int(counts[DELAY_MAX])),
         "wrong": {
             "samples": sized,
             "mean": float(sizes.mean()) if sized else 0.0,
@@ -110,29 +106,54 @@ def _summary(probe: Traced) -> dict[str, Any]:
     }
 
 
-def _percentile(delays: Any, share: float) -> int:
-    total = int(delays.sum())
-    if not total:
-        return 0
-    bucket = int(np.searchsorted(np.cumsum(delays), share * total))
+def _delay_counts(delays: Any) -> dict[int, int]:
+    """How many gradients were late by how much; delays past 255 are rounded down by a thirtieth at the most."""
+    return {_delay_in(int(bucket)): int(delays[bucket]) for bucket in np.flatnonzero(delays)}
+
+
+def _delay_in(bucket: int) -> int:
     if bucket < EXACT:
         return bucket
     doublings, inside = divmod(bucket - EXACT, STEPS)
     return int((EXACT << doublings) * (1 + inside / STEPS))
 
 
+def _delay(counts: Mapping[int, int], total: int, largest: int) -> dict[str, Any]:
+    gradients = sum(counts.values())
+    return {
+        "mean": total / gradients if gradients else 0.0,
+        "p50": _percentile(counts, 0.50),
+        "p99": _percentile(counts, 0.99),
+        "max": largest,
+        "counts": dict(counts),
+    }
+
+
+def _percentile(counts: Mapping[int, int], share: float) -> int:
+    left = share * sum(counts.values())
+    for delay in sorted(counts):
+        left -= counts[delay]
+        if left <= 0:
+            return delay
+    return 0
+
+
 def add_up(workers: tuple[dict[str, Any], ...]) -> dict[str, Any]:
-    """All workers of an epoch together: sums, and the error rate of the whole."""
+    """Workers or epochs together: sums, and the rates and percentiles of the whole."""
     names = ("gradients", "errors", "read_overwrites", "write_overwrites")
     total: dict[str, Any] = {name: sum(entry[name] for entry in workers) for name in names}
     gradients = total["gradients"]
     total["error_rate"] = total["errors"] / gradients if gradients else 0.0
-    delays = sum(entry["delay"]["mean"] * entry["gradients"] for entry in workers)
-    wrong = sum(entry["wrong"]["mean"] * entry["wrong"]["samples"] for entry in workers)
+    counts: Counter[int] = Counter()
+    for entry in workers:
+        counts.update(entry["delay"]["counts"])
+    late = round(sum(entry["delay"]["mean"] * entry["gradients"] for entry in workers))
+    total["delay"] = _delay(counts, late, max((entry["delay"]["max"] for entry in workers), default=0))
     sized = sum(entry["wrong"]["samples"] for entry in workers)
-    total["delay"] = {
-        "mean": delays / gradients if gradients else 0.0,
-        "max": max((entry["delay"]["max"] for entry in workers), default=0),
+    wrong = sum(entry["wrong"]["mean"] * entry["wrong"]["samples"] for entry in workers)
+    total["wrong"] = {
+        "samples": sized,
+        "mean": wrong / sized if sized else 0.0,
+        "max": max((entry["wrong"]["max"] for entry in workers), default=0.0),
     }
-    total["wrong"] = {"samples": sized, "mean": wrong / sized if sized else 0.0}
     return total
