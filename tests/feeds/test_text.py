@@ -208,6 +208,8 @@ def test_prediction_without_labels_under_a_header(file: Path) -> None:
     assert rows_of(by_name) == [bag("good")]
     by_place = read(file, "5\tgood\n", schema, unlabelled=True)
     assert rows_of(by_place) == [bag("good")]
+    plain = read(file, "good film\nbad\tfilm\n", schema, unlabelled=True)
+    assert rows_of(plain) == [bag("good film"), bag("bad film")], "nothing but text"
     assert rows_of(read(file, "0\t5\tgood\n", schema)) == [bag("good")], "a file without the header"
     with pytest.raises(InputError, match="the label column `label` is missing; the columns are text, id"):
         read(file, "text\tid\ngood\t5\n", schema)

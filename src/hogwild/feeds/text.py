@@ -131,6 +131,9 @@ class TextEncoder:
         names = names_of(rows[0]) if header and (self.plan is None or self.plan.header) else None
         if self.plan is None:
             self.plan = self._plan(names, len(rows[0]), source.name)
+        if self.config.unlabelled and names is None and len(rows[0]) == 1:
+            self.unlabelled_files += 1
+            return 0, Layout(-1, 0, 1, True)  # lines of nothing but text, whatever columns there were in training
         count = len(self.plan.columns)
         if self.config.unlabelled and len(rows[0]) == count - 1:
             count -= 1
