@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import Floats
-from hogwild.kernels.jit import kernel
+from hogwild.kernels.jit import choice, kernel
 from hogwild.kernels.losses import cost, slope
-from hogwild.kernels.penalties import Free, weight_at
+from hogwild.kernels.penalties import Free, Penalty, flow, pace, stamps, weight_at
 from hogwild.kernels.samples import LINE, count_of, entries_of, id_of, prefetch_entries, value_of
 from hogwild.kernels.task import apply, fused, gradient
-from hogwild.kernels.updates import begin_row, stride, unpenalized, update
+from hogwild.kernels.updates import begin_row, stride, unpenalized, update, visits_of
 
 
 class LinearTask(NamedTuple):
@@ -83,19 +83,82 @@ def move_bias(task: Any, weights: Any, pull: Any, step: Any) -> None:
     update(unpenalized(task.rule), weights.bias, 0, 1, pull, step.rate, count)
 
 
+# -- gradient and apply in one --------------------------------------------------------------------------------------
+
+
+@choice
+def read_weights(penalty: Any, task: Any, entries: Any, weights: Any, scratch: Any, step: Any) -> Any:
+    """The score of one sample. With a penalty, its weights as they will be when they have paid go to scratch.floats."""
+
+
+@read_weights.of(Free)
+def _read_free(penalty: Any, task: Any, entries: Any, weights: Any, scratch: Any, step: Any) -> Any:
+    return score_row(task, entries, weights, step.elapsed)
+
+
+@read_weights.of(Penalty)
+def _read_paid(penalty: Any, task: Any, entries: Any, weights: Any, scratch: Any, step: Any) -> Any:
+    # The rows are copied into scratch as one row that is as wide as the sample: there the loops vectorise (2x).
+    cells = stride(task.rule, penalty, 1)
+    count = count_of(entries)
+    dues = (cells - 1) * count
+    for k in range(count):
+        row = id_of(entries, k)
+        for c in range(cells - 1):
+            scratch.floats[c * count + k] = weights.table[row * cells + c]  # RACE(stale read): docs/races.md
+        share = step.share if row < step.private else np.float32(1)
+        due = step.elapsed - weights.table[row * cells + cells - 1]  # RACE(stale read): docs/races.md
+        scratch.floats[dues + k] = max(due, np.float32(0)) * share
+    for k in range(count):
+        speed = pace(task.rule, scratch.floats, k, count, dues - count + k)
+        scratch.floats[k] = flow(penalty, scratch.floats[k], scratch.floats[dues + k] * speed)
+    total = np.float32(0)
+    for k in range(count):
+        total += value_of(entries, k) * scratch.floats[k]
+    return total + task.bias * weights.bias[0]  # RACE(stale read): docs/races.md
+
+
+@choice
+def pay(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, elapsed: Any) -> None:
+    """Store the weight that has paid its penalty, and the time of it."""
+
+
+@pay.of(Free)
+def _pay_nothing(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, elapsed: Any) -> None:
+    return
+
+
+@pay.of(Penalty)
+def _pay(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, elapsed: Any) -> None:
+    cells = stride(rule, penalty, 1)
+    stamp_cell = row * cells + cells - 1
+    if table[stamp_cell] < elapsed:  # not if the feature stood earlier in the sample: then it has moved since
+        table[stamp_cell] = elapsed  # RACE(lost update): docs/races.md
+        table[row * cells] = weight  # RACE(lost update): docs/races.md
+
+
+@kernel
+def pay_and_move(task: Any, weights: Any, row: Any, weight: Any, pull: Any, step: Any) -> None:
+    """As `move`, for a weight that `read_weights` has read."""
+    pay(task.penalty, task.rule, weights.table, row, weight, step.elapsed)
+    cells = stride(task.rule, task.penalty, 1)
+    count = visits_of(task.rule, weights.table, row * cells + cells - 1 - stamps(task.penalty))
+    update(task.rule, weights.table, row * cells, 1, pull, step.rate, count)
+
+
 @fused.of(LinearTask)
 def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step: Any) -> Any:
     entries = entries_of(samples, visit)
-    score = score_row(task, entries, weights, step.elapsed)
+    score = read_weights(task.penalty, task, entries, weights, scratch, step)
     pull = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
     count = count_of(entries)
     whole = count // LINE * LINE
     for first in range(0, whole, LINE):
         prefetch_entries(samples, scratch.count[1], first)  # samples are visited in random order: none is in the cache
         for k in range(first, first + LINE):
-            move(task, weights, id_of(entries, k), pull * value_of(entries, k), step)
+            pay_and_move(task, weights, id_of(entries, k), scratch.floats[k], pull * value_of(entries, k), step)
     for k in range(whole, count):
-        move(task, weights, id_of(entries, k), pull * value_of(entries, k), step)
+        pay_and_move(task, weights, id_of(entries, k), scratch.floats[k], pull * value_of(entries, k), step)
     move_bias(task, weights, pull * task.bias, step)
     return cost(task.loss, score, samples.targets[visit]) * samples.importance[visit]
 

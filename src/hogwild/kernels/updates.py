@@ -213,9 +213,8 @@ def _momentum_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int
 @pace.of(Adagrad)
 def _adagrad_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
     squares = table[cell + width]
-    if squares == np.float32(0):
-        return np.float32(0)  # never touched: the pace is not known yet
-    return np.float32(1) / np.float32(math.sqrt(squares + rule.epsilon))
+    speed = np.float32(1) / np.float32(math.sqrt(squares + rule.epsilon))
+    return speed if squares > np.float32(0) else np.float32(0)  # never touched: the pace is not known yet
 
 
 @pace.of(Adam)

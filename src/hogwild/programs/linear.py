@@ -153,8 +153,9 @@ class Linear(Program):
         )
 
     def room(self, feed: Feed) -> Room:
-        """The features of the longest sample, and the bias."""
-        return Room(rows=feed.longest + 1, width=self.width, floats=self.width)
+        """The features of the longest sample, and the bias; one score a class, or the rows of one sample."""
+        floats = self.width if self.width > 1 else self._cells * feed.longest
+        return Room(rows=feed.longest + 1, width=self.width, floats=floats)
 
     def units(self, feed: Feed) -> int:
         """Nonzeros of the feed."""
