@@ -49,7 +49,6 @@ def _noise(weights: Any) -> float:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_ratings_are_learned_in_every_mode(mode: str) -> None:
-    # Summed gradients of two visits at a time: half as many updates, twice as large.
     program, epochs = _run(own.make_program(), TRAIN, threads=2, mode=mode, epochs=8, lr=0.1)
     assert len(epochs) == 8
     assert _noise(own.make_vectors()) > 0.8
@@ -108,6 +107,14 @@ def test_minibatch_is_the_slow_twin(threads: int, batch: int) -> None:
     users, items = _summed_gradients(feed, batch or threads, epochs=2, lr=0.5)
     np.testing.assert_allclose(program.weights.users, users, atol=2e-5)
     np.testing.assert_allclose(program.weights.items, items, atol=2e-5)
+
+
+def test_minibatch_depends_on_the_batch_and_not_on_the_workers() -> None:
+    feed = own.Ratings(*(array[:500] for array in TRAIN))
+    options = {"mode": "minibatch", "batch": 6, "epochs": 2, "lr": 0.1}
+    two, three = (_run(own.make_program(), feed, threads=threads, **options)[0].weights for threads in (2, 3))
+    np.testing.assert_array_equal(two.users, three.users)
+    np.testing.assert_array_equal(two.items, three.items)
 
 
 def test_trace_counts_every_gradient_and_finds_none_wrong_in_serial() -> None:

@@ -1,0 +1,259 @@
+"""The documentation tells the truth: its code runs, its links lead somewhere, its flags exist."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from hogwild.cli.commands import COMMANDS
+from hogwild.cli.flags import parse
+from hogwild.cli.main import main
+from hogwild.kernels.jit import code_cache
+from hogwild.options import flags_of
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "hogwild"
+DOCS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LONGEST = 400  # lines of a source file
+FOREIGN = {"--logdir", "--epoch"}  # TensorBoard's; and one that is misspelt on purpose
+SHELL_SIGNS = re.compile(r"[|><&$`]")
+PROBLEM = ("make-dataset", "sparse", "--features", "500", "--nonzeros", "10", "--quiet")
+
+
+class Block(NamedTuple):
+    """A fenced block of code."""
+
+    language: str
+    text: str
+
+
+def _blocks(path: Path) -> list[Block]:
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return [Block(*pair) for pair in found]
+
+
+def _commands(text: str) -> Iterator[str]:
+    """Lines of a shell block, without comments; a backslash at the end joins two."""
+    for line in text.replace("\\\n", " ").splitlines():
+        line = re.sub(r"\s+#\s.*", "", line).strip()
+        if line:
+            yield line
+
+
+def _named(paths: list[Path]) -> Any:
+    return [pytest.param(path, id=path.name) for path in paths]
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with train.svm and test.svm, as the guides assume; no trace is left in the user's cache."""
+    monkeypatch.setenv("HOGWILD_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(code_cache().parent))  # compiled code stays where it is, for children too
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    monkeypatch.chdir(tmp_path)
+    assert main([*PROBLEM, "--rows", "2000", "--output", "train.svm"]) == 0
+    assert main([*PROBLEM, "--rows", "500", "--part", "1", "--output", "test.svm"]) == 0
+    return tmp_path
+
+
+# -- code ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", _named([path for path in DOCS if _blocks(path)]))
+def test_blocks_run_in_order(path: Path, workplace: Path) -> None:
+    example = (ROOT / "examples" / "own_program.py").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": f"docs_{path.stem.replace('-', '_')}"}
+    if path.name == "guide-own.md":
+        exec(compile(example, "own_program.py", "exec"), names)
+    for language, text in _blocks(path):
+        if language == "python" and text not in example:  # excerpts have run already
+            exec(compile(text, path.name, "exec"), names)
+        elif language == "sh":
+            for command in _commands(text):
+                _run(command)
+        elif language == "toml":
+            Path("run.toml").write_text(text, encoding="utf-8")
+
+
+def _run(command: str) -> None:
+    command = re.sub(r"--rows (\d+)0\b", lambda rows: f"--rows {min(int(rows[1]) * 10, 2000)}", command)
+    if command.startswith("hogwild ") and not SHELL_SIGNS.search(command):
+        assert main(shlex.split(command)[1:]) == 0, command
+        return
+    script = f'set -eo pipefail; hogwild() {{ "{sys.executable}" -m hogwild "$@"; }}; {command}'
+    subprocess.run(["bash", "-c", script], check=True, timeout=120)
+
+
+def _shown_json(name: str) -> Any:
+    (text,) = (block.text for block in _blocks(ROOT / "docs" / name) if block.language == "json")
+    return json.loads(text.replace(", …", ""))
+
+
+def test_json_objects_are_as_shown(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "classifier", "train.svm", "--lr", "0.2", "--threads", "2", "--trace", "--json"]) == 0
+    real = json.loads(capsys.readouterr().out)
+    shown = _shown_json("command-line.md")
+    for part in ("throughput", "seconds", "metrics"):
+        assert list(real[part]) == list(shown[part])
+    assert list(real) == list(shown)
+    worker, shown_worker = real["trace"]["epochs"][0]["workers"][0], _shown_json("tracing.md")
+    assert list(worker) == list(shown_worker)
+    assert list(worker["delay"]) == list(shown_worker["delay"])
+    assert list(worker["wrong"]) == list(shown_worker["wrong"])
+
+
+def test_the_guide_to_programs_shows_the_example_as_it_is() -> None:
+    example = (ROOT / "examples" / "own_program.py").read_text(encoding="utf-8")
+    excerpts = [block.text for block in _blocks(ROOT / "docs" / "guide-own.md") if block.text in example]
+    assert len(excerpts) == 8
+    assert sum("def rate_" in text for text in excerpts) == 2
+
+
+def _modules_with_examples() -> list[str]:
+    one = re.compile(r">>> (?!.*doctest: \+SKIP)")
+    paths = [path for path in sorted(SOURCE.rglob("*.py")) if one.search(path.read_text(encoding="utf-8"))]
+    return [".".join(path.relative_to(SOURCE.parent).with_suffix("").parts) for path in paths]
+
+
+@pytest.mark.parametrize("name", _modules_with_examples())
+def test_examples_in_docstrings(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+EXAMPLES = ["AsyncExecutor", "HogwildClassifier", "HogwildRegressor", "Linear", "Watch", "feed_of", "train"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_public_names_have_an_example(name: str) -> None:
+    hogwild = importlib.import_module("hogwild")
+    assert ">>> " in getattr(hogwild, name).__doc__
+
+
+def test_public_names_are_all_there_and_documented() -> None:
+    hogwild = importlib.import_module("hogwild")
+    for name in hogwild.__all__:
+        assert name == "__version__" or getattr(hogwild, name).__doc__, name
+
+
+# -- flags -----------------------------------------------------------------------------------------------------------
+
+
+def _known_flags() -> set[str]:
+    options = [option for entry in COMMANDS for option in flags_of(entry.load().Options).values()]
+    flags = {option.flag for option in options if not option.positional} | {"--help", "--version"}
+    return flags | {"--no-" + option.flag[2:] for option in options if option.kind is bool}
+
+
+@pytest.mark.parametrize("path", _named(DOCS))
+def test_flags_in_documents_exist(path: Path) -> None:
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", path.read_text(encoding="utf-8")))
+    assert named - FOREIGN <= _known_flags()
+
+
+def test_help_shows_every_flag_of_training(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "classifier", "--help"]) == 0
+    shown = set(re.findall(r"--[a-z][a-z0-9-]*", capsys.readouterr().out))
+    train = next(entry for entry in COMMANDS if entry.words == ("train", "classifier"))
+    assert {option.flag for option in flags_of(train.load().Options).values() if not option.positional} <= shown
+
+
+def test_every_flag_of_training_is_documented() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in DOCS)
+    train = next(entry for entry in COMMANDS if entry.words == ("train", "classifier"))
+    options = [option for option in flags_of(train.load().Options).values() if not option.positional]
+    missing = [option.flag for option in options if not re.search(rf"--(no-)?{option.flag[2:]}\b", text)]
+    assert not missing
+
+
+def _examples_in_help() -> list[Any]:
+    found: list[Any] = []
+    for entry in COMMANDS:
+        lines = re.findall(r"^  .*?(hogwild .*)$", entry.load().PAGE.about, re.MULTILINE)
+        if entry.words != ("completion",):  # those are for a shell
+            found += [pytest.param(entry, line.partition(" > ")[0], id=line) for line in lines]
+    return found
+
+
+@pytest.mark.parametrize(("entry", "line"), _examples_in_help())
+def test_examples_in_help_can_be_parsed(entry: Any, line: str) -> None:
+    words = shlex.split(line)[1:]
+    assert tuple(words[: len(entry.words)]) == entry.words
+    parse(entry.load().Options, entry.load().PAGE, words[len(entry.words) :])
+
+
+# -- links and names -------------------------------------------------------------------------------------------------
+
+
+def _slugs(path: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("path", _named(DOCS))
+def test_local_links_lead_somewhere(path: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+        if link.startswith(("http://", "https://")):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), link
+        assert target.is_relative_to(ROOT), link
+        assert not anchor or anchor in _slugs(target), link
+
+
+def test_every_document_is_linked_from_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [path.name for path in DOCS[1:] if f"({path.relative_to(ROOT).as_posix()})" not in readme] == []
+
+
+def test_source_files_named_in_the_readme_exist() -> None:
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Reading the source")[2]
+    names = re.findall(r"`([\w/]+\.py)`", section)
+    assert len(names) > 30
+    for name in names:
+        assert (ROOT / name).exists() or list(SOURCE.glob(f"*/{name}")), name
+
+
+# -- races and sizes -------------------------------------------------------------------------------------------------
+
+
+def _races() -> dict[str, set[str]]:
+    """The files in which each kind of race stands."""
+    found: dict[str, set[str]] = {}
+    for path in SOURCE.rglob("*.py"):
+        for kind in re.findall(r"RACE\(([^)]*)\)", path.read_text(encoding="utf-8")):
+            found.setdefault(kind, set()).add(path.relative_to(SOURCE).as_posix())
+    return found
+
+
+def test_every_kind_of_race_is_explained_with_its_files() -> None:
+    text = (ROOT / "docs" / "races.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## RACE\(([^)]*)\)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    assert set(sections) == set(_races())
+    for kind, files in _races().items():
+        assert set(re.findall(r"`(kernels/\w+\.py)`", sections[kind])) == files, kind
+
+
+def test_races_are_in_kernels_only_and_point_to_the_document() -> None:
+    for path in SOURCE.rglob("*.py"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if "RACE(" in line:
+                assert path.parent.name == "kernels", path
+                assert "docs/races.md" in line, line
+
+
+def test_no_source_file_is_too_long() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")}
+    assert [path.name for path, length in lengths.items() if length > LONGEST] == []
