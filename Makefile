@@ -43,8 +43,10 @@ test: check
 	$(BIN)/python -m pytest
 
 bench: $(PEERS)/.installed
+	$(PEERS)/bin/python benchmarks/startup.py
 	$(PEERS)/bin/python benchmarks/svmlight.py
 	$(PEERS)/bin/python benchmarks/linear.py
+	$(PEERS)/bin/python benchmarks/growth.py
 
 clean:
 	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache

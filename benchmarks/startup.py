@@ -40,8 +40,9 @@ def main() -> None:
         figures["first_run_compile"] = json.loads(printed)["seconds"]["compile"]
         figures["warm_run"] = min(timed(train, environment)[0] for _ in range(RUNS))
         figures["help"] = min(timed(["--help"], environment)[0] for _ in range(RUNS))
-        code = [sys.executable, "-c", "import time; t = time.perf_counter(); import hogwild; print(time.perf_counter() - t)"]
-        figures["import"] = min(float(subprocess.check_output(code, text=True)) for _ in range(RUNS))
+        code = "import time; t = time.perf_counter(); import hogwild; print(time.perf_counter() - t)"
+        timing = [sys.executable, "-c", code]
+        figures["import"] = min(float(subprocess.check_output(timing, text=True)) for _ in range(RUNS))
     for name, seconds in figures.items():
         print(f"{name:20} {seconds:7.3f} s")
     if arguments.json:
