@@ -57,8 +57,8 @@ def _named(paths: list[Path]) -> Any:
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with train.svm and test.svm, as the guides assume; no trace is left in the user's cache."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(code_cache().parent))  # first: compiled code stays where it is
     monkeypatch.setenv("HOGWILD_CACHE", str(tmp_path_factory.mktemp("cache")))
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(code_cache().parent))  # compiled code stays where it is, for children too
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     monkeypatch.chdir(tmp_path)
     assert main([*PROBLEM, "--rows", "2000", "--output", "train.svm"]) == 0

@@ -32,8 +32,8 @@ def files(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _cache(tmp_path_factory, monkeypatch):
     """Encoded data of a test goes nowhere near the user's; compiled code stays where it is, for children too."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(code_cache().parent))  # first: it is found by way of HOGWILD_CACHE
     monkeypatch.setenv("HOGWILD_CACHE", str(tmp_path_factory.mktemp("cache")))
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(code_cache().parent))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
 
 

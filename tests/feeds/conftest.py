@@ -13,6 +13,7 @@ from hogwild.kernels.jit import code_cache
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache directory."""
     directory = tmp_path / "cache-home"
+    # First, as it is found by way of HOGWILD_CACHE: compiled code stays where it is, for children too.
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(code_cache().parent))
     monkeypatch.setenv("HOGWILD_CACHE", str(directory))
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(code_cache().parent))  # compiled code stays where it is, for children too
     return directory
