@@ -355,6 +355,13 @@ def test_a_rate_is_calibrated_when_none_is_given(feed: hogwild.Feed) -> None:
     assert events(hogwild.Linear(optimizer="sgd"), scaled, lr=None, epochs=1)[0].lr < 0.1
 
 
+def test_data_that_can_be_told_apart_does_not_get_an_absurd_rate() -> None:
+    feed = hogwild.feed_of(np.array([[0.0], [1.0], [0.1], [0.9]], np.float32), [0, 1, 0, 1])
+    seen = events(hogwild.Linear(), feed, lr=None, epochs=20, threads=1)
+    assert seen[0].lr <= 20
+    assert max(event.loss for event in seen if event.kind == "epoch") < 5
+
+
 def test_the_functional_form_trains_what_startup_returns() -> None:
     from tasks import Count
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hogwild.executor.prepare import Plan
 
 _FACTOR = 2.0
+_LEAST_GAIN = 0.01
 _TRIES = 12
 _SAMPLE = (2000, 4000)  # visits of one try: at least, at the most; 500 say nothing of sgd on text
 _SHARE = 0.02  # and otherwise this share of an epoch
@@ -71,11 +72,13 @@ def calibrate(plan: Plan, seed: int) -> tuple[float, float, int]:
         raise ConfigError("the weights are too large to try learning rates on a copy; give one with --lr.")
     trial = _Trial(plan, seed)
     best = 0
+    # Where classes can be told apart the loss falls for ever: a step must be worth it, measured by the first loss.
+    least = _LEAST_GAIN * trial(0) if math.isfinite(trial(0)) else 0.0
     for way in (2, -2):
         step = way
         if way > 0 and not math.isfinite(trial(0)):
             continue  # a larger rate will not help
-        while trial.tries < _TRIES and (trial(step) < trial(best) or not math.isfinite(trial(best))):
+        while trial.tries < _TRIES and (trial(step) < trial(best) - least or not math.isfinite(trial(best))):
             best = min(best, step, key=trial)
             step += way
         if best != 0:

@@ -11,18 +11,17 @@ from hogwild.executor.prepare import Plan, build_crew
 from hogwild.kernels.schedule import Schedule
 
 CANDIDATES = ("all", "hot", "replica")
-_WORTH = 2.0  # seconds: a shorter run is over before a trial has paid
-_SHARE = 0.04  # of the run's time, at the most, for the whole trial
-_LEAST = 200  # visits of one try: fewer say nothing
+_SHARE = 0.04  # of the run's time, at the most, for the whole trial; a run for which that is not enough has none
+_LEAST = 800  # visits of one try: fewer say nothing
 _ROUNDS = 3  # interleaved; the best of each candidate counts
 _ROOM = 1 << 30  # weights up to this many bytes are copied for the tries
 _GAIN = 0.85  # of the best fall in loss: a faster candidate that learns less than this is passed over
 
 
 class Try(NamedTuple):
-    """One candidate: seconds for the same visits, and the mean losses of their first eighth and second half."""
+    """One candidate: its speed once it runs, and the mean losses of the first eighth and second half of the visits."""
 
-    seconds: float
+    seconds_per_visit: float
     first_loss: float
     loss: float
 
@@ -44,15 +43,17 @@ def choose_sharing(plan: Plan, schedule: Schedule) -> tuple[str, str]:
         return "hot", "sharing hot: the weights are too large to try each sharing on copies."
     if plan.visits < 2 * _LEAST:
         return "all", "sharing all: too few samples for a trial."
-    first = _try(plan, schedule, "hot", _LEAST)
-    run_seconds = first.seconds / _LEAST * plan.visits * config.epochs
-    if run_seconds < _WORTH:
-        return "hot", "sharing hot: the run is too short for a trial of the others."
-    visits = int(_LEAST * run_seconds * _SHARE / (first.seconds * _ROUNDS * len(CANDIDATES)))
     began = time.perf_counter()
-    tries = _try_all(plan, schedule, max(_LEAST, min(visits, plan.visits // 2)))
+    first = _try(plan, schedule, "hot", _LEAST)
+    one_try = time.perf_counter() - began
+    budget = _SHARE * plan.visits * config.epochs * first.seconds_per_visit / (_ROUNDS * len(CANDIDATES))
+    if budget < one_try:
+        return "hot", "sharing hot: the run is too short for a trial of the others."
+    visits = _LEAST + int((budget - one_try) / first.seconds_per_visit)
+    tries = _try_all(plan, schedule, min(visits, plan.visits // 2))
     chosen = pick(tries)
-    times = ", ".join(f"{name} {tries['all'].seconds / tries[name].seconds:.2f}x" for name in CANDIDATES)
+    base = tries["all"].seconds_per_visit
+    times = ", ".join(f"{name} {base / tries[name].seconds_per_visit:.2f}x" for name in CANDIDATES)
     spent = time.perf_counter() - began
     return chosen, f"sharing {chosen}: fastest that learns as well in a trial of {spent:.2g} s ({times})."
 
@@ -65,7 +66,7 @@ def pick(tries: dict[str, Try]) -> str:
     start = max(t.first_loss for t in finite.values())
     most = max(0.0, start - min(t.loss for t in finite.values()))
     good = [name for name, t in finite.items() if start - t.loss >= _GAIN * most] or list(finite)
-    return min(good, key=lambda name: finite[name].seconds)
+    return min(good, key=lambda name: finite[name].seconds_per_visit)
 
 
 def _try_all(plan: Plan, schedule: Schedule, visits: int) -> dict[str, Try]:
@@ -73,7 +74,7 @@ def _try_all(plan: Plan, schedule: Schedule, visits: int) -> dict[str, Try]:
     for _ in range(_ROUNDS):
         for name in CANDIDATES:
             this = _try(plan, schedule, name, visits)
-            if name not in best or this.seconds < best[name].seconds:
+            if name not in best or this.seconds_per_visit < best[name].seconds_per_visit:
                 best[name] = this
     return best
 
@@ -84,15 +85,16 @@ def _try(plan: Plan, schedule: Schedule, sharing: str, visits: int) -> Try:
     crew.compile()
     order = plan.order(0)
     crew.start()
-    sums, began = [], time.perf_counter()
+    sums, times = [], []
     try:
         for stop in (visits // 8, visits // 2, visits):
             crew.run_until(order, stop)
             sums.append(crew.counters.loss)
-        crew.sharing.collect()
-        seconds = time.perf_counter() - began
+            times.append(time.perf_counter())
     finally:
         crew.end()
     if crew.claims.error is not None:
         return Try(math.inf, math.inf, math.inf)
-    return Try(seconds, sums[0] / (visits // 8), (sums[2] - sums[1]) / (visits - visits // 2))
+    rest = visits - visits // 2
+    # The first eighth starts threads and fills caches: a long run does that once.
+    return Try((times[2] - times[0]) / (visits - visits // 8), sums[0] / (visits // 8), (sums[2] - sums[1]) / rest)

@@ -30,7 +30,7 @@ GRADIENTS, ERRORS, READ_OVER, WRITE_OVER, DELAY_SUM, DELAY_MAX, SIZED = range(7)
 EXACT = 256                            # delays below this have a bucket of their own
 STEPS = 32                             # buckets for each doubling beyond
 BUCKETS = EXACT + STEPS * 32
-KEPT = 4096                            # sizes kept a worker and epoch, the first ones
+KEPT = 4096                            # sizes kept a worker and epoch, the last ones
 
 
 class Untraced(NamedTuple):
