@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hogwild.errors import WorkerError
 
 SPAN_SECONDS = 0.005  # long against the 20 microseconds of a claim, short against a person's patience
+_LEAST_SECONDS = 0.0003  # that a span lasts near the end of an epoch, where spans become shorter
 _FIRST_VISITS = 64
 _SPANS_LEFT = 3  # a worker leaves at least this many spans for each worker, so that all end at about the same time
 
@@ -103,9 +104,10 @@ class Claims:
         return self._rounds[number]
 
     def _size(self) -> int:
-        wanted = int(self._visits_per_second * self.seconds) or _FIRST_VISITS
+        pace = self._visits_per_second or _FIRST_VISITS / self.seconds
+        wanted = int(pace * self.seconds)
         left = self._visits - self._cursor
-        fair = max(left // (_SPANS_LEFT * self.workers), _FIRST_VISITS // 4)
+        fair = max(left // (_SPANS_LEFT * self.workers), int(pace * _LEAST_SECONDS))
         return max(1, min(wanted, self.most, fair, -(-left // self.workers)))
 
     # -- for the main thread ----------------------------------------------------------------------------------------
