@@ -21,6 +21,8 @@ from hogwild.errors import HogwildError
 
 _MAP_SHARED, _MAP_PRIVATE, _MAP_FIXED = 0x01, 0x02, 0x10
 _MAP_ANONYMOUS = 0x1000 if sys.platform == "darwin" else 0x20
+_MAP_POPULATE = 0x8000 if sys.platform == "linux" else 0  # pages now and at once, not one by one while training runs
+_POPULATED = 1 << 28  # bytes up to which this is done: of larger arrays many pages may never be touched
 _READ_WRITE = 0x3
 _FAILED = ctypes.c_void_p(-1).value
 
@@ -54,7 +56,8 @@ class CommonArray:
         return view
 
     def _map(self) -> Floats:
-        address = _check(_libc.mmap(None, self._bytes, _READ_WRITE, _MAP_SHARED, self._file.fileno(), 0))
+        how = _MAP_SHARED | (_MAP_POPULATE if self._bytes <= _POPULATED else 0)
+        address = _check(_libc.mmap(None, self._bytes, _READ_WRITE, how, self._file.fileno(), 0))
         buffer = (ctypes.c_float * self._cells).from_address(address)
         weakref.finalize(buffer, _libc.munmap, address, self._bytes)
         return np.ctypeslib.as_array(buffer)
