@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from hogwild.errors import WorkerError
 from hogwild.executor.claims import Claims
 
 
@@ -56,7 +57,7 @@ def test_a_closed_gate_parks_everybody_in_lockstep_at_the_same_place() -> None:
     claims.open_epoch(0, 100_000)
     first = claims.claim(0)
     assert first is not None
-    claims.close_gate()
+    claims.close_gate("park")
     assert claims.wait(0.01) == "running"  # worker 0 is in a span that worker 1 has not seen
     claims.done(2, 1.0)
     assert claims.wait(0.01) == "running"  # worker 1 must still catch up
@@ -65,8 +66,39 @@ def test_a_closed_gate_parks_everybody_in_lockstep_at_the_same_place() -> None:
     assert (second.start, second.stop) == (first.start, first.stop)
     claims.done(2, 1.0)
     assert claims.wait(0.01) == "parked"
-    claims.open_gate()
+    claims.open_gate("park")
+    assert claims.wait(0.01) == "parked"  # until the main thread has done what it wanted to
+    claims.release()
     assert claims.wait(0.01) == "running"
+
+
+def test_when_a_run_is_over_those_who_are_behind_in_lockstep_catch_up() -> None:
+    claims = Claims(2, lockstep=2)
+    claims.open_epoch(0, 100_000)
+    first = claims.claim(0)
+    claims.finish()
+    assert claims.claim(1) == first  # worker 0 waits for it inside of compiled code
+    assert claims.claim(0) is None
+    assert claims.claim(1) is None
+
+
+def test_after_an_error_nobody_gets_a_span() -> None:
+    claims = Claims(2, lockstep=2)
+    claims.open_epoch(0, 100_000)
+    claims.claim(0)
+    claims.fail(WorkerError("planted", 0, 0, (0, 2)))
+    assert claims.wait(0.01) == "failed"
+    assert claims.claim(1) is None
+
+
+def test_a_gate_can_be_closed_by_who_holds_the_lock() -> None:
+    """As a signal handler does that interrupts the main thread anywhere."""
+    claims = Claims(1)
+    claims.open_epoch(0, 100)
+    with claims._lock:
+        claims.close_gate("stop")
+        claims.open_gate("pause")
+    assert claims.wait(0.01) == "parked"
 
 
 def test_spans_shrink_towards_the_end_so_that_workers_end_together() -> None:

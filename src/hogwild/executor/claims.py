@@ -36,7 +36,9 @@ class Claims:
         self.most = most  # longest span in visits
         self.seconds = seconds  # that a span should last
         self.error: WorkerError | None = None
-        self._lock = threading.Lock()
+        # Reasons to stand still. Closing a gate takes no lock: it may happen in a signal handler of the main thread.
+        self.gates: set[str] = set()
+        self._lock = threading.RLock()
         self._wake_workers = threading.Condition(self._lock)
         self._wake_main = threading.Condition(self._lock)
         self._epoch = -1
@@ -45,7 +47,7 @@ class Claims:
         self._rounds: list[tuple[int, int]] = []  # spans of this epoch in lockstep, agreed by the first who comes
         self._next_round = [0] * workers
         self._busy = 0
-        self._gates = 0  # how many reasons there are to stand still
+        self._held = False  # the main thread is at work where all stand still: no gate that opens lets anyone go
         self._over = False
         self._visits_per_second = 0.0
 
@@ -54,11 +56,13 @@ class Claims:
     def claim(self, worker: int) -> Claim | None:
         """The next span of a worker. Waits while the run is parked; None when it is over."""
         with self._lock:
-            while not self._over:
+            while self.error is None:
                 span = self._next(worker)
                 if span is not None:
                     self._busy += 1
                     return Claim(self._epoch, *span)
+                if self._over:
+                    break
                 self._wake_workers.wait()
             return None
 
@@ -76,7 +80,6 @@ class Claims:
         """A worker has failed: the first error ends the run for all."""
         with self._lock:
             self.error = self.error or error
-            self._over = True
             self._busy -= 1
             self._wake_workers.notify_all()
             self._wake_main.notify_all()
@@ -84,7 +87,7 @@ class Claims:
     def _next(self, worker: int) -> tuple[int, int] | None:
         if self.lockstep:
             return self._next_in_step(worker)
-        if self._gates or self._cursor >= self._visits:
+        if self._closed or self._cursor >= self._visits:
             return None
         start = self._cursor
         self._cursor = min(start + self._size(), self._visits)
@@ -94,7 +97,7 @@ class Claims:
         number = self._next_round[worker]
         if number == len(self._rounds):
             # A closed gate stops new spans only: those who are behind catch up, or the others wait for ever.
-            if self._gates or self._cursor >= self._visits:
+            if self._closed or self._cursor >= self._visits:
                 return None
             start = self._cursor
             self._cursor = min(start + -(-self._size() // self.lockstep) * self.lockstep, self._visits)
@@ -102,6 +105,10 @@ class Claims:
             self._wake_workers.notify_all()
         self._next_round[worker] += 1
         return self._rounds[number]
+
+    @property
+    def _closed(self) -> bool:
+        return bool(self.gates) or self._held or self._over
 
     def _size(self) -> int:
         pace = self._visits_per_second or _FIRST_VISITS / self.seconds
@@ -127,12 +134,16 @@ class Claims:
             return self._cursor
 
     def wait(self, seconds: float) -> str:
-        """Wait for news: `epoch` (all visited), `parked` (gate closed and nobody busy), `failed`, or `running`."""
+        """Wait for news: `epoch` (all visited), `parked` (gate closed and nobody busy), `failed`, or `running`.
+
+        After `parked` nobody goes on before `release`, even if the gate is opened meanwhile.
+        """
         with self._lock:
             state = self._state()
             if state == "running":
                 self._wake_main.wait(seconds)
                 state = self._state()
+            self._held = state == "parked"
             return state
 
     def _state(self) -> str:
@@ -141,33 +152,35 @@ class Claims:
         if self._busy == 0 and all(n == len(self._rounds) for n in self._next_round if self.lockstep):
             if self._cursor >= self._visits:
                 return "epoch"
-            if self._gates:
+            if self.gates or self._held:
                 return "parked"
         return "running"
 
-    def wait_while_parked(self, seconds: float) -> None:
-        """Wait until a gate opens, for so long at the most."""
+    def wait_at_gates(self, seconds: float) -> None:
+        """Wait until the last gate opens, for so long at the most."""
         with self._lock:
-            if self._gates:
+            if self.gates:
                 self._wake_main.wait(seconds)
 
-    def close_gate(self) -> None:
-        """Ask all workers to stand still at their next span; calls add up."""
+    def release(self) -> None:
+        """After `parked`: workers may go on, unless a gate is closed."""
         with self._lock:
-            self._gates += 1
-            if self._busy == 0:
-                self._wake_main.notify_all()
+            self._held = False
+            self._wake_workers.notify_all()
 
-    def open_gate(self) -> None:
-        """Take one `close_gate` back."""
+    def close_gate(self, reason: str) -> None:
+        """Ask all workers to stand still at their next span, for this reason."""
+        self.gates.add(reason)
+
+    def open_gate(self, reason: str) -> None:
+        """This reason to stand still is gone."""
         with self._lock:
-            self._gates = max(0, self._gates - 1)
-            if not self._gates:
-                self._wake_workers.notify_all()
-                self._wake_main.notify_all()
+            self.gates.discard(reason)
+            self._wake_workers.notify_all()
+            self._wake_main.notify_all()
 
     def finish(self) -> None:
-        """The run is over: no more spans."""
+        """The run is over: no more spans. In lockstep those who are behind still catch up."""
         with self._lock:
             self._over = True
             self._wake_workers.notify_all()

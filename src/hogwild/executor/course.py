@@ -83,6 +83,14 @@ class Course:
             self._seconds += time.perf_counter() - self._since
             self._since = None
 
+    def bring_home(self) -> None:
+        """The run is over: the weights are in the program's own arrays again, no longer in memory that workers map."""
+        own = self.plan.weights
+        for array, common in zip(own, self.crew.sharing.weights, strict=True):
+            if array is not common:
+                array[...] = common
+        self.plan.program.weights = own
+
     # -- an epoch -----------------------------------------------------------------------------------------------
 
     def open_epoch(self) -> None:

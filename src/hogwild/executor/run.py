@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
+from hogwild.executor.blas import one_blas_thread
 from hogwild.executor.course import Course
 from hogwild.executor.events import Event, Parked, Started, Watched
+from hogwild.executor.modes import lockstep_of
 from hogwild.executor.position import RunState
 from hogwild.executor.prepare import Plan, build_crew, make_plan
 from hogwild.executor.schedule import calibrate, compile_tries, make_schedule
@@ -47,48 +47,40 @@ class AsyncExecutor:
         self, threads: int | None = None, mode: str = "hogwild", sharing: str = "auto", **options: Any
     ) -> None:
         self.config = TrainConfig(threads=threads, mode=mode, sharing=sharing, **options)  # type: ignore[arg-type]
-        self._lock = threading.Lock()
+        self._running = threading.Lock()
+        self._wishes: set[str] = set()  # stop, park, pause: what closes the gates of a run
         self._course: Course | None = None
-        self._running = False
-        self._stopping = self._parking = self._paused = False
+        self._last: RunState | None = None
 
     # -- from any thread ----------------------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Stop at the next span of every worker; the run ends with `Finished(reason="stopped")`."""
-        self._ask("_stopping")
+        self._wishes.add("stop")
 
     def park(self) -> None:
         """Let the workers stand still at their next span and the generator yield `Parked`, for a checkpoint."""
-        self._ask("_parking")
+        self._wishes.add("park")
 
     def pause(self) -> None:
         """Let the workers stand still at their next span, until `resume`."""
-        self._ask("_paused")
+        self._wishes.add("pause")
 
     def resume(self) -> None:
         """Go on after `pause`."""
-        self._grant("_paused")
+        course = self._course
+        self._wishes.discard("pause")
+        if course is not None:
+            course.crew.claims.open_gate("pause")
 
     def state(self) -> RunState:
         """Where the run stands; exact while the workers are parked (at `Parked`, `EpochEnded` and `Finished`)."""
-        if self._course is None:
+        course, last = self._course, self._last
+        if course is not None:
+            return course.state()
+        if last is None:
             raise ConfigError("there is no run yet; iterate over `run` first.")
-        return self._course.state()
-
-    def _ask(self, wish: str) -> None:
-        with self._lock:
-            if not getattr(self, wish):
-                setattr(self, wish, True)
-                if self._running and self._course is not None:
-                    self._course.crew.claims.close_gate()
-
-    def _grant(self, wish: str) -> None:
-        with self._lock:
-            if getattr(self, wish):
-                setattr(self, wish, False)
-                if self._running and self._course is not None:
-                    self._course.crew.claims.open_gate()
+        return last
 
     # -- the run ------------------------------------------------------------------------------------------------
 
@@ -108,24 +100,36 @@ class AsyncExecutor:
         config = replace(self.config, **options)
         if config.patience and valid is None:
             raise ConfigError("patience needs a validation feed to watch; give one (--valid), or leave patience out.")
-        with threadpool_limits(limits=1):  # one BLAS thread a worker
-            plan = make_plan(config, program, feed)
-            if start is None:
-                program.renew()
-            try:
-                course, started = _prepare(plan, feed, start)
-                self._course = course
-                yield started
-                yield from self._train(course, valid, watch)
-            except NumbaError as error:
-                why = explain(plan.task, error)
-                raise ConfigError(f"{why} gradient and apply may use numbers, arrays and NumPy.") from error
-            finally:
-                program.finish(feed)
+        if not self._running.acquire(blocking=False):
+            raise ConfigError("this executor is in the middle of a run; close that first, or make another executor.")
+        try:
+            with one_blas_thread():
+                yield from self._run(make_plan(config, program, feed), feed, start, valid, watch)
+        finally:
+            self._wishes.clear()
+            self._running.release()
+
+    def _run(self, plan: Plan, feed: Any, start: RunState | None, valid: Any, watch: Any) -> Iterator[Event]:
+        program = plan.program
+        if start is None:
+            program.renew()
+        try:
+            self._course, started = _prepare(plan, feed, start)
+            yield started
+            yield from self._train(self._course, valid, watch)
+        except NumbaError as error:
+            why = explain(plan.task, error)
+            raise ConfigError(f"{why} gradient and apply may use numbers, arrays and NumPy.") from error
+        finally:
+            if self._course is not None:
+                self._course.bring_home()
+                self._last, self._course = self._course.state(), None  # private copies go with it
+            program.finish(feed)
 
     def _train(self, course: Course, valid: Any, watch: Any) -> Iterator[Event]:
-        self._begin(course)
+        course.crew.claims.gates = self._wishes
         try:
+            course.crew.start()
             reason = "done"
             while course.epoch < course.plan.config.epochs:
                 if course.without_hope:
@@ -137,25 +141,14 @@ class AsyncExecutor:
                     reason = "stopped"
                     break
                 yield course.end_epoch(valid)
-                if self._stopping and course.epoch < course.plan.config.epochs:
+                if "stop" in self._wishes and course.epoch < course.plan.config.epochs:
                     reason = "stopped"
                     break
             course.halt()
             yield course.finished(reason)
         finally:
-            with self._lock:
-                self._running = False
-                self._stopping = self._parking = self._paused = False
             course.crew.end()
             course.halt()
-
-    def _begin(self, course: Course) -> None:
-        with self._lock:
-            self._running = True
-            for wish in (self._stopping, self._parking, self._paused):
-                if wish:  # asked for before there was anybody to ask
-                    course.crew.claims.close_gate()
-        course.crew.start()
 
     def _until_epoch_ends(self, course: Course, watch: Any) -> Iterator[Event]:
         """Events of an epoch until all its samples are visited, or the run is stopped."""
@@ -169,18 +162,20 @@ class AsyncExecutor:
                 yield Watched(**course.when(), values=watch.read(course.plan.program))
             if news == "epoch":
                 return
-            if news == "parked":
-                course.halt()
-                if self._stopping:
-                    return
-                if self._parking:
-                    yield Parked(**course.when())
-                    self._grant("_parking")
-                    course.go()
-                    continue  # workers must have a chance before anybody can park them again
-                claims.wait_while_parked(_TICK)
-                course.go()
-            yield course.progress()
+            if news == "running":
+                yield course.progress()
+                continue
+            course.halt()
+            if "stop" in self._wishes:
+                return
+            if "park" in self._wishes:
+                yield Parked(**course.when())
+                claims.open_gate("park")
+            else:
+                claims.wait_at_gates(_TICK)
+                yield course.progress()
+            course.go()
+            claims.release()
 
 
 def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Started]:
@@ -188,6 +183,11 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
     config, notes = plan.config, []
     if plan.visits == 0:
         raise ConfigError("there is nothing to train on: the feed has no samples.")
+    if start is not None and start.position.visits % (lockstep_of(config) or 1):
+        raise ConfigError(
+            f"the run stood at sample {start.position.visits} of an epoch, inside a round of mode {config.mode} with "
+            f"{plan.workers} workers; go on with the mode, threads and batch that it had."
+        )
     if plan.workers > plan.visits:
         notes.append(f"{plan.workers} workers for {plan.visits} samples: some have nothing to do.")
     began, compiling = time.perf_counter(), 0.0

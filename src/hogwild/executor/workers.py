@@ -105,8 +105,8 @@ class Crew:
         """Start one thread a worker; they wait for the first epoch."""
         for worker in range(len(self.scratches)):
             thread = threading.Thread(target=self._work, args=(worker,), name=f"hogwild-{worker}", daemon=True)
-            self.threads.append(thread)
             thread.start()
+            self.threads.append(thread)
 
     def end(self) -> None:
         """No more spans; wait until every worker has finished the one it has."""
