@@ -40,7 +40,7 @@ def test_counts_add_up_over_chunks() -> None:
 def test_too_many_features_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="at most 2147483648 can be numbered"):
         check_features(2**31 + 1)
-    monkeypatch.setattr(ranking.os, "sysconf", lambda name: 1000)
+    monkeypatch.setattr(ranking, "memory", lambda: 1_000_000)
     with pytest.raises(InputError, match="more than the memory of this machine"):
         check_features(100_000)
     with pytest.raises(InputError, match="feature id -4 is below 0"):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 
 from hogwild.cli.flags import Page
 from hogwild.config import ShowConfig
+from hogwild.machine import cores
 from hogwild.options import require
 
 PAGE = Page(
@@ -29,7 +29,7 @@ class DemoConfig:
     """Training samples, with 50 features each of a million."""
     epochs: int = 10
     """Times that every sample is visited."""
-    threads: int = max(2, os.cpu_count() or 1)
+    threads: int = max(2, cores())
     """Workers of the mode without locks."""
     seed: int = 1
     """Makes data and order."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 from hogwild.cli.flags import Page
 from hogwild.cli.reading import ReadConfig
 from hogwild.config import ShowConfig
+from hogwild.machine import cores
 from hogwild.options import Shown
 
 PAGE = Page(
@@ -46,7 +46,7 @@ def run(options: Options) -> int:
     feed = open_for(model, options.files, options.read)
     loaded = time.perf_counter()
     program: Any = model.program
-    metrics = program.evaluate(feed, os.cpu_count() or 1)
+    metrics = program.evaluate(feed, cores())
     notes = [*feed.notes, *unknown_note(program.ignored)]
     if not options.show.quiet:
         for note in notes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from hogwild.cli.outfile import write_file
 from hogwild.cli.reading import ReadConfig
 from hogwild.config import File, ShowConfig
 from hogwild.errors import ConfigError
+from hogwild.machine import cores
 from hogwild.options import Shown
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def run(options: Options) -> int:
 
 
 def _lines(program: Any, feed: Feed, proba: bool) -> Iterator[str]:
-    threads = os.cpu_count() or 1
+    threads = cores()
     if proba:
         for row in program.predict_proba(feed, threads).tolist():
             yield "\t".join(f"{value:.6g}" for value in row) + "\n"

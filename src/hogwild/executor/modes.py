@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from hogwild.arrays import Offsets, Room, make_scratch
 from hogwild.config import TrainConfig
 from hogwild.kernels.modes import DONE, READY, TURN, FreeMode, Locked, Minibatch, RoundRobin, make_turns
+from hogwild.machine import cores
 
 IN_ROUNDS = ("round-robin", "minibatch")
 
@@ -19,7 +19,7 @@ def workers_of(config: TrainConfig) -> int:
     """Workers of a run: one in `serial`, else as many as asked for, else one a core."""
     if config.mode == "serial":
         return 1
-    return config.threads or os.cpu_count() or 1
+    return config.threads or cores()
 
 
 def batch_of(config: TrainConfig) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from hogwild.kernels.order import Order, file_order, shuffled
 from hogwild.kernels.rng import seeds
 from hogwild.kernels.schedule import Schedule
 from hogwild.kernels.trace import Untraced
+from hogwild.machine import memory
 
 _BLOCK = 1 << 14  # samples that stay together when data larger than memory is shuffled
 
@@ -46,7 +46,7 @@ class Plan:
         """The order of the visits of an epoch."""
         if not self.config.shuffle:
             return file_order(self.visits)
-        block = 1 if bytes_of(arrays_in(self.samples)) < _memory() // 2 else _BLOCK
+        block = 1 if bytes_of(arrays_in(self.samples)) < memory() // 2 else _BLOCK
         return shuffled(self.visits, self.config.seed, epoch, block)
 
 
@@ -88,6 +88,3 @@ def arrays_in(bundle: Any) -> tuple[Any, ...]:
         return tuple(array for item in bundle for array in arrays_in(item))
     return ()
 
-
-def _memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
+
+from hogwild.machine import cores
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -29,7 +30,7 @@ def in_order(work: Callable[[T], R], items: Iterable[T], threads: int = 0) -> It
     >>> [square for _, square in in_order(lambda x: x * x, range(4))]
     [0, 1, 4, 9]
     """
-    threads = threads or max(2, min(os.cpu_count() or 2, 8))
+    threads = threads or max(2, min(cores(), 8))
     waiting: deque[tuple[T, Future[R]]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="feed") as pool:
         try:

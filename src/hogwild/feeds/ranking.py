@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 
 from hogwild.arrays import Ids
 from hogwild.errors import InputError
 from hogwild.kernels.ranking import count_ids, ranks_of
+from hogwild.machine import memory
 
 MOST = 2**31 - 1       # features that int32 ids can name, 0 included
 _BYTES = 8 + 4 + 4     # memory that a feature takes while it is ranked: its count, its rank, its place in the order
@@ -57,8 +56,7 @@ def check_features(features: int) -> None:
     """Raise InputError if so many features cannot be numbered, or not in the memory of this machine."""
     if features > MOST + 1:
         raise InputError(f"there are {features} features; at most {MOST + 1} can be numbered. Hash them to fewer.")
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if features * _BYTES > memory:
+    if features * _BYTES > memory():
         raise InputError(
             f"the largest feature id is {features - 1}: ranking so many takes {features * _BYTES >> 30} GB, more than"
             " the memory of this machine. Number the features without gaps, or hash them to fewer."

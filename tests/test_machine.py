@@ -1,0 +1,54 @@
+"""What a process may use: limits of the system and of containers, old and new control groups."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hogwild import machine
+
+LARGE = 1 << 62
+
+
+@pytest.fixture
+def control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place for made-up control groups, on a machine of 8 cores."""
+    monkeypatch.setattr(machine, "_CONTROL", tmp_path)
+    monkeypatch.setattr(machine, "_OWN", tmp_path / "own")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)), raising=False)
+    return tmp_path
+
+
+def put(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def test_a_machine_without_control_groups(control: Path) -> None:
+    assert machine.cores() == 8
+    assert machine.memory() == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def test_the_lowest_limit_of_all_groups_counts(control: Path) -> None:
+    put(control / "own", "0::/outer/inner\n")
+    put(control / "memory.max", "max\n")
+    put(control / "outer" / "memory.max", "1000000\n")
+    put(control / "outer" / "inner" / "memory.max", f"{LARGE}\n")
+    put(control / "outer" / "cpu.max", "max 100000\n")
+    put(control / "outer" / "inner" / "cpu.max", "250000 100000\n")
+    assert machine.memory() == 1_000_000
+    assert machine.cores() == 3
+
+
+def test_old_control_groups(control: Path) -> None:
+    put(control / "own", "9:memory:/box\n5:cpu,cpuacct:/box\n1:name=systemd:/\n")
+    put(control / "memory" / "box" / "memory.limit_in_bytes", "2000000\n")
+    put(control / "memory" / "memory.limit_in_bytes", f"{LARGE}\n")
+    put(control / "cpu" / "cpu.cfs_quota_us", "-1\n")
+    put(control / "cpu" / "cpu.cfs_period_us", "100000\n")
+    put(control / "cpu" / "box" / "cpu.cfs_quota_us", "50000\n")
+    put(control / "cpu" / "box" / "cpu.cfs_period_us", "100000\n")
+    assert machine.memory() == 2_000_000
+    assert machine.cores() == 1
