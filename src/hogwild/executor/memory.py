@@ -59,7 +59,8 @@ class CommonArray:
         how = _MAP_SHARED | (_MAP_POPULATE if self._bytes <= _POPULATED else 0)
         address = _check(_libc.mmap(None, self._bytes, _READ_WRITE, how, self._file.fileno(), 0))
         buffer = (ctypes.c_float * self._cells).from_address(address)
-        weakref.finalize(buffer, _libc.munmap, address, self._bytes)
+        unmap = weakref.finalize(buffer, _libc.munmap, address, self._bytes)
+        unmap.atexit = False  # at the end of the process somebody may still be reading
         return np.ctypeslib.as_array(buffer)
 
 

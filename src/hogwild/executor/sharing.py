@@ -148,10 +148,9 @@ class Sharing:
                 for tier in slices:
                     parts = [Part(s, flat[s.start : s.stop], flat[s.start : s.stop].copy()) for s in tier]
                     tiers[worker].append(Tier(parts, worker / workers))
-        ranked = [min(private.get(n, 0), t.rows) for n, t in tables.items() if t.kind == "ranked"]
         self.weights = type(weights)(**fields)
         self.copies = [
-            Copies(type(weights)(**views[worker]), max(ranked, default=0), 1.0 / workers, tiers[worker])
+            Copies(type(weights)(**views[worker]), _private_prefix(tables, private), 1.0 / workers, tiers[worker])
             for worker in range(workers)
         ]
 
@@ -181,20 +180,35 @@ def private_rows(name: str, tables: Mapping[str, Table], workers: int, hot_rows:
     if workers == 1 and name == "all":
         return {}
     rows: dict[str, int] = {}
+    hot = _hot_prefix([table.cells for table in tables.values() if table.kind == "ranked"], hot_rows)
     for array, table in tables.items():
         if name == "replica" or table.kind == "scalar" or (name == "hot" and table.kind == "dense"):
             rows[array] = table.rows
         elif name == "hot":
-            rows[array] = whole_pages(hot_rows or min(HOT_ROWS, HOT_BYTES // (CELL * table.cells)), table)
+            rows[array] = min(hot, table.rows)
     return rows
 
 
-def whole_pages(rows: int, table: Table) -> int:
-    """The least number of rows, at least `rows`, that end at the end of a page; all rows if that is past the end."""
-    row_bytes = CELL * table.cells
+def _hot_prefix(cells: list[int], wanted: int) -> int:
+    """Private rows at the beginning of ranked arrays of so many cells a row: one number for all, as in `Step`."""
+    if not cells:
+        return 0
+    rows = wanted or min(HOT_ROWS, HOT_BYTES // (CELL * max(cells)))
+    return whole_pages(max(1, rows), cells)
+
+
+def whole_pages(rows: int, cells: list[int]) -> int:
+    """The least number of rows, at least `rows`, that end at the end of a page whatever their cells of these."""
     page = round_to_pages(1)
-    step = page // math.gcd(page, row_bytes)
-    return min(-(-rows // step) * step, table.rows)
+    step = math.lcm(*(page // math.gcd(page, CELL * count) for count in cells))
+    return -(-rows // step) * step
+
+
+def _private_prefix(tables: Mapping[str, Table], private: Mapping[str, int]) -> int:
+    """`Step.private`: of the ranked arrays or, where there are none, of the dense ones, private as a whole."""
+    kinds = {table.kind for table in tables.values()}
+    kind = "ranked" if "ranked" in kinds else "dense"
+    return max((private.get(name, 0) for name, table in tables.items() if table.kind == kind), default=0)
 
 
 def _share_array(array: Any, private_cells: int, workers: int) -> tuple[Any, list[Any]]:

@@ -50,22 +50,24 @@ def _merge_cells(master: Any, mine: Any, base: Any, first: int, last: int) -> No
 def merge_mixed_rows(master: Any, mine: Any, base: Any, additive: Any) -> int:
     """As `merge_rows`, for rows some of whose cells are not additive: those stay with their worker.
 
-    `additive` has one flag a cell of a row. The common copy shows the last value that anyone had, for checkpoints.
+    `additive` has one flag a cell of a row. The common copy shows the last value that anyone wrote, for checkpoints: a
+    worker that has not touched a row since its last merge leaves there what others have written.
     """
     cells = len(additive)
     touched = 0
     for first in range(0, len(mine), cells):
         for c in range(cells):
             k = first + c
-            if mine[k] != base[k] or master[k] != base[k]:
-                touched += 1
-                old, own, common = base[k], mine[k], master[k]
-                if not additive[c]:
-                    master[k] = own
-                    base[k] = own
-                else:
+            old, own, common = base[k], mine[k], master[k]
+            if additive[c]:
+                if own != old or common != old:
+                    touched += 1
                     new = own if common == old else common + (own - old)
                     master[k] = new
                     mine[k] = new
                     base[k] = new
+            elif own != old:
+                touched += 1
+                master[k] = own
+                base[k] = own
     return touched

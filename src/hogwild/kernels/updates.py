@@ -45,9 +45,10 @@ class Ftrl(NamedTuple):
     """FTRL-proximal (McMahan et al. 2013) with alpha = the learning rate of the visit; l1 and l2 as in the paper.
 
     After gradients g_1 … g_t of a weight, w minimises sum g_s w + sum (q_s - q_{s-1}) (w - w_s)^2 / 2 + l1 |w| +
-    l2 w^2 / 2, where q_s = (beta + sqrt(g_1^2 + … + g_s^2)) / rate_s. The slot `firmness` keeps the last q: the paper
-    derives it from the sum of squares, which is right for a constant rate only (under a rate that falls to zero all
-    weights would fall to zero with it).
+    l2 w^2 / 2, where q_s = (beta + sqrt(g_1^2 + … + g_s^2)) / rate_s. The paper keeps z = sum g_s - sum (q_s - q_{s-1})
+    w_s, and w = -shorten(z, l1) / (q_t + l2). The slot `pull` keeps z + q_t w instead: what the penalties hold back,
+    which is l1 sign(z) - l2 w, or the gradients that have not yet overcome l1. Then the next z is pull + g - q w: no
+    earlier q is needed, nothing grows as the rate falls to zero, and adding up over workers keeps it right.
     """
 
     beta: np.float32 = np.float32(1)
@@ -57,13 +58,13 @@ class Ftrl(NamedTuple):
 
 RULES: dict[str, type] = {"sgd": Sgd, "momentum": Momentum, "adagrad": Adagrad, "adam": Adam, "ftrl": Ftrl}
 # What each rule remembers for a weight: a name, and whether merging adds it up over workers. Sums over visits add up;
-# moving averages, and what is derived from them, stay with the worker who made them.
+# moving averages stay with the worker who made them.
 SLOTS: dict[type, tuple[tuple[str, bool], ...]] = {
     Sgd: (),
     Momentum: (("speed", False),),
     Adagrad: (("squares", True),),
     Adam: (("mean", False), ("square", False)),
-    Ftrl: (("pull", True), ("squares", True), ("firmness", False)),
+    Ftrl: (("pull", True), ("squares", True)),
 }
 
 
@@ -100,14 +101,9 @@ def _one_slot(rule: Any) -> int:
     return 1
 
 
-@slots_of.of(Adam)
+@slots_of.of(Adam, Ftrl)
 def _two_slots(rule: Any) -> int:
     return 2
-
-
-@slots_of.of(Ftrl)
-def _three_slots(rule: Any) -> int:
-    return 3
 
 
 @choice
@@ -175,11 +171,13 @@ def _adam(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any
 def _ftrl(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
     squares = table[cell + 2 * width] + gradient * gradient
     firmness = (rule.beta + np.float32(math.sqrt(squares))) / rate
-    pull = table[cell + width] + gradient - (firmness - table[cell + 3 * width]) * table[cell]
-    table[cell + width] = pull  # RACE(lost update): docs/races.md
+    pull = table[cell + width] + gradient - firmness * table[cell]
+    weight = -shorten(pull, rule.l1) / (firmness + rule.l2)
+    # pull + firmness * weight, without the difference of large numbers
+    held = pull if weight == np.float32(0) else np.float32(math.copysign(rule.l1, pull)) - rule.l2 * weight
+    table[cell + width] = held  # RACE(lost update): docs/races.md
     table[cell + 2 * width] = squares  # RACE(lost update): docs/races.md
-    table[cell + 3 * width] = firmness  # RACE(lost update): docs/races.md
-    table[cell] = -shorten(pull, rule.l1) / (firmness + rule.l2)  # RACE(lost update): docs/races.md
+    table[cell] = weight  # RACE(lost update): docs/races.md
 
 
 @choice

@@ -298,7 +298,7 @@ class Linear(Program):
         """weight: (features,) or (features, classes); bias: (1,) or (classes,); in the features' own order.
 
         With `state` also what the update rule remembers of them: weight_ and bias_ followed by speed (momentum),
-        squares (adagrad), mean, square, count (adam) or pull, squares, firmness (ftrl), and weight_stamp with a
+        squares (adagrad), mean, square, count (adam) or pull, squares (ftrl), and weight_stamp with a
         penalty: the time up to which it is paid. Without, penalties are paid.
         """
         trained = self._trained()
