@@ -353,7 +353,7 @@ def _layer() -> hogwild.CustomProgram:
 
 @pytest.mark.parametrize("sharing", ["all", "replica"])
 def test_a_dense_layer_is_learned_through_blas(sharing: str) -> None:
-    # Replicas add up what each worker has learned: without frequent merges both learn everything, and the sum is double.
+    # Replicas add up what each worker has learned: if merged seldom, both learn all, and the sum is double.
     program, _ = _run(_layer(), _batches(), threads=2, sharing=sharing, merge_every=2, epochs=4, lr=0.05)
     np.testing.assert_allclose(program.weights.matrix, TRUE_LAYER, atol=0.02)
 

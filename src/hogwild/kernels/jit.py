@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import llvmlite
 import numba as nb
 from numba.core.errors import NumbaError
 from numba.extending import overload
@@ -20,6 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SAFE_MATH = {"reassoc", "contract", "arcp", "nsz", "afn"}  # never nnan/ninf: we test for NaN
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": SAFE_MATH, "error_model": "numpy"}
+_UNCOUNTED = {**OPTIONS, "_nrt": False}
 _KEPT_CACHES = 4
 _DAYS_KEPT = 30
 
@@ -28,10 +30,14 @@ _DAYS_KEPT = 30
 def code_cache() -> Path:
     """A directory of our own for each state of the kernel sources, compiler and flags.
 
-    Numba checks only the file that defines a function, not those of its callees.
+    Numba checks only the file that defines a function, not those of its callees, nor that of the bundles it takes: two
+    fields of one type that change places would not be noticed.
     """
-    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    flags = repr((sorted(SAFE_MATH), nb.config.BOUNDSCHECK, nb.__version__, nb.config.CPU_FEATURES)).encode()
+    kernels = Path(__file__).parent
+    files = [*sorted(kernels.glob("*.py")), kernels.parent / "arrays.py"]
+    sources = b"".join(path.read_bytes() for path in files)
+    versions = nb.__version__, llvmlite.__version__
+    flags = repr((sorted(SAFE_MATH), nb.config.BOUNDSCHECK, versions, nb.config.CPU_FEATURES)).encode()
     base = Path(nb.config.CACHE_DIR or _user_cache() / "code")
     ours = base / hashlib.sha256(sources + flags).hexdigest()[:16]
     _prune(base, ours)
@@ -68,8 +74,9 @@ def kernel(fn: F) -> F:
 
     Counting references costs two locked instructions an array at every call that is not inlined: half of the time of a
     visit. Without it a kernel cannot make an array, nor return one; see `allocating`.
+    Not for functions that take a task, loss, rule or penalty: those may be a user's, see `inner` and `open_kernel`.
     """
-    return _compile(fn, {**OPTIONS, "_nrt": False})
+    return _compile(fn, _UNCOUNTED)
 
 
 def allocating(fn: F) -> F:
@@ -103,6 +110,27 @@ def fresh(fn: F) -> F:
     if nb.config.DISABLE_JIT:
         return fn
     return nb.njit(fn, **OPTIONS)
+
+
+def inner(fn: F) -> F:
+    """As `kernel`, for parts of kernels that take types which may be defined outside the package.
+
+    They have no cache of their own: they are cached with the kernel that calls them, or compiled anew with it.
+    """
+    if nb.config.DISABLE_JIT:
+        return fn
+    return nb.njit(fn, **_UNCOUNTED)
+
+
+def open_kernel(fn: F) -> F:
+    """As `kernel`, for what Python calls with types that may be defined outside the package: with those, `fresh`."""
+    cached, anew = kernel(fn), fresh(fn)
+
+    @functools.wraps(fn)
+    def call(*arguments: Any) -> Any:
+        return (cached if in_package(*arguments) else anew)(*arguments)
+
+    return cast(F, call)
 
 
 def entry(compiled: Any, *arguments: Any) -> Any:
@@ -140,6 +168,8 @@ class Choice:
         def keep(fn: F) -> F:
             for tag in tags:
                 self.table[tag] = fn
+            if not _ours(fn):
+                _FOREIGN.update(tags)
             return fn
 
         return keep
@@ -178,11 +208,18 @@ def choice(stub: Callable[..., Any]) -> Any:
     return interpreted
 
 
+_FOREIGN: set[type] = set()  # types, of this package or not, with functions from outside of it
+
+
+def _ours(defined: Any) -> bool:
+    return str(defined.__module__).startswith("hogwild.")
+
+
 def in_package(*values: Any) -> bool:
-    """Whether all types inside the given (nested) tuples are defined in this package: only then code is cached."""
+    """Whether all types inside the given (nested) tuples, and their code, are of this package: then it is cached."""
     for value in values:
         if isinstance(value, tuple):
-            if hasattr(value, "_fields") and not type(value).__module__.startswith("hogwild."):
+            if hasattr(value, "_fields") and (not _ours(type(value)) or type(value) in _FOREIGN):
                 return False
             if not in_package(*value):
                 return False
@@ -212,5 +249,6 @@ def explain(task: Any, error: NumbaError) -> str:
 
 
 __all__ = [
-    "OPTIONS", "NumbaError", "allocating", "choice", "code_cache", "entry", "exact", "fresh", "in_package", "kernel",
+    "OPTIONS", "NumbaError", "allocating", "choice", "code_cache", "entry", "exact", "explain", "fresh", "in_package",
+    "inner", "kernel", "open_kernel",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import Floats
-from hogwild.kernels.jit import choice, kernel
+from hogwild.kernels.jit import choice, inner, open_kernel
 from hogwild.kernels.losses import cost, slope
 from hogwild.kernels.penalties import Free, Penalty, flow, pace, stamps, weight_at
 from hogwild.kernels.samples import LINE, count_of, entries_of, id_of, prefetch_entries, value_of
@@ -31,7 +31,7 @@ class LinearWeights(NamedTuple):
     bias: Floats
 
 
-@kernel
+@inner
 def score_row(task: Any, entries: Any, weights: Any, elapsed: Any) -> Any:
     """The score of one sample under the weights as they stand."""
     cells = stride(task.rule, task.penalty, 1)
@@ -69,14 +69,14 @@ def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
             move_bias(task, weights, scratch.grads[k, 0], step)
 
 
-@kernel
+@inner
 def move(task: Any, weights: Any, row: Any, pull: Any, step: Any) -> None:
     """Update the weight of one feature."""
     count = begin_row(task.rule, task.penalty, weights.table, row, 1, step)
     update(task.rule, weights.table, row * stride(task.rule, task.penalty, 1), 1, pull, step.rate, count)
 
 
-@kernel
+@inner
 def move_bias(task: Any, weights: Any, pull: Any, step: Any) -> None:
     """Update the bias, which no penalty shrinks."""
     count = begin_row(task.rule, Free(), weights.bias, 0, 1, step)
@@ -137,7 +137,7 @@ def _pay(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, elapsed: An
         table[row * cells] = weight  # RACE(lost update): docs/races.md
 
 
-@kernel
+@inner
 def pay_and_move(task: Any, weights: Any, row: Any, weight: Any, pull: Any, step: Any) -> None:
     """As `move`, for a weight that `read_weights` has read."""
     pay(task.penalty, task.rule, weights.table, row, weight, step.elapsed)
@@ -163,7 +163,7 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
     return cost(task.loss, score, samples.targets[visit]) * samples.importance[visit]
 
 
-@kernel
+@open_kernel
 def score_rows(samples: Any, weight: Any, bias: Any, scores: Any, first: int) -> None:
     """Scores of the samples from `first` on, as many as there is room for; `weight` holds one number a feature."""
     for i in range(len(scores)):

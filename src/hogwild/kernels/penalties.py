@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.kernels.jit import choice, kernel
+from hogwild.kernels.jit import choice, inner, kernel
 
 
 class Free(NamedTuple):
@@ -54,7 +54,7 @@ def pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
     """How far the rule moves the weight at `cell` for a unit of learning rate and of gradient; rules register it."""
 
 
-@kernel
+@inner
 def flow(penalty: Any, weight: Any, due: Any) -> Any:
     """A weight after `due` units of penalty.
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.kernels.jit import kernel
+from hogwild.kernels.jit import inner, open_kernel
 from hogwild.kernels.losses import slopes
 from hogwild.kernels.penalties import Free, weight_at
 from hogwild.kernels.samples import count_of, entries_of, id_of, value_of
@@ -24,7 +24,7 @@ class ClassesTask(NamedTuple):
     width: int
 
 
-@kernel
+@inner
 def score_classes(task: Any, entries: Any, weights: Any, scores: Any, elapsed: Any) -> None:
     """Write one score a class of one sample, under the weights as they stand, into scores[:width]."""
     width = task.width
@@ -71,7 +71,7 @@ def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
             move_biases(task, weights, one, scratch.grads[e], step)
 
 
-@kernel
+@inner
 def move_classes(task: Any, weights: Any, row: Any, value: Any, pulls: Any, step: Any) -> None:
     """Update the weights of one feature, one a class, against the gradient value * pulls."""
     base = row * stride(task.rule, task.penalty, task.width)
@@ -80,7 +80,7 @@ def move_classes(task: Any, weights: Any, row: Any, value: Any, pulls: Any, step
         update(task.rule, weights.table, base + k, task.width, value * pulls[k], step.rate, count)
 
 
-@kernel
+@inner
 def move_biases(task: Any, weights: Any, value: Any, pulls: Any, step: Any) -> None:
     """Update the biases, which no penalty shrinks."""
     count = begin_row(task.rule, Free(), weights.bias, 0, task.width, step)
@@ -101,7 +101,7 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
     return loss * importance
 
 
-@kernel
+@open_kernel
 def score_class_rows(samples: Any, weight: Any, bias: Any, scores: Any, first: int) -> None:
     """Scores, one a class, of the samples from `first` on; `weight` holds one row a feature."""
     width = len(bias)

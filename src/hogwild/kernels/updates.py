@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.kernels.jit import choice, kernel
+from hogwild.kernels.jit import choice, inner, open_kernel
 from hogwild.kernels.penalties import Penalty, charge, pace, shorten, stamps
 
 
@@ -121,7 +121,7 @@ def _counted(rule: Any) -> int:
     return 1
 
 
-@kernel
+@inner
 def stride(rule: Any, penalty: Any, width: int) -> int:
     """`row_cells` for compiled code: folds to a constant when the width is one."""
     return width * (1 + slots_of(rule)) + counts_visits(rule) + stamps(penalty)
@@ -243,7 +243,7 @@ def _count_visit(rule: Any, table: Any, count_cell: int) -> Any:
     return table[count_cell]
 
 
-@kernel
+@inner
 def begin_row(rule: Any, penalty: Any, table: Any, row: int, width: int, step: Any) -> Any:
     """Before a row's weights move: pay its penalty, count the visit; returns the count."""
     cells = stride(rule, penalty, width)
@@ -253,7 +253,7 @@ def begin_row(rule: Any, penalty: Any, table: Any, row: int, width: int, step: A
     return visits_of(rule, table, base + cells - 1 - stamps(penalty))
 
 
-@kernel
+@open_kernel
 def settle(rule: Any, penalty: Any, table: Any, width: int, elapsed: Any) -> None:
     """With the workers parked at the end of an epoch: pay every row's penalty and set the clocks to zero."""
     cells = stride(rule, penalty, width)
@@ -264,7 +264,7 @@ def settle(rule: Any, penalty: Any, table: Any, width: int, elapsed: Any) -> Non
             table[base + cells - 1] = np.float32(0)
 
 
-@kernel
+@open_kernel
 def settle_copy(rule: Any, penalty: Any, table: Any, width: int, elapsed: Any, private: int, share: Any) -> None:
     """At the end of an epoch, on a worker's own copy: pay its share for its private rows, so that all shares add up."""
     cells = stride(rule, penalty, width)
