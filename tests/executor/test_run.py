@@ -189,6 +189,42 @@ def test_a_rate_that_is_far_too_large_is_reported_as_divergence() -> None:
         events(hogwild.Linear(loss="squared", optimizer="sgd"), feed, lr=10.0, epochs=20)
 
 
+def test_a_trial_of_sharings_leaves_divergence_to_the_run() -> None:
+    feed = hogwild.feed_of(np.full((2000, 2), 100.0, np.float32), np.linspace(-1, 1, 2000))
+    with pytest.raises(WorkerError, match="smaller --lr"):
+        events(hogwild.Linear(loss="squared", optimizer="sgd"), feed, lr=10.0, sharing="auto")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (hogwild.Table(3, 1), r"3 rows of 1 cells, but the array has 4 cells"),
+        (hogwild.Table(4, 1, additive=(True, False)), "2 entries for 1 cells"),
+    ],
+)
+def test_a_table_that_does_not_cover_its_array_is_refused(table: hogwild.Table, message: str) -> None:
+    program = hogwild.CustomProgram(
+        Count(), lambda: Cells(np.ones((4, 1), np.float32)), room=hogwild.Room(1), tables={"values": table}
+    )
+    with pytest.raises(ConfigError, match=message):
+        events(program, touches(10, 4))
+
+
+def test_a_table_without_an_array_is_refused() -> None:
+    program = hogwild.CustomProgram(
+        Count(), lambda: Cells(np.ones((4, 1), np.float32)), room=hogwild.Room(1), tables={"rows": hogwild.Table(4, 1)}
+    )
+    with pytest.raises(ConfigError, match="tables are there for values, rows, weights for values"):
+        events(program, touches(10, 4))
+
+
+def test_copies_that_no_memory_can_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hogwild.executor.prepare.memory", lambda: 60)
+    assert events(count_program(4), touches(10, 4), sharing="all", epochs=1)[-1].samples == 10
+    with pytest.raises(ConfigError, match="use --sharing all"):
+        events(count_program(4), touches(10, 4), sharing="replica", epochs=1)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"epochs": 0}, "epochs"), ({"lr": 0.0}, "lr"), ({"lr": float("nan")}, "lr"), ({"patience": 2}, "validation")],
@@ -267,6 +303,10 @@ def test_a_users_program_is_saved_and_restored() -> None:
 
 
 # -- learning rates -------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_number_as_a_rate_compiles_nothing_new() -> None:
+    assert [type(make_schedule(name, 1, 100, 2).first) for name in ("constant", "linear", "inverse")] == [float] * 3
 
 
 def test_schedules_fall_as_they_say() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import Room, Table, bytes_of, make_scratch
+from hogwild.arrays import CELL, Room, Table, bytes_of, make_scratch
 from hogwild.config import TrainConfig
+from hogwild.errors import ConfigError
 from hogwild.executor.claims import Claims
 from hogwild.executor.modes import Turns, lockstep_of, workers_of
 from hogwild.executor.sharing import Sharing, private_rows
@@ -22,6 +23,7 @@ from hogwild.kernels.trace import Untraced
 from hogwild.machine import memory
 
 _BLOCK = 1 << 14  # samples that stay together when data larger than memory is shuffled
+_MOST_ROWS = 1 << 31  # that an int32 can name
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class Plan:
         """The order of the visits of an epoch."""
         if not self.config.shuffle:
             return file_order(self.visits)
-        block = 1 if bytes_of(arrays_in(self.samples)) < memory() // 2 else _BLOCK
+        small = bytes_of(arrays_in(self.samples)) < memory() // 2 and self.visits < _MOST_ROWS
+        block = 1 if small else _BLOCK
         return shuffled(self.visits, self.config.seed, epoch, block)
 
 
@@ -54,15 +57,40 @@ def make_plan(config: TrainConfig, program: Any, feed: Any) -> Plan:
     """Start the program up and gather what it says of itself."""
     program.startup(feed, config.seed)
     return Plan(
-        config, program, program.task, program.samples(feed), program.weights, program.tables(),
-        program.room(feed), program.visits(feed),
+        config, program, program.task, program.samples(feed), program.weights,
+        check_tables(program.tables(), program.weights), program.room(feed), program.visits(feed),
     )  # fmt: skip
+
+
+def check_tables(tables: Mapping[str, Table], weights: Any) -> dict[str, Table]:
+    """The tables in the order of the weight arrays; compiled code will trust that each covers its array."""
+    for name in (*weights._fields, *tables):
+        if name not in tables or name not in weights._fields:
+            raise ConfigError(f"tables are there for {', '.join(tables)}, weights for {', '.join(weights._fields)}.")
+    for name, array in zip(weights._fields, weights, strict=True):
+        table = tables[name]
+        if table.rows * table.cells != array.size:
+            raise ConfigError(
+                f"the table of {name} says {table.rows} rows of {table.cells} cells, but the array has {array.size} "
+                "cells; a row of a table is all that belongs to one row number."
+            )
+        if table.additive and len(table.additive) != table.cells:
+            raise ConfigError(f"`additive` of {name} has {len(table.additive)} entries for {table.cells} cells a row.")
+    if sum(table.rows for table in tables.values()) > _MOST_ROWS:
+        raise ConfigError(f"the model has more than {_MOST_ROWS} rows, which no row number (int32) can name.")
+    return {name: tables[name] for name in weights._fields}
 
 
 def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tuple[Crew, Trace | None]:
     """Workers on the given weights, which may be a copy; and their trace."""
     config, workers = plan.config, plan.workers
     private = private_rows(sharing, plan.tables, workers, config.hot_rows) if config.mode == "hogwild" else {}
+    needed = 2 * CELL * workers * sum(rows * plan.tables[name].cells for name, rows in private.items())
+    if needed > memory():
+        raise ConfigError(
+            f"the private copies of {workers} workers need {needed / 1e9:.1f} GB, more than this machine has; "
+            "use --sharing all."
+        )
     shared = Sharing(sharing, weights, plan.tables, private, workers, config.merge_every)
     turns = Turns(config, plan.room, plan.visits)
     trace = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from hogwild.arrays import bytes_of, make_scratch
 from hogwild.errors import ConfigError
 from hogwild.kernels.loop import Span, runner
 from hogwild.kernels.modes import FreeMode
-from hogwild.kernels.order import shuffled
+from hogwild.kernels.order import Order, file_order, shuffled
 from hogwild.kernels.schedule import Schedule
 from hogwild.kernels.trace import Untraced
 
@@ -42,6 +42,7 @@ def make_schedule(name: str, lr: float, visits: int, epochs: int, decay: float =
     >>> make_schedule("linear", 0.5, visits=100, epochs=2).slope
     0.005
     """
+    lr = float(lr)  # a whole number would be another type, and the loop compiled once more for it
     total = float(max(1, visits * epochs))
     if name == "constant":
         return Schedule(lr, 0.0, 0.0)
@@ -70,7 +71,7 @@ def calibrate(plan: Plan, seed: int) -> tuple[float, float, int]:
     """
     if bytes_of(plan.weights) > _ROOM:
         raise ConfigError("the weights are too large to try learning rates on a copy; give one with --lr.")
-    trial = _Trial(plan, seed)
+    trial = _Trial(plan, seed, shuffled(plan.visits, seed, epoch=_CALIBRATION))
     best = 0
     # Where classes can be told apart the loss falls for ever: a step must be worth it, measured by the first loss.
     least = _LEAST_GAIN * trial(0) if math.isfinite(trial(0)) else 0.0
@@ -92,25 +93,25 @@ def calibrate(plan: Plan, seed: int) -> tuple[float, float, int]:
 def compile_tries(plan: Plan) -> float:
     """Compile what calibration runs; returns seconds."""
     began = time.perf_counter()
-    _Trial(plan, 0).compile()
+    _Trial(plan, 0, file_order(plan.visits)).compile()
     return time.perf_counter() - began
 
 
 class _Trial:
     """The mean loss of a short serial run at the learning rate _FIRST * _FACTOR**step; each step is run once."""
 
-    def __init__(self, plan: Plan, seed: int) -> None:
+    def __init__(self, plan: Plan, seed: int, order: Order) -> None:
         self._plan = plan
         self._visits = min(plan.visits, max(_SAMPLE[0], min(_SAMPLE[1], int(plan.visits * _SHARE))))
         self._passes = max(1, _SAMPLE[0] // self._visits) if self._visits == plan.visits else 1
-        self._order = shuffled(plan.visits, seed, epoch=_CALIBRATION)
+        self._order = order
         self._seed = np.uint64(seed)
         self._losses: dict[int, float] = {}
 
     def compile(self) -> None:
         """Run on nothing."""
         self._visits, self._passes = 0, 1
-        self._run(0.0)
+        self._run(0.0, self._plan.weights)
 
     @property
     def tries(self) -> int:
@@ -119,20 +120,20 @@ class _Trial:
 
     def __call__(self, step: int) -> float:
         if step not in self._losses:
-            self._losses[step] = self._run(_FIRST * _FACTOR**step)
+            copy = type(self._plan.weights)(*(array.copy() for array in self._plan.weights))
+            self._losses[step] = self._run(_FIRST * _FACTOR**step, copy)
         return self._losses[step]
 
-    def _run(self, rate: float) -> float:
+    def _run(self, rate: float, weights: Any) -> float:
         plan = self._plan
-        copy = type(plan.weights)(*(array.copy() for array in plan.weights))
         whole = Span(self._order, Schedule(rate, 0.0, 0.0), 0, self._visits, 0, 0, np.float32(1))
         half = self._visits // 2
         spans = [whole] * self._passes if self._passes > 1 else [whole._replace(stop=half), whole._replace(start=half)]
-        run = runner(plan.task, plan.samples, copy)
+        run = runner(plan.task, plan.samples, weights)
         scratch = make_scratch(plan.room, self._seed)
         total = math.inf
         for span in spans:
-            total = run(plan.task, FreeMode(), Untraced(), plan.samples, copy, scratch, span)
+            total = run(plan.task, FreeMode(), Untraced(), plan.samples, weights, scratch, span)
             if not math.isfinite(total):
                 return math.inf
         return float(total) / max(1, spans[-1].stop - spans[-1].start)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hogwild.arrays import bytes_of
 from hogwild.executor.prepare import Plan, build_crew
+from hogwild.kernels.order import Order
 from hogwild.kernels.schedule import Schedule
 
 CANDIDATES = ("all", "hot", "replica")
@@ -44,13 +45,16 @@ def choose_sharing(plan: Plan, schedule: Schedule) -> tuple[str, str]:
     if plan.visits < 2 * _LEAST:
         return "all", "sharing all: too few samples for a trial."
     began = time.perf_counter()
-    first = _try(plan, schedule, "hot", _LEAST)
+    order = plan.order(0)
+    first = _try(plan, schedule, "hot", order, _LEAST)
+    if not math.isfinite(first.loss):
+        return "all", ""  # the run will fail in the same way, and say how
     one_try = time.perf_counter() - began
     budget = _SHARE * plan.visits * config.epochs * first.seconds_per_visit / (_ROUNDS * len(CANDIDATES))
     if budget < one_try:
         return "hot", "sharing hot: the run is too short for a trial of the others."
     visits = _LEAST + int((budget - one_try) / first.seconds_per_visit)
-    tries = _try_all(plan, schedule, min(visits, plan.visits // 2))
+    tries = _try_all(plan, schedule, order, min(visits, plan.visits // 2))
     chosen = pick(tries)
     base = tries["all"].seconds_per_visit
     times = ", ".join(f"{name} {base / tries[name].seconds_per_visit:.2f}x" for name in CANDIDATES)
@@ -69,24 +73,23 @@ def pick(tries: dict[str, Try]) -> str:
     return min(good, key=lambda name: finite[name].seconds_per_visit)
 
 
-def _try_all(plan: Plan, schedule: Schedule, visits: int) -> dict[str, Try]:
+def _try_all(plan: Plan, schedule: Schedule, order: Order, visits: int) -> dict[str, Try]:
     best: dict[str, Try] = {}
     for _ in range(_ROUNDS):
         for name in CANDIDATES:
-            this = _try(plan, schedule, name, visits)
+            this = _try(plan, schedule, name, order, visits)
             if name not in best or this.seconds_per_visit < best[name].seconds_per_visit:
                 best[name] = this
     return best
 
 
-def _try(plan: Plan, schedule: Schedule, sharing: str, visits: int) -> Try:
+def _try(plan: Plan, schedule: Schedule, sharing: str, order: Order, visits: int) -> Try:
     copy = type(plan.weights)(*(array.copy() for array in plan.weights))
     crew, _ = build_crew(plan, copy, schedule, sharing)
     crew.compile()
-    order = plan.order(0)
-    crew.start()
     sums, times = [], []
     try:
+        crew.start()
         for stop in (visits // 8, visits // 2, visits):
             crew.run_until(order, stop)
             sums.append(crew.counters.loss)
