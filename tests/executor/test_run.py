@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -330,6 +331,14 @@ def test_data_that_can_be_told_apart_does_not_get_an_absurd_rate() -> None:
     seen = events(hogwild.Linear(), feed, lr=None, epochs=20, threads=1)
     assert seen[0].lr <= 20
     assert max(event.loss for event in seen if event.kind == "epoch") < 5
+
+
+@pytest.mark.parametrize("optimizer", ["adagrad", "ftrl"])
+def test_targets_far_from_zero_get_a_rate_that_reaches_them(feed: hogwild.Feed, optimizer: str) -> None:
+    prices = 50_000 + 1000 * feed.samples.targets
+    houses = replace(feed, samples=feed.samples._replace(targets=prices.astype(np.float32)))
+    program = hogwild.train(hogwild.Linear("squared", optimizer), houses, threads=1, epochs=10, quiet=True)
+    assert program.evaluate(houses)["rmse"] < prices.std()
 
 
 def test_the_functional_form_trains_what_startup_returns() -> None:

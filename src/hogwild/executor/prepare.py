@@ -44,13 +44,16 @@ class Plan:
         """Workers of the run."""
         return workers_of(self.config)
 
+    @property
+    def fits(self) -> bool:
+        """Whether the samples fit into memory, so that any of them can be read at any moment."""
+        return bytes_of(arrays_in(self.samples)) < memory() // 2 and self.visits < _MOST_ROWS
+
     def order(self, epoch: int) -> Order:
         """The order of the visits of an epoch."""
         if not self.config.shuffle:
             return file_order(self.visits)
-        small = bytes_of(arrays_in(self.samples)) < memory() // 2 and self.visits < _MOST_ROWS
-        block = 1 if small else _BLOCK
-        return shuffled(self.visits, self.config.seed, epoch, block)
+        return shuffled(self.visits, self.config.seed, epoch, 1 if self.fits else _BLOCK)
 
 
 def make_plan(config: TrainConfig, program: Any, feed: Any) -> Plan:

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from hogwild.executor.prepare import Plan
 
 _FACTOR = 2.0
-_LEAST_GAIN = 0.01
-_TRIES = 12
+_LEAST_GAIN = 0.01  # of the first loss, for a step to be worth it
+_LEARNT = 0.9  # of the loss without training: above this a larger rate needs no reason but a gain
+_TRIES = 20
 _SAMPLE = (2000, 4000)  # visits of one try: at least, at the most; 500 say nothing of sgd on text
 _SHARE = 0.02  # and otherwise this share of an epoch
 _FIRST = 0.1
+_NOTHING = 1e-12  # a rate at which nothing is learnt
 _CALIBRATION = 1 << 30  # an epoch number that no run reaches: calibration has an order of its own
+_TOGETHER = 64  # samples that are read together when data larger than memory is sampled
 _ROOM = 1 << 32  # weights up to this many bytes are copied for the tries
 
 
@@ -71,15 +74,21 @@ def calibrate(plan: Plan, seed: int) -> tuple[float, float, int]:
     """
     if bytes_of(plan.weights) > _ROOM:
         raise ConfigError("the weights are too large to try learning rates on a copy; give one with --lr.")
-    trial = _Trial(plan, seed, shuffled(plan.visits, seed, epoch=_CALIBRATION))
+    block = 1 if plan.fits else _TOGETHER
+    trial = _Trial(plan, seed, shuffled(plan.visits, seed, _CALIBRATION, block))
     best = 0
     # Where classes can be told apart the loss falls for ever: a step must be worth it, measured by the first loss.
     least = _LEAST_GAIN * trial(0) if math.isfinite(trial(0)) else 0.0
+    # Targets in the thousands: at a rate far too small next to nothing is learnt, and steps gain next to nothing.
+    hardly = _LEARNT * trial.untrained()
     for way in (2, -2):
         step = way
         if way > 0 and not math.isfinite(trial(0)):
             continue  # a larger rate will not help
-        while trial.tries < _TRIES and (trial(step) < trial(best) - least or not math.isfinite(trial(best))):
+        while trial.tries < _TRIES:
+            worth = 0.0 if way > 0 and trial(best) > hardly else least
+            if trial(step) >= trial(best) - worth and math.isfinite(trial(best)):
+                break
             best = min(best, step, key=trial)
             step += way
         if best != 0:
@@ -118,11 +127,17 @@ class _Trial:
         """Steps that were run."""
         return len(self._losses)
 
+    def untrained(self) -> float:
+        """The loss of weights that all but stay as they are; a rate of 0 is no rate for ftrl, which divides by it."""
+        return self._run(_NOTHING, self._copy())
+
     def __call__(self, step: int) -> float:
         if step not in self._losses:
-            copy = type(self._plan.weights)(*(array.copy() for array in self._plan.weights))
-            self._losses[step] = self._run(_FIRST * _FACTOR**step, copy)
+            self._losses[step] = self._run(_FIRST * _FACTOR**step, self._copy())
         return self._losses[step]
+
+    def _copy(self) -> Any:
+        return type(self._plan.weights)(*(array.copy() for array in self._plan.weights))
 
     def _run(self, rate: float, weights: Any) -> float:
         plan = self._plan
