@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -14,7 +15,7 @@ import pytest
 
 from hogwild.arrays import BinaryRows, Rows
 from hogwild.config import FeedConfig
-from hogwild.errors import InputError, SaveError
+from hogwild.errors import HogwildError, InputError, SaveError
 from hogwild.feeds import cache, store, workspace
 from hogwild.feeds.chunk import Chunk, Summary
 from hogwild.feeds.feed import Feed
@@ -261,6 +262,22 @@ def test_a_disk_that_fills_while_chunks_are_written(path: Path, home: Path, monk
     with pytest.raises(SaveError, match="No space left on device"):
         open_feed(path)
     assert entries_made(home) == []
+
+
+def test_an_entry_that_cannot_be_mapped_now_stays(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = open_feed(path).fingerprint
+
+    def refuse(*arguments: object, **named: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    with monkeypatch.context() as limited:
+        limited.setattr(store.mmap, "mmap", refuse)
+        with pytest.raises(HogwildError, match="do not fit the addresses that this process may use"):
+            open_feed(path)
+    assert entries_made(home) == [key]
+    calls = count_encodings(monkeypatch)
+    open_feed(path)
+    assert calls == []
 
 
 def anonymous_memory() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import mmap
 import os
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import BinaryRows, Rows
-from hogwild.errors import InputError
+from hogwild.errors import HogwildError, InputError
 from hogwild.feeds.chunk import Chunk, Summary
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.ranking import Frequencies
@@ -196,6 +197,12 @@ def map_feed(directory: Path, names: Sequence[str], fingerprint: str) -> Feed:
     try:
         arrays = {name: _map(directory / name, dtype, size) for name, (dtype, size) in header["arrays"].items()}
     except OSError as error:
+        if error.errno == errno.ENOMEM:  # the entry is whole, and must stay
+            size = sum(size * np.dtype(dtype).itemsize for dtype, size in header["arrays"].values())
+            raise HogwildError(
+                f"{size / 1e9:.1f} GB of encoded data do not fit the addresses that this process may use; raise the "
+                "limit (`ulimit -v unlimited`)."
+            ) from error
         raise Damaged(str(error)) from None
     offsets, ids, values = arrays["offsets"], arrays["ids"], arrays["values"]
     targets, importance = arrays["targets"], arrays["importance"]
