@@ -8,8 +8,9 @@ import pytest
 import hogwild
 from hogwild.arrays import Table, make_scratch
 from hogwild.executor.trace import Trace, add_up
-from hogwild.kernels.trace import bucket_of
-from tasks import Cells, Count, Interleave, Touches, count_program, touches
+from hogwild.kernels.jit import fresh
+from hogwild.kernels.trace import begin_writing, bucket_of, count_gradient, end_writing
+from tasks import Cells, Interleave, Touches, count_program, touches
 
 
 def _interleaved(rows: list[int]) -> tuple[dict, dict]:
@@ -52,42 +53,35 @@ def _probes(workers: int, private: int = 0):
     trace = Trace({"values": Table(8, 1, "ranked")}, workers, every=1_000_000)
     trace.mark_private({"values": private})
     weights = Cells(np.zeros((8, 1), np.float32))
-    return trace, [trace.add_worker(weights, hogwild.Room(4)) for _ in range(workers)], weights
+    return trace, [trace.add_worker(weights, hogwild.Room(4)) for _ in range(workers)]
 
 
 def test_a_planted_write_overwrite_is_counted_for_both_workers() -> None:
     """Both begin to write row 5 before either has ended."""
-    from hogwild.kernels.jit import fresh
-    from hogwild.kernels.trace import after_apply, before_apply, before_gradient
-
-    begin = fresh(lambda probe, scratch: before_gradient(probe, scratch))  # noqa: PLW0108
-    check = fresh(lambda probe, opened, task, samples, weights, scratch: before_apply(
-        probe, opened, task, samples, 1, weights, scratch))  # fmt: skip
-    end = fresh(lambda probe, scratch: after_apply(probe, scratch))  # noqa: PLW0108
-    samples = touches(4, 8)
+    begin = fresh(lambda probe, scratch: begin_writing(probe, scratch))  # noqa: PLW0108
+    end = fresh(lambda probe, scratch, clash: count_gradient(probe, False, end_writing(probe, scratch) or clash))
     for private, expected in ((0, 1), (8, 0)):
-        trace, (one, two), weights = _probes(2, private)
+        trace, (one, two) = _probes(2, private)
         scratches = [make_scratch(hogwild.Room(4), np.uint64(1)) for _ in range(2)]
         for scratch in scratches:
             scratch.rows[:2] = 5, 6
             scratch.count[0] = 2
-        for probe in (one, two):
-            probe.counts[0] = 1  # not the visit that is sized
-        opened = [begin(probe, scratch) for probe, scratch in zip((one, two), scratches, strict=True)]
-        check(one, opened[0], Count(), samples, weights, scratches[0])
-        check(two, opened[1], Count(), samples, weights, scratches[1])
-        end(one, scratches[0])
-        end(two, scratches[1])
+        clashes = [begin(one, scratches[0]), begin(two, scratches[1])]
+        end(one, scratches[0], clashes[0])
+        end(two, scratches[1], clashes[1])
         first, second = trace.take()
         assert (first["write_overwrites"], second["write_overwrites"]) == (expected, expected)
         assert first["read_overwrites"] == 0
         assert first["errors"] == expected
 
 
-@pytest.mark.parametrize(("mode", "threads"), [("serial", 1), ("locked", 3)])
-def test_modes_that_exclude_errors_show_none(mode: str, threads: int) -> None:
+@pytest.mark.parametrize(
+    ("mode", "threads", "batch"), [("serial", 1, 0), ("locked", 3, 0), ("minibatch", 3, 0), ("minibatch", 3, 7)]
+)
+def test_modes_that_exclude_errors_show_none(mode: str, threads: int, batch: int) -> None:
+    """In a batch all gradients are computed, then all are written at once: none is late."""
     program = count_program(3)
-    executor = hogwild.AsyncExecutor(threads=threads, mode=mode, trace=True)
+    executor = hogwild.AsyncExecutor(threads=threads, mode=mode, batch=batch, trace=True)
     ends = [e for e in executor.run(program, touches(4000, 3), lr=1.0, epochs=2) if e.kind == "epoch"]
     assert len(ends) == 2
     for end in ends:

@@ -51,7 +51,7 @@ class Trace:
     def add_worker(self, weights: Any, room: Room) -> Traced:
         """The probe of the next worker, for its own weights."""
         # Zero pages that nobody touches take no memory: a snapshot holds only rows that were read.
-        snapshot = type(weights)(*(np.zeros_like(array) for array in weights))
+        snapshot = type(weights)(*(np.zeros(array.shape, array.dtype) for array in weights))
         places = np.zeros((len(weights), 4), np.int64)
         first = 0
         for k, (name, array) in enumerate(zip(weights._fields, weights, strict=True)):

@@ -1,13 +1,15 @@
 """Real atomics on int64 arrays, from LLVM: the only place where workers may wait for one another.
 
 Ordering is sequentially consistent: these are used once a visit at the most, never once a weight.
-With the JIT off there is one thread only, and plain Python stands in.
+With the JIT off, plain Python and a lock stand in.
 """
 
 from __future__ import annotations
 
 import ctypes
 import platform
+import threading
+import time
 from typing import Any
 
 import numba as nb
@@ -103,6 +105,8 @@ def _compiled() -> tuple[Any, ...]:
 
 
 def _interpreted() -> tuple[Any, ...]:
+    lock = threading.Lock()
+
     def load(array: Any, index: int) -> Any:
         return array[index]
 
@@ -110,25 +114,34 @@ def _interpreted() -> tuple[Any, ...]:
         array[index] = value
 
     def fetch_add(array: Any, index: int, value: int) -> Any:
-        before = array[index]
-        array[index] += value
-        return before
+        with lock:
+            before = array[index]
+            array[index] += value
+            return before
 
     def exchange(array: Any, index: int, value: int) -> Any:
-        before = array[index]
-        array[index] = value
-        return before
+        with lock:
+            before = array[index]
+            array[index] = value
+            return before
 
     def compare_exchange(array: Any, index: int, expected: int, value: int) -> bool:
-        if array[index] != expected:
-            return False
-        array[index] = value
-        return True
+        with lock:
+            if array[index] != expected:
+                return False
+            array[index] = value
+            return True
 
-    def nothing() -> None:
+    def pause() -> None:
         return None
 
-    return load, store, fetch_add, exchange, compare_exchange, nothing, nothing, ctypes.memmove
+    def give_way() -> None:
+        time.sleep(0)
+
+    def copy_bytes(target: int, source: int, size: int) -> None:
+        ctypes.memmove(int(target), int(source), int(size))
+
+    return load, store, fetch_add, exchange, compare_exchange, pause, give_way, copy_bytes
 
 
 load, store, fetch_add, exchange, compare_exchange, pause, give_way, copy_bytes = (

@@ -12,7 +12,7 @@ from hogwild.kernels.modes import FreeMode, await_turn, deliver, enter, first_of
 from hogwild.kernels.order import Order, locate
 from hogwild.kernels.schedule import Schedule, elapsed_at, rate_at
 from hogwild.kernels.task import fused, gradient
-from hogwild.kernels.trace import Untraced, after_apply, before_apply, before_gradient
+from hogwild.kernels.trace import Opened, Untraced, measure, open_visit
 
 
 class Span(NamedTuple):
@@ -78,13 +78,12 @@ def take_turns(
 ) -> Any:
     if not enter(mode, position):
         return 0.0
-    opened = before_gradient(probe, scratch)
+    opened = open_visit(probe, scratch)
     loss = gradient(task, samples, visit, weights, scratch)
     if not await_turn(mode, position):
         return 0.0
-    before_apply(probe, opened, task, samples, visit, weights, scratch)
-    deliver(mode, position, task, weights, scratch, step)
-    after_apply(probe, scratch)
+    measure(probe, opened, task, samples, visit, scratch)
+    deliver(mode, probe, opened, position, task, weights, scratch, step)
     leave(mode, position)
     return np.float64(loss)
 
@@ -132,7 +131,7 @@ def _idle(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step:
         return
     scratch.count[0] = 0
     if await_turn(mode, position):
-        deliver(mode, position, task, weights, scratch, step)
+        deliver(mode, Untraced(), Opened(0, np.uint64(0)), position, task, weights, scratch, step)
         leave(mode, position)
 
 

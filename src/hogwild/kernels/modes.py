@@ -18,6 +18,7 @@ from hogwild.arrays import PAD, Ids, Offsets, Scratch
 from hogwild.kernels.atomics import fetch_add, store, wait_for
 from hogwild.kernels.jit import choice, kernel
 from hogwild.kernels.task import apply
+from hogwild.kernels.trace import begin_writing, check_reads, count_gradient, end_writing
 
 TURN, READY, DONE = 0, PAD, 2 * PAD  # cells of `turns`, each on cache lines of its own
 
@@ -81,8 +82,10 @@ def await_turn(mode: Any, position: int) -> Any:
 
 
 @choice
-def deliver(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
-    """Hand in the gradient."""
+def deliver(
+    mode: Any, probe: Any, opened: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any
+) -> None:
+    """Hand in the gradient; a trace looks at what is really written, and when."""
 
 
 @choice
@@ -111,8 +114,13 @@ def _worker_round(mode: Any) -> Any:
 
 
 @deliver.of(FreeMode, Locked, RoundRobin)
-def _deliver_now(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
+def _deliver_now(
+    mode: Any, probe: Any, opened: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any
+) -> None:
+    before = begin_writing(probe, scratch)
+    read = check_reads(probe, opened, scratch)
     apply(task, weights, scratch, step)
+    count_gradient(probe, read, end_writing(probe, scratch) or before)
 
 
 # -- free -------------------------------------------------------------------------------------------------------
@@ -181,12 +189,19 @@ def _batch_turn(mode: Any, position: int) -> Any:
 
 
 @deliver.of(Minibatch)
-def _add_up(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
+def _add_up(
+    mode: Any, probe: Any, opened: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any
+) -> None:
+    read = check_reads(probe, opened, scratch)
+    clash = False
     add_rows(mode.total, mode.slots, scratch)
     if (position + 1) % mode.batch == 0 or position + 1 == mode.visits:
         mode.total.clock[0] = scratch.clock[0]
+        before = begin_writing(probe, mode.total)
         apply(task, weights, mode.total, step)
+        clash = end_writing(probe, mode.total) or before
         clear_rows(mode.total, mode.slots)
+    count_gradient(probe, read, clash)
 
 
 @leave.of(Minibatch)

@@ -1,7 +1,8 @@
 """Counting and sizing gradient errors while workers overwrite each other.
 
-Every applied gradient gets a number from one atomic counter. `written[row]` holds the number and the worker of the
-last write of a row, `writing[row]` the worker that writes it now. So, for one visit:
+Every update of the weights (one a gradient; in mode `minibatch` one a batch) gets a number from one atomic counter.
+`written[row]` holds the number and the worker of the last write of a row, `writing[row]` the worker that writes it now.
+So, for one visit:
 
 * read-overwrite: a row that the gradient read carries a number later than the visit's beginning, from another worker;
 * write-overwrite: another worker wrote the row between the beginning and the end of this worker's writing it;
@@ -62,79 +63,114 @@ class Opened(NamedTuple):
 
 
 @choice
-def before_gradient(probe: Any, scratch: Any) -> Any:
+def open_visit(probe: Any, scratch: Any) -> Any:
     """Note the time before anything is read."""
 
 
 @choice
-def before_apply(probe: Any, opened: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any) -> None:
-    """Look for overwrites of what was read; begin to write."""
+def measure(probe: Any, opened: Any, task: Any, samples: Any, visit: Any, scratch: Any) -> None:
+    """Now and then, before a gradient is handed in: how wrong it is by now."""
 
 
 @choice
-def after_apply(probe: Any, scratch: Any) -> None:
-    """Look for overwrites of what was written; stamp it."""
+def begin_writing(probe: Any, scratch: Any) -> Any:
+    """Mark the rows that are about to be written. True if another worker is at one of them."""
 
 
-@before_gradient.of(Untraced)
+@choice
+def check_reads(probe: Any, opened: Any, scratch: Any) -> Any:
+    """Whether another worker has written what was read. After marking: so no write falls between the two."""
+
+
+@choice
+def end_writing(probe: Any, scratch: Any) -> Any:
+    """Stamp the rows that were written. True if another worker has begun to write one of them meanwhile."""
+
+
+@choice
+def count_gradient(probe: Any, read: Any, clash: Any) -> None:
+    """A gradient has been handed in, with these errors."""
+
+
+@open_visit.of(Untraced)
 def _nothing_noted(probe: Any, scratch: Any) -> Any:
     return Opened(0, np.uint64(0))
 
 
-@before_apply.of(Untraced)
-def _nothing_before(
-    probe: Any, opened: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any
-) -> None:
+@measure.of(Untraced)
+def _nothing_measured(probe: Any, opened: Any, task: Any, samples: Any, visit: Any, scratch: Any) -> None:
     return
 
 
-@after_apply.of(Untraced)
-def _nothing_after(probe: Any, scratch: Any) -> None:
+@begin_writing.of(Untraced)
+@end_writing.of(Untraced)
+def _nothing_marked(probe: Any, scratch: Any) -> Any:
+    return False
+
+
+@check_reads.of(Untraced)
+def _nothing_checked(probe: Any, opened: Any, scratch: Any) -> Any:
+    return False
+
+
+@count_gradient.of(Untraced)
+def _nothing_counted(probe: Any, read: Any, clash: Any) -> None:
     return
 
 
-@before_gradient.of(Traced)
+@open_visit.of(Traced)
 def _note(probe: Any, scratch: Any) -> Any:
     return Opened(load(probe.clock, 0), scratch.random[0])
 
 
-@before_apply.of(Traced)
-def _check_reads(probe: Any, opened: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any) -> None:
+@measure.of(Traced)
+def _measure_some(probe: Any, opened: Any, task: Any, samples: Any, visit: Any, scratch: Any) -> None:
     if probe.counts[GRADIENTS] % probe.every == 0:
         size_error(probe, opened, task, samples, visit, scratch)
+
+
+@begin_writing.of(Traced)
+def _mark(probe: Any, scratch: Any) -> Any:
+    clash = False
+    for k in range(scratch.count[0]):
+        row = np.int64(scratch.rows[k])
+        if probe.written[row] != PRIVATE:
+            before = exchange(probe.writing, row, probe.worker + 1)
+            clash |= before != 0 and before != probe.worker + 1
+    return clash
+
+
+@check_reads.of(Traced)
+def _check_reads(probe: Any, opened: Any, scratch: Any) -> Any:
+    delay = load(probe.clock, 0) - opened.number
+    probe.counts[DELAY_SUM] += delay
+    probe.counts[DELAY_MAX] = max(probe.counts[DELAY_MAX], delay)
+    probe.delays[bucket_of(delay)] += 1
     overwritten = False
     for k in range(scratch.count[0]):
         stamp = load(probe.written, np.int64(scratch.rows[k]))
         if stamp > 0:
             other = stamp % WORKERS != probe.worker + 1
             overwritten |= other and stamp // WORKERS > opened.number
-    delay = load(probe.clock, 0) - opened.number
-    probe.counts[GRADIENTS] += 1
-    probe.counts[DELAY_SUM] += delay
-    probe.counts[DELAY_MAX] = max(probe.counts[DELAY_MAX], delay)
-    probe.delays[bucket_of(delay)] += 1
-    # SIZED + 1 carries the verdict over to after_apply: 1 if a row was overwritten before or while it is written.
-    probe.counts[SIZED + 1] = 1 if overwritten else 0
-    probe.counts[SIZED + 2] = 0
-    for k in range(scratch.count[0]):
-        row = np.int64(scratch.rows[k])
-        if probe.written[row] != PRIVATE:
-            before = exchange(probe.writing, row, probe.worker + 1)
-            if before != 0 and before != probe.worker + 1:
-                probe.counts[SIZED + 2] = 1
+    return overwritten
 
 
-@after_apply.of(Traced)
-def _check_writes(probe: Any, scratch: Any) -> None:
+@end_writing.of(Traced)
+def _stamp(probe: Any, scratch: Any) -> Any:
     number = fetch_add(probe.clock, 0, 1) + 1
-    clash = probe.counts[SIZED + 2] == 1
+    clash = False
     for k in range(scratch.count[0]):
         row = np.int64(scratch.rows[k])
         if probe.written[row] != PRIVATE:
             writer = exchange(probe.writing, row, 0)
             clash |= writer != probe.worker + 1 and not repeated(scratch, k)
             store(probe.written, row, number * WORKERS + probe.worker + 1)
-    read = probe.counts[SIZED + 1] == 1
+    return clash
+
+
+@count_gradient.of(Traced)
+def _count(probe: Any, read: Any, clash: Any) -> None:
+    probe.counts[GRADIENTS] += 1
     probe.counts[READ_OVER] += 1 if read else 0
     probe.counts[WRITE_OVER] += 1 if clash else 0
     probe.counts[ERRORS] += 1 if read or clash else 0
