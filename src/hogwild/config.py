@@ -133,10 +133,12 @@ class TrainConfig:
         check_choices(self)
         require(self, "epochs", self.epochs >= 1, "it must be at least 1. Try 5.")
         if self.threads is not None:
-            require(self, "threads", 1 <= self.threads <= 4096, "it must be at least 1; leave it out for one a core.")
+            require(self, "threads", self.threads >= 1, "it must be at least 1; leave it out for one a core.")
+            require(self, "threads", self.threads <= 4096, "it must be at most 4096; leave it out for one a core.")
         if self.lr is not None:
             fits = 0 < self.lr < float("inf")
-            require(self, "lr", fits, "it must be positive. Try 0.1 with adagrad, 0.01 with sgd, or leave it out.")
+            remedy = "it must be positive and finite. Try 0.1 with adagrad, 0.01 with sgd, or leave it out."
+            require(self, "lr", fits, remedy)
         require(self, "decay", 0 <= self.decay < float("inf"), "it must not be negative.")
         require(self, "batch", self.batch >= 0, "it must not be negative; 0 means one visit a worker.")
         require(self, "seed", 0 <= self.seed < 2**63, "it must not be negative and fit 63 bits. Try 1.")

@@ -175,15 +175,58 @@ def _convert_pairs(option: Option, value: Any, where: str) -> dict[str, float]:
     return found
 
 
+# What other tools call an option of ours.
+_ELSEWHERE = {
+    "lr": "learning-rate rate alpha eta eta0 step-size initial-lr",
+    "threads": "workers jobs n-jobs num-jobs num-threads n-threads num-workers n-workers cores cpus parallel",
+    "epochs": "iterations iters num-iterations passes num-passes num-epochs n-epochs max-iter max-epochs",
+    "output": "out out-dir output-dir model model-dir save save-to destination",
+    "batch": "batch-size minibatch minibatch-size",
+    "l2": "regularization regularisation reg lambda weight-decay penalty",
+    "valid": "validation validation-file valid-file val dev dev-file test test-file eval",
+    "optimizer": "optimiser opt solver update-rule",
+    "seed": "random-seed random-state rng-seed",
+    "patience": "early-stopping early-stop",
+    "quiet": "silent no-verbose no-progress",
+    "log-dir": "logdir logs log tensorboard",
+    "checkpoint-every": "checkpoint checkpoints save-every save-interval",
+    "resume": "continue restart restore",
+    "label": "target target-column label-column",
+    "files": "train train-file data input inputs",
+    "features": "n-features num-features dimensions dim",
+    "rows": "n-rows num-rows samples n-samples num-samples",
+    "nonzeros": "nnz",
+    "hash-bits": "bits hash-size",
+    "ngrams": "n-grams word-ngrams",
+    "proba": "probabilities probs predict-proba",
+}
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
-    """' (did you mean …?)' for the known word that is closest, or nothing."""
-    known = list(known)
-    begun = [name for name in known if len(word) > 1 and name.startswith(word)]
-    close = begun if len(begun) == 1 else difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f" (did you mean {close[0]}?)" if close else ""
+    """' (did you mean …?)' for the known word that is called so elsewhere, or that is closest, or nothing."""
+    names = {_bare(name): name for name in known}
+    word = _bare(word)
+    meant = [name for name, others in _ELSEWHERE.items() if word in others.split() and name in names]
+    begun = [name for name in names if len(word) > 1 and name.startswith(word)]
+    close = meant or (begun if len(begun) == 1 else difflib.get_close_matches(word, names, n=1, cutoff=0.6))
+    return f" (did you mean {names[close[0]]}?)" if close else ""
+
+
+def _bare(name: str) -> str:
+    """The name without what flags, keys and Python spell differently."""
+    return name.lstrip("-").replace("_", "-")
 
 
 # -- checks of whole dataclasses --
+
+def check_names(config: type, names: Iterable[str]) -> None:
+    """Raise ConfigError at a name that is no option."""
+    known = options_of(config)
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"there is no option {name!r}{nearest(name, known)}; options are {', '.join(known)}.")
+
+
 
 def check_choices(config: Any) -> None:
     """Raise ConfigError where a field holds none of its choices."""
@@ -204,7 +247,7 @@ def require(config: Any, name: str, fits: bool, remedy: str) -> None:
 def read_toml(path: str, config: type) -> dict[str, Any]:
     """Checked values by option name from a TOML file whose keys are flag names, with dashes or underscores."""
     try:
-        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}; --config needs a readable TOML file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -65,6 +65,8 @@ def test_help_of_a_command_shows_all_flags_with_an_example(entry, hogwild):
         (["train", "classifier", "x.svm", "--lr", "0"], "lr is 0.0; it must be positive"),
         (["train", "classifier", "x.svm", "--lr", "-0.5"], "lr is -0.5; it must be positive"),
         (["train", "classifier", "x.svm", "--lr", "nan"], "lr is nan; it must be positive"),
+        (["train", "classifier", "x.svm", "--lr", "inf"], "lr is inf; it must be positive and finite"),
+        (["train", "classifier", "x.svm", "--threads", "5000"], "threads is 5000; it must be at most 4096"),
         (["train", "classifier", "x.svm", "--resume"], "output"),
         (["train", "classifier", "x.svm", "--watch", "norm("], "watch 'norm('"),
         (["train", "classifier", "x.svm", "--every", "often"], "every is 'often'"),
@@ -87,6 +89,21 @@ def test_help_of_a_command_shows_all_flags_with_an_example(entry, hogwild):
 def test_wrong_usage_is_one_line_with_a_remedy(words, said, refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert said in refused(*words)
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "here"),
+    [
+        ("--learning-rate", "--lr"), ("--rate", "--lr"), ("--workers", "--threads"), ("--jobs", "--threads"),
+        ("--num-threads", "--threads"), ("--iterations", "--epochs"), ("--passes", "--epochs"),
+        ("--num-epochs", "--epochs"), ("--out", "--output"), ("--model", "--output"), ("--batch-size", "--batch"),
+        ("--batch_size", "--batch"), ("--regularization", "--l2"), ("--lerning-rate=0.1", ""), ("--verbose", ""),
+    ],
+)  # fmt: skip
+def test_names_that_other_tools_use_are_understood(elsewhere, here, refused):
+    said = refused("train", "classifier", "x.svm", elsewhere, "1")
+    hint = f" (did you mean {here}?)" if here else ""
+    assert f"unknown flag {elsewhere.partition('=')[0]}{hint}. See: " in said
 
 
 def test_nothing_is_left_behind_by_wrong_usage(refused, tmp_path, monkeypatch):

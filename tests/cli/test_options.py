@@ -134,6 +134,7 @@ def test_toml_round_trip_of_groups(tmp_path):
     ("text", "said"),
     [
         ("epoch = 3", "unknown key 'epoch' .*epochs"),
+        ("learning_rate = 3", "unknown key 'learning_rate' .did you mean lr"),
         ("epochs = 'three'", "run.toml: epochs is 'three'; it must be a whole number"),
         ("hot-rows = 1\nhot_rows = 2", "given twice"),
         ("epochs = ", "not valid TOML"),

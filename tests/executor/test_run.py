@@ -303,6 +303,13 @@ def test_a_users_program_is_saved_and_restored() -> None:
         other.restore({"values": np.zeros((5, 1), np.float32)})
 
 
+def test_an_option_that_is_called_otherwise(feed: hogwild.Feed) -> None:
+    with pytest.raises(ConfigError, match=r"no option 'learning_rate' \(did you mean lr\?\); options are epochs, "):
+        hogwild.train(hogwild.Linear(), feed, learning_rate=0.1)
+    with pytest.raises(ConfigError, match=r"no option 'workers' \(did you mean threads\?\)"):
+        next(iter(hogwild.AsyncExecutor().run(hogwild.Linear(), feed, workers=3)))
+
+
 # -- learning rates -------------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from hogwild.executor.prepare import Plan, build_crew, make_plan
 from hogwild.executor.schedule import calibrate, compile_tries, make_schedule
 from hogwild.executor.trial import choose_sharing
 from hogwild.kernels.jit import NumbaError, explain
+from hogwild.options import check_names
 
 _TICK = 0.1  # seconds between two progress events
 
@@ -46,6 +47,7 @@ class AsyncExecutor:
     def __init__(
         self, threads: int | None = None, mode: str = "hogwild", sharing: str = "auto", **options: Any
     ) -> None:
+        check_names(TrainConfig, options)
         self.config = TrainConfig(threads=threads, mode=mode, sharing=sharing, **options)  # type: ignore[arg-type]
         self._running = threading.Lock()
         self._wishes: set[str] = set()  # stop, park, pause: what closes the gates of a run
@@ -97,6 +99,7 @@ class AsyncExecutor:
         start : go on from the state of an earlier run, whose weights the program holds.
         options : fields of `TrainConfig` that override those of the executor (epochs, lr, schedule, seed …).
         """
+        check_names(TrainConfig, options)
         config = replace(self.config, **options)
         if config.patience and valid is None:
             raise ConfigError("patience needs a validation feed to watch; give one (--valid), or leave patience out.")
