@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import time
 
 import pytest
 
+from hogwild.cli import main as frame
 from hogwild.cli.interrupt import Interrupts
 from hogwild.errors import ModelError
 from hogwild.programs.store import load_model
@@ -131,6 +133,25 @@ def test_the_second_signal_is_immediate(monkeypatch):
         assert ended == []
         os.kill(os.getpid(), signal.SIGTERM)
         assert ended == [130]
+
+
+CALLBACK = ctypes.CFUNCTYPE(None)
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_a_signal_while_the_compiler_calls_back_is_not_lost(broken, hogwild, monkeypatch):
+    def command(argv):
+        CALLBACK(lambda: signal.raise_signal(signal.SIGINT))()  # Python cannot raise through foreign code
+        if broken:
+            raise RuntimeError("no compiled object yet")
+        time.sleep(20)
+        return 0
+
+    monkeypatch.setattr(frame, "_dispatch", command)
+    began = time.monotonic()
+    assert hogwild("demo") == (130, "", "hogwild: interrupted.\n")
+    assert time.monotonic() - began < 10
+    assert sys.unraisablehook.__module__ != "hogwild.cli.interrupt"
 
 
 def test_signals_are_put_back():

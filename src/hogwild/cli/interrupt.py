@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _INTERRUPTED = 130
+_MOMENT = 0.05  # seconds: long enough for a callback to be over
+
+
+@contextlib.contextmanager
+def no_interrupt_lost() -> Iterator[None]:
+    """Interrupts that come while the compiler calls back, which Python would print and forget, count all the same.
+
+    They are raised once more a moment later. What they broke in the meantime is not told as an error of its own.
+    """
+    before, again = sys.unraisablehook, list[threading.Timer]()
+    main = threading.get_ident()
+
+    def hook(lost: Any) -> None:
+        if not isinstance(lost.exc_value, KeyboardInterrupt):
+            before(lost)
+            return
+        again.append(threading.Timer(_MOMENT, signal.pthread_kill, (main, signal.SIGINT)))
+        again[-1].daemon = True
+        again[-1].start()
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    except Exception:
+        if again:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        for timer in again:
+            timer.cancel()
+        sys.unraisablehook = before
 
 
 class Interrupts:

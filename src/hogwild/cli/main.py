@@ -13,6 +13,7 @@ from textwrap import shorten
 
 from hogwild.cli.commands import COMMANDS, Entry
 from hogwild.cli.flags import HelpShown, parse
+from hogwild.cli.interrupt import no_interrupt_lost
 from hogwild.errors import ConfigError, HogwildError
 from hogwild.options import nearest
 
@@ -42,7 +43,8 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     debug = "--debug" in argv
     try:
-        code = _dispatch(argv)
+        with no_interrupt_lost():
+            code = _dispatch(argv)
         sys.stdout.flush()  # here, where a closed pipe can be dealt with
         return code
     except HelpShown:
