@@ -56,7 +56,7 @@ def drive(task: Any, samples: Any, weights: Any, scratch: Any, schedule: Any, pa
     loss = 0.0
     for visit in range(len(samples.targets)):
         elapsed = np.float32(elapsed_at(schedule, float(visit)))
-        step = Step(rate_at(schedule, float(visit)), elapsed, 0, np.float32(1))
+        step = Step(rate_at(schedule, float(visit)), elapsed, 0, 0, 1)
         scratch.clock[0] = elapsed
         if pair:
             loss += gradient(task, samples, visit, weights, scratch)

@@ -84,13 +84,14 @@ class Step(NamedTuple):
     """What `apply` is told: the learning rate of this visit, and what lazy regularization needs.
 
     elapsed: the sum of learning rates since the epoch began; private: how many leading rows of a ranked
-    array only this worker writes; share: the part of all visits that this worker makes (1 / workers).
+    array this worker has a copy of. Of these each has one worker of all that pays its penalty: see `owes`.
     """
 
     rate: np.float32
     elapsed: np.float32
-    private: np.int64
-    share: np.float32
+    private: int
+    worker: int
+    workers: int
 
 
 @dataclass(frozen=True)

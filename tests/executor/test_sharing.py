@@ -153,6 +153,21 @@ def test_private_copies_learn_what_one_worker_learns(optimizer: str, options: di
     assert np.corrcoef(alone, together)[0, 1] > 0.97
 
 
+@pytest.mark.parametrize(("l1", "l2"), [(0.0, 2e-3), (2e-4, 0.0)])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_penalties_of_private_rows_are_paid_in_full_and_once(threads: int, l1: float, l2: float) -> None:
+    """Samples that weigh nothing: only the penalty moves weights. Most rows pay a whole epoch at once, at its end."""
+    matrix = sparse.random(4000, 500, 0.002, format="csr", random_state=0, dtype=np.float32)
+    feed = hogwild.feed_of(matrix, np.arange(4000) % 2, sample_weight=np.zeros(4000))
+    program = hogwild.Linear(optimizer="sgd", l1=l1, l2=l2, classes=[0, 1], features=500)
+    program.restore({"weight": np.linspace(-1, 1, 500).astype(np.float32), "bias": np.zeros(1, np.float32)})
+    executor = hogwild.AsyncExecutor(threads=threads, sharing="replica")
+    list(executor.run(program, feed, lr=0.5, schedule="constant", epochs=2))
+    before, elapsed = np.linspace(-1, 1, 500), 0.5 * 4000 * 2
+    after = before * np.exp(-l2 * elapsed) if l2 else np.sign(before) * np.maximum(np.abs(before) - l1 * elapsed, 0)
+    np.testing.assert_allclose(program.arrays()["weight"], after, rtol=1e-3, atol=1e-5)
+
+
 def test_what_a_rule_remembers_survives_the_workers_who_never_saw_it() -> None:
     """One worker makes all visits; the others, who know nothing of the row, are collected after it."""
     table = Table(1, 2, "ranked", additive=(True, False))

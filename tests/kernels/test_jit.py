@@ -44,7 +44,7 @@ def visits(rule, table, count_cell):
 
 @fresh
 def begin(rule, table):
-    return begin_row(rule, Free(), table, 0, 1, Step(np.float32(1), np.float32(0), 0, np.float32(1)))
+    return begin_row(rule, Free(), table, 0, 1, Step(np.float32(1), np.float32(0), 0, 0, 1))
 
 if __name__ != "__main__":
     print(begin(Mine(np.float32(2)), np.zeros(4, np.float32)))

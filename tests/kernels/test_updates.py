@@ -10,7 +10,7 @@ from hogwild.arrays import Step
 from hogwild.kernels.jit import kernel
 from hogwild.kernels.linear import LinearTask
 from hogwild.kernels.losses import Logistic
-from hogwild.kernels.penalties import Free, Penalty, flow, shorten
+from hogwild.kernels.penalties import Free, Penalty, flow, owes, shorten
 from hogwild.kernels.schedule import Schedule, elapsed_at
 from hogwild.kernels.updates import (
     RULES,
@@ -40,7 +40,7 @@ NAMES = [type(rule).__name__ for rule in RULE_TAGS]
 @kernel
 def step_many(rule, table, gradients, rates):
     for k in range(len(gradients)):
-        step = Step(rates[k], np.float32(0), 0, np.float32(1))
+        step = Step(rates[k], np.float32(0), 0, 0, 1)
         count = begin_row(rule, Free(), table, 0, 1, step)
         update(rule, table, 0, 1, gradients[k], rates[k], count)
 
@@ -145,23 +145,34 @@ def test_strong_l1_empties_the_model_and_the_bias_stays():
     assert weights.bias[0] != 0
 
 
-def test_private_rows_pay_only_their_share():
+def test_a_private_row_is_paid_for_by_one_worker_and_a_common_one_by_whoever_comes():
     penalty = Penalty(np.float32(0), np.float32(1))
-    for row, private, share in ((0, 1, 0.25), (0, 0, 0.25)):
-        table = np.array([1.0, 0.0], np.float32)
-        pay_once(penalty, table, row, private, np.float32(share))
-        assert table[0] == pytest.approx(np.exp(-0.5 * (share if row < private else 1.0)), rel=1e-6)
-        assert table[1] == np.float32(0.5)
+    for private, payers in ((1, 1), (0, 3)):
+        paid = []
+        for worker in range(3):
+            table = np.array([1.0, 0.0], np.float32)
+            pay_once(penalty, table, 0, private, worker, 3)
+            if table[1]:
+                paid.append(table[0])
+                assert table[1] == np.float32(0.5)
+        assert paid == pytest.approx([np.exp(-0.5)] * payers, rel=1e-6)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 7, 100])
+def test_payers_are_spread_evenly(workers):
+    payers = np.array([[owes(Step(0.0, 0.0, 10_000, w, workers), row) for w in range(workers)] for row in range(2000)])
+    assert (payers.sum(axis=1) == 1).all()
+    assert payers.sum(axis=0).max() < 1.5 * 2000 / workers + 3
 
 
 @kernel
-def pay_once(penalty, table, row, private, share):
-    begin_row(Sgd(), penalty, table, row, 1, Step(np.float32(0.1), np.float32(0.5), private, share))
+def pay_once(penalty, table, row, private, worker, workers):
+    begin_row(Sgd(), penalty, table, row, 1, Step(np.float32(0.1), np.float32(0.5), private, worker, workers))
 
 
 def test_time_never_runs_backwards():
     table = np.array([1.0, 0.9], np.float32)  # another worker has stamped a later time
-    pay_once(Penalty(np.float32(1), np.float32(1)), table, 0, 0, np.float32(1))
+    pay_once(Penalty(np.float32(1), np.float32(1)), table, 0, 0, 0, 1)
     assert table.tolist() == [1.0, np.float32(0.9)]
 
 

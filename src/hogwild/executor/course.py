@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hogwild.arrays import Step
 from hogwild.executor.events import EpochEnded, Finished, Progress, Started
 from hogwild.executor.position import Position, RunState
 from hogwild.executor.prepare import Plan
@@ -109,8 +110,9 @@ class Course:
         visits = plan.visits
         end = (self.epoch + 1) * visits
         elapsed = elapsed_at(crew.schedule, float(end)) - elapsed_at(crew.schedule, float(end - visits))
-        for copies in crew.sharing.copies:
-            plan.program.settle_copy(copies.weights, elapsed, copies.private, float(copies.share))
+        for worker, copies in enumerate(crew.sharing.copies):
+            step = Step(np.float32(0), np.float32(elapsed), copies.private, worker, plan.workers)
+            plan.program.settle_copy(copies.weights, step)
         self.halt()
         if plan.program.settle(elapsed):
             crew.sharing.refresh()

@@ -141,7 +141,7 @@ class _Trial:
 
     def _run(self, rate: float, weights: Any) -> float:
         plan = self._plan
-        whole = Span(self._order, Schedule(rate, 0.0, 0.0), 0, self._visits, 0, 0, np.float32(1))
+        whole = Span(self._order, Schedule(rate, 0.0, 0.0), 0, self._visits, 0, 0, 0, 1)
         half = self._visits // 2
         spans = [whole] * self._passes if self._passes > 1 else [whole._replace(stop=half), whole._replace(start=half)]
         run = runner(plan.task, plan.samples, weights)

@@ -58,7 +58,7 @@ class Part(NamedTuple):
 
     def refresh(self) -> None:
         """Take over the common copy as it is."""
-        # Cells that are not additive too: `settle` has set the stamps of penalties back to the beginning of an epoch.
+        # Cells that are not additive too: what was paid at the end of the epoch belongs to the last value of all.
         self.mine[:] = self.base[:] = self.slice.master
 
 
@@ -89,10 +89,9 @@ class Copies:
     never at the price of the hot rows.
     """
 
-    def __init__(self, weights: Any, private: int, share: float, tiers: list[Tier]) -> None:
+    def __init__(self, weights: Any, private: int, tiers: list[Tier]) -> None:
         self.weights = weights
         self.private = private
-        self.share = np.float32(share)
         self.tiers = tiers
         self._visits = 0
 
@@ -150,7 +149,7 @@ class Sharing:
                     tiers[worker].append(Tier(parts, worker / workers))
         self.weights = type(weights)(**fields)
         self.copies = [
-            Copies(type(weights)(**views[worker]), _private_prefix(tables, private), 1.0 / workers, tiers[worker])
+            Copies(type(weights)(**views[worker]), _private_prefix(tables, private), tiers[worker])
             for worker in range(workers)
         ]
 

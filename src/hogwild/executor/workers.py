@@ -118,8 +118,8 @@ class Crew:
         """Run one claim in compiled code; returns the worker's new sum of losses."""
         copies = self.sharing.copies[worker]
         span = Span(
-            self.order, self.schedule, claim.start, claim.stop, self.before, copies.private, copies.share,
-            self.counters.loss_of(worker),
+            self.order, self.schedule, claim.start, claim.stop, self.before, copies.private, worker,
+            len(self.scratches), self.counters.loss_of(worker),
         )  # fmt: skip
         arguments = (
             self.task, self.turns.tags[worker], self.probes[worker], self.samples, copies.weights,

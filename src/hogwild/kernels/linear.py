@@ -9,7 +9,7 @@ import numpy as np
 from hogwild.arrays import Floats
 from hogwild.kernels.jit import choice, inner, open_kernel
 from hogwild.kernels.losses import cost, slope
-from hogwild.kernels.penalties import Free, Penalty, flow, pace, stamps, weight_at
+from hogwild.kernels.penalties import Free, Penalty, flow, owes, pace, stamps, weight_at
 from hogwild.kernels.samples import LINE, count_of, entries_of, id_of, prefetch_entries, value_of
 from hogwild.kernels.task import apply, fused, gradient
 from hogwild.kernels.updates import begin_row, stride, unpenalized, update, visits_of
@@ -106,9 +106,8 @@ def _read_paid(penalty: Any, task: Any, entries: Any, weights: Any, scratch: Any
         row = id_of(entries, k)
         for c in range(cells - 1):
             scratch.floats[c * count + k] = weights.table[row * cells + c]  # RACE(stale read): docs/races.md
-        share = step.share if row < step.private else np.float32(1)
         due = step.elapsed - weights.table[row * cells + cells - 1]  # RACE(stale read): docs/races.md
-        scratch.floats[dues + k] = max(due, np.float32(0)) * share
+        scratch.floats[dues + k] = max(due, np.float32(0))
     for k in range(count):
         speed = pace(task.rule, scratch.floats, k, count, dues - count + k)
         scratch.floats[k] = flow(penalty, scratch.floats[k], scratch.floats[dues + k] * speed)
@@ -119,28 +118,29 @@ def _read_paid(penalty: Any, task: Any, entries: Any, weights: Any, scratch: Any
 
 
 @choice
-def pay(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, elapsed: Any) -> None:
+def pay(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, step: Any) -> None:
     """Store the weight that has paid its penalty, and the time of it."""
 
 
 @pay.of(Free)
-def _pay_nothing(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, elapsed: Any) -> None:
+def _pay_nothing(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, step: Any) -> None:
     return
 
 
 @pay.of(Penalty)
-def _pay(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, elapsed: Any) -> None:
+def _pay(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, step: Any) -> None:
     cells = stride(rule, penalty, 1)
     stamp_cell = row * cells + cells - 1
-    if table[stamp_cell] < elapsed:  # not if the feature stood earlier in the sample: then it has moved since
-        table[stamp_cell] = elapsed  # RACE(lost update): docs/races.md
+    # Not if the feature stood earlier in the sample: then it has moved since.
+    if table[stamp_cell] < step.elapsed and owes(step, row):
+        table[stamp_cell] = step.elapsed  # RACE(lost update): docs/races.md
         table[row * cells] = weight  # RACE(lost update): docs/races.md
 
 
 @inner
 def pay_and_move(task: Any, weights: Any, row: Any, weight: Any, pull: Any, step: Any) -> None:
     """As `move`, for a weight that `read_weights` has read."""
-    pay(task.penalty, task.rule, weights.table, row, weight, step.elapsed)
+    pay(task.penalty, task.rule, weights.table, row, weight, step)
     cells = stride(task.rule, task.penalty, 1)
     count = visits_of(task.rule, weights.table, row * cells + cells - 1 - stamps(task.penalty))
     update(task.rule, weights.table, row * cells, 1, pull, step.rate, count)

@@ -18,8 +18,8 @@ from hogwild.kernels.trace import Opened, Untraced, measure, open_visit
 class Span(NamedTuple):
     """A run of positions of an epoch that one worker has claimed, and what holds for all of them.
 
-    before: visits of the epochs before this one; private, share: see Step. loss: the worker's sum of this epoch so far,
-    to which visits add one by one, so that the sum does not depend on where spans are cut.
+    before: visits of the epochs before this one; private, worker, workers: see Step. loss: the worker's sum of this
+    epoch so far, to which visits add one by one, so that the sum does not depend on where spans are cut.
     """
 
     order: Order
@@ -28,7 +28,8 @@ class Span(NamedTuple):
     stop: int
     before: int
     private: int
-    share: np.float32
+    worker: int
+    workers: int
     loss: float = 0.0
 
 
@@ -44,7 +45,7 @@ def _run_span(task: Any, mode: Any, probe: Any, samples: Any, weights: Any, scra
         progress = float(span.before + min(position, span.stop - 1))
         rate = rate_at(span.schedule, progress)
         elapsed = np.float32(elapsed_at(span.schedule, progress) - epoch_began)
-        step = Step(rate, elapsed, span.private, span.share)
+        step = Step(rate, elapsed, span.private, span.worker, span.workers)
         scratch.clock[0] = elapsed
         if position < span.stop:
             visit = upcoming

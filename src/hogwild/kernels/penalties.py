@@ -73,25 +73,33 @@ def flow(penalty: Any, weight: Any, due: Any) -> Any:
     return shorten(weight * (np.float32(1) - x * part), penalty.l1 * due * part)
 
 
+@kernel
+def owes(step: Any, row: int) -> bool:
+    """Whether this worker is to pay the penalty of a row.
+
+    Of a row that is private, each worker has a copy, and merging adds up what they change. If each paid, even a share,
+    two that pay much between two merges would together take more than there is. So one pays for all; its stamp goes to
+    the others with the weight, and they deduct what is due since then from what they read.
+    """
+    if row >= step.private:
+        return True
+    spread = (np.int64(row) * np.int64(40503)) & np.int64(0xFFFF)  # neighbours have different payers
+    return (spread * step.workers) >> 16 == step.worker
+
+
 @choice
-def charge(
-    penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any, share: Any
-) -> None:
-    """Pay a row's penalty up to `elapsed`; share: the part of it that this worker is to pay."""
+def charge(penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any) -> None:
+    """Pay a row's penalty up to `elapsed`."""
 
 
 @charge.of(Free)
-def _charge_nothing(
-    penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any, share: Any
-) -> None:
+def _charge_nothing(penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any) -> None:
     return
 
 
 @charge.of(Penalty)
-def _charge(
-    penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any, share: Any
-) -> None:
-    due = (elapsed - table[stamp_cell]) * share
+def _charge(penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any) -> None:
+    due = elapsed - table[stamp_cell]
     if due <= np.float32(0):
         return
     table[stamp_cell] = elapsed  # RACE(lost update): docs/races.md

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.kernels.jit import choice, inner, open_kernel
-from hogwild.kernels.penalties import Penalty, charge, pace, shorten, stamps
+from hogwild.kernels.penalties import Penalty, charge, owes, pace, shorten, stamps
 
 
 class Sgd(NamedTuple):
@@ -76,8 +76,9 @@ def row_cells(rule: Any, penalty: Any, width: int) -> int:
 def additive_cells(rule: Any, penalty: Any, width: int) -> tuple[bool, ...]:
     """Which cells of a row are merged by adding differences."""
     slots = tuple(summed for _, summed in SLOTS[type(rule)] for _ in range(width))
-    tail = isinstance(rule, Adam) + isinstance(penalty, Penalty)
-    return (True,) * width + slots + (False,) * tail
+    count = (False,) * isinstance(rule, Adam)
+    stamp = (True,) * isinstance(penalty, Penalty)  # written by the one worker who pays, taken over by the others
+    return (True,) * width + slots + count + stamp
 
 
 def cell_names(rule: Any, penalty: Any) -> tuple[str, ...]:
@@ -248,8 +249,8 @@ def begin_row(rule: Any, penalty: Any, table: Any, row: int, width: int, step: A
     """Before a row's weights move: pay its penalty, count the visit; returns the count."""
     cells = stride(rule, penalty, width)
     base = row * cells
-    share = step.share if row < step.private else np.float32(1)
-    charge(penalty, rule, table, base, width, base + cells - 1, step.elapsed, share)
+    if owes(step, row):
+        charge(penalty, rule, table, base, width, base + cells - 1, step.elapsed)
     return visits_of(rule, table, base + cells - 1 - stamps(penalty))
 
 
@@ -259,14 +260,15 @@ def settle(rule: Any, penalty: Any, table: Any, width: int, elapsed: Any) -> Non
     cells = stride(rule, penalty, width)
     for row in range(len(table) // cells):
         base = row * cells
-        charge(penalty, rule, table, base, width, base + cells - 1, elapsed, np.float32(1))
+        charge(penalty, rule, table, base, width, base + cells - 1, elapsed)
         if stamps(penalty) == 1:
             table[base + cells - 1] = np.float32(0)
 
 
 @open_kernel
-def settle_copy(rule: Any, penalty: Any, table: Any, width: int, elapsed: Any, private: int, share: Any) -> None:
-    """At the end of an epoch, on a worker's own copy: pay its share for its private rows, so that all shares add up."""
+def settle_copy(rule: Any, penalty: Any, table: Any, width: int, step: Any) -> None:
+    """At the end of an epoch, on a worker's own copy: pay for the private rows of which it is the payer."""
     cells = stride(rule, penalty, width)
-    for row in range(min(private, len(table) // cells)):
-        charge(penalty, rule, table, row * cells, width, row * cells + cells - 1, elapsed, share)
+    for row in range(min(step.private, len(table) // cells)):
+        if owes(step, row):
+            charge(penalty, rule, table, row * cells, width, row * cells + cells - 1, step.elapsed)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import AnyRows, DenseRows, Floats, Ids, Room, Table
+from hogwild.arrays import AnyRows, DenseRows, Floats, Ids, Room, Step, Table
 from hogwild.config import LinearConfig, Optimizer
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.feed import Feed
@@ -178,11 +178,10 @@ class Linear(Program):
         settle(self._rule, self._penalty, self.weights.table, self.width, np.float32(elapsed))
         return True
 
-    def settle_copy(self, weights: LinearWeights, elapsed: float, private: int, share: float) -> None:
-        """Pay one worker's share of lazy penalties."""
+    def settle_copy(self, weights: LinearWeights, step: Step) -> None:
+        """Pay the lazy penalties of the rows that one worker pays for."""
         if isinstance(self._penalty, Penalty):
-            time, part = np.float32(elapsed), np.float32(share)
-            settle_copy(self._rule, self._penalty, weights.table, self.width, time, private, part)
+            settle_copy(self._rule, self._penalty, weights.table, self.width, step)
 
     def renew(self) -> None:
         """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Room, Table
+from hogwild.arrays import Room, Step, Table
 
 Metrics = dict[str, float]
 
@@ -60,8 +60,8 @@ class Program(ABC):
             for name, array in zip(self.weights._fields, self.weights, strict=True)
         }
 
-    def settle_copy(self, weights: Any, elapsed: float, private: int, share: float) -> None:
-        """Pay one worker's share of lazy regularization up to `elapsed` on its private rows, before they are merged."""
+    def settle_copy(self, weights: Any, step: Step) -> None:
+        """Pay lazy regularization up to `step.elapsed` on the private rows that a worker pays for, before merging."""
 
     def settle(self, elapsed: float) -> bool:
         """Pay lazy regularization up to `elapsed`; the workers are parked. True if weights have changed."""
