@@ -41,9 +41,12 @@ def no_interrupt_lost() -> Iterator[None]:
             raise KeyboardInterrupt from None
         raise
     finally:
-        for timer in again:
-            timer.cancel()
-        sys.unraisablehook = before
+        try:
+            for timer in again:
+                timer.cancel()
+                timer.join()  # what comes too late to be cancelled interrupts here, not after us
+        finally:
+            sys.unraisablehook = before
 
 
 class Interrupts:
