@@ -98,6 +98,17 @@ def test_resume_without_a_checkpoint_starts(hogwild, files, tmp_path):
     assert "there is no checkpoint yet" in said.err
 
 
+def test_resume_of_a_finished_run_says_the_same_again(hogwild, files, tmp_path):
+    words = ["train", "classifier", files / "train.svm", *RUN, "--epochs", 2, "--output", tmp_path / "m", "--json"]
+    words += ["--checkpoint-every", "1epoch", "--watch", "norm(weights)"]
+    first, second = hogwild(*words), hogwild(*words, "--resume")
+    assert "finished before; nothing is left to do" in second.err
+    assert second.err.count("norm(weights)") == 1
+    assert first.json["metrics"] == second.json["metrics"]
+    assert second.json["samples"] == 4000
+    assert second.json["throughput"]["samples_per_second"] == pytest.approx(4000 / second.json["seconds"]["train"])
+
+
 def test_resume_of_another_run_is_refused(hogwild, refused, files, tmp_path):
     words = ["train", "classifier", files / "train.svm", *RUN, "--output", tmp_path / "m"]
     assert hogwild(*words, "--epochs", 2, "--checkpoint-every", "1epoch").code == 0

@@ -124,6 +124,8 @@ def test_watching(hogwild, files, tmp_path):
     assert kinds[-1] == "finished"
     assert kinds.count("epoch") == 3
     watched = [line for line in lines if line["event"] == "watched"]
+    places = [line["samples"] for line in watched]
+    assert places == sorted(set(places))    # nothing is shown twice
     assert watched[0]["values"]["norm(weights)"] == 0
     assert watched[-1]["values"]["norm(weights)"] > 0
     assert len(watched[-1]["values"]["weights[:2,0]"]) == 2

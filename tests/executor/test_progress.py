@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -120,6 +122,19 @@ def test_the_bar_keeps_what_matters_most():
 
 def test_a_crowd_of_workers_is_summed_up():
     assert "workers 64, 1.0% to 2.0%" in draw(at(10, balance=(0.01, *[0.015] * 62, 0.02)), 2, 200).plain
+
+
+def test_the_bar_moves_with_epochs_too_short_for_progress(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    with show_progress(stream=stream, epochs=2) as show:
+        show(STARTED)
+        show(at(40))
+        show(EPOCH)
+        time.sleep(0.3)     # two refreshes
+        show(replace(EPOCH, epoch=2, samples=1000))
+        time.sleep(0.3)
+    assert re.search(r" 50%  epoch 2/2 .*100%  epoch 2/2 ", stream.getvalue(), re.DOTALL)
 
 
 def test_the_bar_on_a_terminal(monkeypatch):

@@ -99,6 +99,15 @@ def test_tensorboard_reads_back_what_was_written(tmp_path):
     assert found.Scalars("train/lr")[0].step == 100
 
 
+def test_a_full_disk_ends_the_curves_not_the_run(tmp_path, monkeypatch):
+    pytest.importorskip("tensorboard", reason="the extra tensorboard is not installed")
+    monkeypatch.setattr(tensorboard, "open", lambda name, mode: open("/dev/full", mode), raising=False)  # noqa: SIM115
+    with TensorBoard(tmp_path) as board:
+        board(EPOCH)
+        board(EPOCH)
+        assert "TensorBoard: No space left" in board.problem
+
+
 def test_without_the_extra_there_are_json_lines_and_a_note(tmp_path, monkeypatch):
     monkeypatch.setattr(tensorboard, "available", lambda: False)
     with Logs(str(tmp_path)) as logs:

@@ -54,6 +54,7 @@ class Training:
         )  # fmt: skip
         self.executor = AsyncExecutor(**vars(options.train))
         self.seconds = {"load": 0.0, "compile": 0.0, "train": 0.0, "evaluate": 0.0}
+        self.watched_at = -1  # samples
         self.notes: list[str] = []
         self.epochs: list[EpochEnded] = []
         self.feed: Feed
@@ -110,7 +111,7 @@ class Training:
         start = None
         if found is not None:
             self.program, start = found
-            self.note(f"goes on after {start.position.epoch} epochs and {start.position.visits:,} samples of the next.")
+            self.note(_where(start, self.options.train.epochs))
         elif save.resume:
             self.note("there is no checkpoint yet: starts from the beginning.")
         output = Output(
@@ -125,6 +126,8 @@ class Training:
             self.notes += event.notes  # the display shows them itself
             self.seconds["compile"] = event.compile_seconds
             self.seconds["prepare"] = event.prepare_seconds
+        elif isinstance(event, Watched):
+            self.watched_at = event.samples
         elif isinstance(event, EpochEnded):
             self.epochs.append(event)
         elif isinstance(event, Finished):
@@ -134,7 +137,8 @@ class Training:
 
     def show_watched(self, event: Event, logs: Callable[[Event], None]) -> None:
         """The watched variables at the beginning, where a wrong name is found out, and at the end."""
-        if self.watch is not None:
+        if self.watch is not None and event.samples != self.watched_at:
+            self.watched_at = event.samples
             watched = Watched(event.seconds, event.epoch, event.samples, self.watch.read(self.program))
             self.display(watched)
             logs(watched)
@@ -167,6 +171,12 @@ class Training:
             return best[-1]
         # The best epoch was before this process went on; without an output there is none to go on from.
         return load_model(self.options.save.output).metrics if self.options.save.output else {}
+
+
+def _where(start: RunState, epochs: int) -> str:
+    if start.position.epoch >= epochs:
+        return "this run was finished before; nothing is left to do."
+    return f"goes on after {start.position.epoch} epochs and {start.position.visits:,} samples of the next."
 
 
 def _names(files: tuple[str, ...]) -> str:

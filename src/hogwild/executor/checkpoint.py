@@ -90,9 +90,10 @@ def _check_same(sealed: Sealed, program: Program, identity: Mapping[str, Any], p
     differing = [key for key in {**before, **now} if before.get(key, _MISSING) != now.get(key, _MISSING)]
     if differing:
         what = "; ".join(
+            f"the {key} is not the same" if key.endswith(" data") else
             f"{key} was {str(before.get(key, _MISSING))[:60]}, is {str(now.get(key, _MISSING))[:60]}"
             for key in differing[:4]
-        )
+        )  # fmt: skip
         raise ConfigError(
             f"{path} is the checkpoint of another run: {what}. Give the same data and options, or leave --resume out."
         )

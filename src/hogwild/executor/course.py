@@ -165,9 +165,11 @@ class Course:
         )  # fmt: skip
 
     def speed(self) -> float:
-        """Visits a second in this run."""
-        seconds = self.seconds - self._seconds_before
-        return (self.samples - self._visits_before) / seconds if seconds > 0 else 0.0
+        """Visits a second since this run went on; if there was nothing left to do, from its beginning."""
+        visits, seconds = self.samples - self._visits_before, self.seconds - self._seconds_before
+        if not visits:
+            visits, seconds = self.samples, self.seconds
+        return visits / seconds if seconds > 0 else 0.0
 
     def finished(self, reason: str) -> Finished:
         """The last event."""

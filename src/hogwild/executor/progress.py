@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 from hogwild.executor.events import EpochEnded, Event, Finished, Progress, Started, Watched
@@ -218,6 +219,8 @@ class BarDisplay(Display):
         elif isinstance(event, Progress):
             self._event = event
         elif isinstance(event, EpochEnded):
+            if self._event is not None:  # short epochs have no progress of their own
+                self._event = replace(self._event, samples=event.samples, epoch=event.epoch, lr=event.lr)
             self.say(epoch_text(event, self._epochs))
         elif isinstance(event, Watched):
             self.say(f"{count(event.samples)} samples: {values_text(event.values)}")
@@ -258,7 +261,7 @@ def draw(event: Progress, epochs: int, width: int, ascii_only: bool = False) -> 
         (3, f"loss {event.loss:.4f}"),
         (2, f"{count(event.samples_per_second)}/s"),
         (4, f"lr {event.lr:.3g}"),
-        (0, f"epoch {event.epoch + 1}" + (f"/{epochs}" if epochs else "")),
+        (0, f"epoch {min(event.epoch + 1, epochs)}/{epochs}" if epochs else f"epoch {event.epoch + 1}"),
         (5, f"workers {_balance(event.balance)}"),
     ]
     room = width - len(head) - 1 - _NARROWEST_BAR

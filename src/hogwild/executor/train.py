@@ -35,7 +35,7 @@ def train(
     """
     executor = AsyncExecutor(threads=threads, mode=mode, **options)
     best: Any = None
-    with show_progress(quiet=quiet) as show:
+    with show_progress(quiet=quiet, epochs=executor.config.epochs) as show:
         for event in executor.run(program, feed, valid=valid, watch=make_watch(watch)):
             show(event)
             if event.is_best and valid is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 from hogwild.errors import SaveError
 from hogwild.executor.events import EpochEnded, Event, Progress, Watched
 
+_FILE_VERSION = "brain.Event:2"  # that TensorBoard expects at the head of a file
 _PROGRESS_EVERY = 1.0  # seconds
 _MOST = 16  # cells of a watched array that get a curve each; more are shown by their least, mean and largest
 
@@ -70,15 +73,20 @@ class TensorBoard:
     """Writes an event file of TensorBoard's own format into a directory; look with `tensorboard --logdir DIRECTORY`."""
 
     def __init__(self, directory: str | Path) -> None:
-        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        from tensorboard.compat.proto.event_pb2 import Event as Record
+        from tensorboard.summary.writer.record_writer import RecordWriter
 
         self.problem = ""
         self._next = 0.0
+        name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}"
         try:
             Path(directory).mkdir(parents=True, exist_ok=True)
-            self._writer = EventFileWriter(str(directory))
+            self._file = open(Path(directory) / name, "ab")  # noqa: SIM115
         except OSError as error:
             raise SaveError(f"{directory}: {error.strerror}; choose another --log-dir.") from error
+        # Not TensorBoard's own writer: its thread meets a full disk with a traceback.
+        self._writer = RecordWriter(self._file)
+        self._write(Record(wall_time=time.time(), file_version=_FILE_VERSION))
 
     def __call__(self, event: Event) -> None:
         """Add the event's points; of progress, about one a second."""
@@ -90,15 +98,21 @@ class TensorBoard:
                 return
             self._next = time.monotonic() + _PROGRESS_EVERY
         values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars(event) if math.isfinite(value)]
-        if values and not self.problem:
-            try:
-                self._writer.add_event(Record(step=event.samples, wall_time=time.time(), summary=Summary(value=values)))
-            except OSError as error:  # of the writer's own thread
-                self.problem = f"TensorBoard: {error.strerror}; its curves end here, training goes on."
+        if values:
+            self._write(Record(step=event.samples, wall_time=time.time(), summary=Summary(value=values)))
+
+    def _write(self, record: Any) -> None:
+        if self.problem:
+            return
+        try:
+            self._writer.write(record.SerializeToString())
+            self._file.flush()
+        except OSError as error:
+            self.problem = f"TensorBoard: {error.strerror}; its curves end here, training goes on."
 
     def __enter__(self) -> TensorBoard:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         with contextlib.suppress(OSError):  # what a full disk did not take
-            self._writer.close()
+            self._file.close()
