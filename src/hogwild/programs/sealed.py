@@ -13,6 +13,7 @@ import mmap
 import os
 import re
 import stat
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ CONFIG_LIMIT = 16 << 20
 """Bytes of the longest config.json that is read or written."""
 _WORDS_INSIDE = 16  # a longer list of words becomes a file of its own
 _PIECE = 16 << 20  # bytes written and hashed at a time
+_MISSES = 10  # times that nothing may be found, 2 ms apart, before it is taken to be missing
 _READS = 100  # times that a directory may be replaced while it is read
 _NAME = re.compile(r"[a-z]+\.safetensors|vocabulary-\d+\.txt")
 
@@ -130,10 +132,15 @@ def _write(path: Path, buffers: Iterable[Buffer]) -> dict[str, Any]:
 
 def read_sealed(path: Path, kind: str) -> Sealed:
     """Read and check a directory that `write_sealed` made. Raises FileNotFoundError when nothing is there."""
-    for _ in range(_READS):
+    for read in range(_READS):
         place = find(path)
         try:
             descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            if read >= _MISSES:
+                raise
+            time.sleep(0.002)  # perhaps between two renames of a save: the new one is about to stand there
+            continue
         except NotADirectoryError:
             raise ModelError(f"{path}: is a file, not the directory of a {kind}.") from None
         except PermissionError:
