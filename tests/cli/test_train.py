@@ -252,3 +252,11 @@ def test_the_cache_is_listed_and_cleared(hogwild, files):
     assert cleared["bytes"] > 1000
     assert hogwild("cache", "list").out == ""
     assert hogwild("cache", "clear").out.startswith("removed 0 ")
+
+
+def test_labels_that_are_quantities_are_said_to_be(hogwild, tmp_path):
+    (tmp_path / "flats.csv").write_text("rooms,price\n" + "".join(f"{k},{k * 1.5}\n" for k in range(1, 40)))
+    said = hogwild("train", "classifier", tmp_path / "flats.csv", "--label", "price", *SERIAL, "--json")
+    assert "rmse" in said.json["metrics"]
+    assert any("this is a regression" in note for note in said.json["notes"])
+    assert "this is a regression" in said.err

@@ -33,8 +33,8 @@ def test_the_schema_gives_the_same_ids_again(file: Path) -> None:
     assert rows_of(again) == [{0: 1, 1: 2, 3: 1}, {1: 1}]
     assert targets_of(again) == [0, 1]
     assert again.notes == (
-        "1 empty fields in columns of numbers left out.",
-        "1 categories that training never saw left out.",
+        "1 empty field in columns of numbers left out.",
+        "1 field with categories that training never saw left out.",
     )
     assert again.features == feed.features
     assert again.schema == feed.schema
@@ -61,11 +61,11 @@ def test_prediction_without_labels(file: Path) -> None:
     feed = read(file, "kind,weight,age\ncat,4.5,3\n", schema, unlabelled=True)
     assert rows_of(feed) == [{0: 3, 1: 4.5, 2: 1}]
     assert targets_of(feed) == [0]
-    assert feed.notes == ("1 files without labels: their targets are 0.",)
+    assert feed.notes == ("1 file without labels, which predictions do not need.",)
     assert rows_of(read(file, "3,cat,4.5\n", schema, unlabelled=True)) == rows_of(feed), "and without the header"
     some = read(file, PETS.replace("no,2", ",2").replace("no,,", "?,,"), schema, unlabelled=True)
     assert targets_of(some) == [1, 0, 1, 0]
-    assert "2 rows without a known label have target 0." in some.notes
+    assert "2 rows without a known label, which predictions do not need." in some.notes
     with pytest.raises(InputError, match="the label column `label` is missing; the columns are kind, weight, age"):
         read(file, "kind,weight,age\ncat,4.5,3\n", schema)
 

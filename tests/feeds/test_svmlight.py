@@ -61,7 +61,7 @@ def test_labels_entries_comments_qids_and_blanks(path: Path) -> None:
     assert summary.notes == (
         "Ids start at 1: no id 0 occurs (--zero-based says otherwise).",
         "2 qid fields skipped.",
-        "4 comments and 1 blank lines skipped.",
+        "4 comments and 1 blank line skipped.",
     )
 
 
@@ -96,7 +96,7 @@ def test_unsorted_ids_are_sorted_and_counted(path: Path) -> None:
     rows, _, summary = encode(path, text)
     assert rows == parse_text(text)
     assert rows[3][1] == sorted(rows[3][1])
-    assert "4 rows had unsorted ids; they were sorted." in summary.notes
+    assert "4 rows with unsorted ids: sorted." in summary.notes
 
 
 def test_values_that_are_all_one_are_left_out(path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_schema_leaves_out_what_it_does_not_know(path: Path) -> None:
     rows, _, summary = encode(path, "1 4:3 6:1 7:1\n0 9:1\n1 1:1\n1\n", schema)
     assert rows == [(1.0, [4], [3.0]), (0.0, [], []), (1.0, [1], [1.0]), (1.0, [], [])]
     assert summary.features == 5
-    assert "3 entries left out: their ids lie past the 5 known features." in summary.notes
+    assert "3 values left out: their ids lie past the 5 known features." in summary.notes
     assert encode(path, "1 4:3 6:1 7:1\n", schema, features=5)[0] == [(1.0, [4], [3.0])]
     with pytest.raises(InputError, match=r"a\.svm:1: id 0, but ids started at 1 in training"):
         encode(path, "1 0:1\n", schema)
@@ -190,7 +190,7 @@ def test_a_schema_leaves_out_what_it_does_not_know(path: Path) -> None:
 def test_rows_without_labels_where_they_are_allowed(path: Path) -> None:
     rows, _, summary = encode(path, "1:2 3:4\nqid:1 5:1\n7 1:1\n", unlabelled=True)
     assert rows == [(0.0, [1, 3], [2.0, 4.0]), (0.0, [5], [1.0]), (7.0, [1], [1.0])]
-    assert "2 rows without a label have target 0." in summary.notes
+    assert "2 rows without a label, which predictions do not need." in summary.notes
 
 
 def test_a_schema_of_another_format(path: Path) -> None:

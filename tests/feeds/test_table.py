@@ -42,9 +42,24 @@ def test_numbers_categories_and_labels(file: Path) -> None:
     assert feed.notes == (
         "The label is column `label` (--label chooses another).",
         "Columns: 2 numeric (age, weight); 1 categorical (kind).",
-        "1 empty fields in columns of numbers left out.",
-        "1 empty fields in columns of categories left out.",
+        "1 empty field in columns of numbers left out.",
+        "1 empty field in columns of categories left out.",
     )
+
+
+def test_a_word_among_numbers_is_said(file: Path) -> None:
+    lines = "label,age,kind\n" + "yes,3,cat\nno,4,7\n" * 20 + "yes,NA,cat\n"
+    feed = raw(file, lines)
+    assert feed.schema["categorical"] == ["age", "kind"]
+    doubts = [note for note in feed.notes if "among its numbers" in note]
+    assert doubts == ["Column `age` is read as words: among its numbers is `NA` (see --numeric)."]
+    assert not any("among its numbers" in note for note in raw(file, lines, categorical=("age",)).notes)
+
+
+def test_columns_beside_the_text_are_said(file: Path) -> None:
+    lines = "label,words,rating,id,age\n1,good,9,7,3\n0,bad,2,8,4\n"
+    feed = raw(file, lines, text="words", numeric=("age",), ignore=("3",))
+    assert feed.notes[1] == "Columns: 1 not read (rating)."
 
 
 def test_numbers_are_scaled_by_what_training_saw(file: Path) -> None:
@@ -208,7 +223,7 @@ MANY = "y,age,kind\n" + "1,2,cat\n" * 1200
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("y,a,b\n1,2,x\n1,2\n", r"pets\.csv:3: expected 3 columns, found 2\. Correct the line"),
+        ("y,a,b\n1,2,x\n1,2\n", r"pets\.csv:3: expected 3 columns, found 2\. Correct the line, or skip [^,]*$"),
         ("y,a,b\n1,2,x\n\n1,2,x,4\n", r"pets\.csv:4: expected 3 columns, found 4"),
         ('y,a,b\n1,2,"x\ny"\n1,2\n', r"pets\.csv:4: expected 3 columns, found 2"),
         (MANY + "1,old,cat\n", r"pets\.csv:1202: column `age`: `old` is not a finite number\. .*--categorical"),
@@ -266,7 +281,7 @@ def test_numbers_as_python_reads_them(file: Path) -> None:
 def test_invalid_utf8_is_replaced_and_counted(file: Path) -> None:
     feed = read(file, b"y,a\n1,caf\xe9\n0,caf\xc3\xa9\n", invalid_utf8="replace")
     assert feed.schema["vocabulary"] == ["a=caf?", "a=café"]
-    assert "1 bytes were not UTF-8 and read as `?`." in feed.notes
+    assert "1 byte not UTF-8, read as `?`." in feed.notes
 
 
 def test_quotes_across_blocks(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

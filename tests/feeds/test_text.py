@@ -69,6 +69,7 @@ def test_a_header_names_the_columns(file: Path) -> None:
     assert rows_of(feed) == [bag("good and long"), bag("bad")]
     assert targets_of(feed) == [1, 0]
     assert lines_of(feed) == [2, 3]
+    assert feed.notes == ("Columns: 2 not read (id, rating).",)
     assert targets_of(read(file, lines, label="rating", text="text")) == [9, 2]
     assert targets_of(read(file, lines)) == [1, 0], "usual names are found"
     assert rows_of(read(file, lines.replace("\tand", ""), text="id")) == [bag("7"), bag("8")]
@@ -143,7 +144,7 @@ def test_bad_lines_are_skipped_and_counted(file: Path) -> None:
 def test_invalid_utf8_is_replaced_and_counted(file: Path) -> None:
     feed = read(file, b"1\tgo\xffod\n0\tb\xc3\xa9\n", invalid_utf8="replace")
     assert rows_of(feed) == [bag("go od"), bag("bé")]
-    assert feed.notes == ("1 bytes were not UTF-8 and read as `?`.",)
+    assert feed.notes == ("1 byte not UTF-8, read as `?`.",)
 
 
 def test_crlf_bom_and_no_newline_at_the_end(file: Path) -> None:
@@ -193,10 +194,10 @@ def test_prediction_without_labels(file: Path) -> None:
     bare = read(file, "fine film\nBad.\n", schema, unlabelled=True)
     assert rows_of(bare) == [bag("fine film"), bag("Bad.")]
     assert targets_of(bare) == [0, 0]
-    assert bare.notes == ("1 files without labels: their targets are 0.",)
+    assert bare.notes == ("1 file without labels, which predictions do not need.",)
     some = read(file, "pos\tfine film\n\tBad.\n?\tso\n", schema, unlabelled=True)
     assert targets_of(some) == [1, 0, 0]
-    assert some.notes == ("2 rows without a known label have target 0.",)
+    assert some.notes == ("2 rows without a known label, which predictions do not need.",)
     with pytest.raises(InputError, match="there is no tab"):
         read(file, "fine film\nBad.\n", schema)
 

@@ -90,6 +90,7 @@ class Training:
             for event in self.executor.run(self.program, self.feed, valid=self.valid, watch=self.watch, start=start):
                 if isinstance(event, Started):
                     interrupts.arm()
+                    self.note(*self.about_labels())
                 if interrupts.asked:
                     self.executor.stop()
                 self.keep(event)
@@ -100,6 +101,12 @@ class Training:
                 if isinstance(event, Started):
                     self.show_watched(event, logs)
             self.note(*logs.notes[known:])
+
+    def about_labels(self) -> list[str]:
+        """What to say when the labels decided what is trained."""
+        if self.options.linear.loss != "auto" or self.program.classes:
+            return []
+        return ["The labels are quantities, not classes: this is a regression (--loss squared)."]
 
     def saver(self) -> tuple[RunState | None, Callable[[Event], None]]:
         """Where to go on from, and the reader of events that saves."""

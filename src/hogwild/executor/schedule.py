@@ -95,7 +95,10 @@ def calibrate(plan: Plan, seed: int) -> tuple[float, float, int]:
             break
     best = min(best, best - 1, best + 1, key=trial)
     if not math.isfinite(trial(best)):
-        raise ConfigError("no learning rate gives a finite loss on a sample; scale the features, or give --lr.")
+        raise ConfigError(
+            "no learning rate gives a finite loss on a sample: features or labels are too large. Check which column is "
+            "the label, scale what is large, or give --lr."
+        )
     return _FIRST * _FACTOR**best, trial(best), trial.tries
 
 

@@ -14,6 +14,7 @@ from hogwild.feeds.labels import NAMES, number_of, shown
 
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 TEXT_NAME = "text"
+_FEW = 0.1  # share of fields that are no numbers, where a column was perhaps meant to be one of numbers
 _LISTED = 12  # column names that a message lists
 
 
@@ -213,10 +214,31 @@ def describe(plan: Plan, config: FeedConfig) -> list[str]:
     notes = []
     if not config.label:
         notes.append(f"The label is column `{plan.label}` (--label chooses another).")
-    if not config.text and not (config.numeric and config.categorical):
-        parts = [
-            f"{len(names)} {kind} ({', '.join(map(shown, names[:_LISTED]))}{', …' if len(names) > _LISTED else ''})"
-            for kind, names in ((NUMERIC, plan.numeric), (CATEGORICAL, plan.categorical)) if names
-        ]
-        notes.append(f"Columns: {'; '.join(parts)}.")
+    if plan.text:
+        ignored = {find_column(name, plan.columns, "--ignore", "") for name in config.ignore}
+        used = {plan.label, *plan.features(), *ignored}
+        groups = {"not read": tuple(name for name in plan.columns if name not in used)}
+    elif config.numeric and config.categorical:
+        groups = {}
+    else:
+        groups = {NUMERIC: plan.numeric, CATEGORICAL: plan.categorical}
+    parts = [_listed(kind, names) for kind, names in groups.items() if names]
+    return [*notes, f"Columns: {'; '.join(parts)}."] if parts else notes
+
+
+def _listed(kind: str, names: Sequence[str]) -> str:
+    more = ", …" if len(names) > _LISTED else ""
+    return f"{len(names)} {kind} ({', '.join(map(shown, names[:_LISTED]))}{more})"
+
+
+def doubts_of(rows: Sequence[Sequence[str]], plan: Plan, config: FeedConfig) -> list[str]:
+    """Columns that are read as words because of a few fields among numbers, for notes."""
+    notes = []
+    for name in plan.categorical:
+        place = plan.columns.index(name)
+        fields = [row[place] for row in rows if place < len(row) and row[place].strip()]
+        odd = [field for field in fields if number_of(field) is None]
+        if name not in config.categorical and len(odd) < _FEW * len(fields):
+            words = ", ".join(f"`{shown(word)}`" for word in sorted(set(odd))[:3])
+            notes.append(f"Column `{shown(name)}` is read as words: among its numbers is {words} (see --numeric).")
     return notes

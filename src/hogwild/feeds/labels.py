@@ -36,6 +36,15 @@ def shown(word: str) -> str:
     return plain if len(plain) <= _LENGTH else plain[:_LENGTH] + "…"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things for messages.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 class Labels:
     """Turns the labels of a file into targets, and knows at the end what they were.
 

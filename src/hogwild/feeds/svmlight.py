@@ -13,6 +13,7 @@ from hogwild.feeds import labels
 from hogwild.feeds.badlines import BadLines
 from hogwild.feeds.chunk import Chunk, Summary
 from hogwild.feeds.inorder import in_order
+from hogwild.feeds.labels import counted
 from hogwild.feeds.source import BLOCK, Bytes, Source
 from hogwild.kernels import svmlight as kernel
 
@@ -149,15 +150,17 @@ class SvmlightEncoder:
             return int(self.counts[which])
 
         if count(kernel.QIDS):
-            yield f"{count(kernel.QIDS)} qid fields skipped."
-        if count(kernel.COMMENTS) or count(kernel.EMPTY):
-            yield f"{count(kernel.COMMENTS)} comments and {count(kernel.EMPTY)} blank lines skipped."
+            yield f"{counted(count(kernel.QIDS), 'qid field')} skipped."
+        skipped = [(count(kernel.COMMENTS), "comment"), (count(kernel.EMPTY), "blank line")]
+        if any(number for number, _ in skipped):
+            yield f"{' and '.join(counted(number, noun) for number, noun in skipped if number)} skipped."
         if count(kernel.UNSORTED):
-            yield f"{count(kernel.UNSORTED)} rows had unsorted ids; they were sorted."
+            yield f"{counted(count(kernel.UNSORTED), 'row')} with unsorted ids: sorted."
         if count(kernel.UNLABELLED):
-            yield f"{count(kernel.UNLABELLED)} rows without a label have target 0."
+            yield f"{counted(count(kernel.UNLABELLED), 'row')} without a label, which predictions do not need."
         if self.left_out:
-            yield f"{self.left_out} entries left out: their ids lie past the {self.schema['features']} known features."
+            past = f"past the {self.schema['features']:,} known features"
+            yield f"{counted(self.left_out, 'value')} left out: their ids lie {past}."
 
 
 def _chunk(block: _Block) -> Chunk:

@@ -20,6 +20,7 @@ from hogwild.feeds.columns import (
     NUMERIC,
     Plan,
     describe,
+    doubts_of,
     has_header,
     kinds_of,
     make_plan,
@@ -31,12 +32,13 @@ from hogwild.feeds.delimited import Shape, header_lines, read_block, sample_rows
 from hogwild.feeds.frames import Codes, Frame, Numbers, read_numbers, read_texts, read_words
 from hogwild.feeds.hashed import Hashing, hash_texts, reading_schema
 from hogwild.feeds.inorder import in_order
-from hogwild.feeds.labels import Labels
+from hogwild.feeds.labels import Labels, counted
 from hogwild.feeds.rows import Features, all_ones, join_rows, keep_rows
 from hogwild.feeds.source import Source
 from hogwild.kernels.cells import Cells, fill_rows, make_filled
 
-_REMEDY = "Correct the line, skip such lines with --bad-lines skip, or read a column as words with --categorical."
+_REMEDY = "Correct the line, or skip such lines with --bad-lines skip."
+_NUMBER_REMEDY = "Correct the line, skip such lines with --bad-lines skip, or read words with --categorical."
 _ROW_REMEDY = "Correct the row, or skip such rows with --bad-lines skip."
 
 
@@ -74,6 +76,7 @@ class TableEncoder:
         self.threads = threads
         self.bad = BadLines(config)
         self.plan: Plan | None = None
+        self.doubts: list[str] = []
         with reading_schema(self.schema, "a table"):
             self.hashing = Hashing.of(config, self.schema)
             self.labels = Labels(self.schema.get("labels"), optional=self.config.unlabelled)
@@ -157,6 +160,7 @@ class TableEncoder:
             kinds = kinds_of(rows[1:] if header else rows, count)
             columns = names or numbers_of(count)
             self._follow(make_plan(self.config, columns, header, kinds, source.name))
+            self.doubts = doubts_of(rows[1:] if header else rows, self._known_plan(), self.config)
             kind = kinds[columns.index(self._known_plan().label)]
             self.labels.kind = "numbers" if kind == NUMERIC else "words"
         plan = self._known_plan()
@@ -247,8 +251,9 @@ class TableEncoder:
         return join_rows(features, parts.text._replace(ids=parts.text.ids + np.int32(columns)))
 
     def _report(self, frame: Frame, wrong: Mapping[int, str]) -> None:
-        remedy = _ROW_REMEDY if self.form in ("parquet", "arrow") else _REMEDY
         for line in sorted(wrong):
+            remedy = _NUMBER_REMEDY if wrong[line].startswith("column ") else _REMEDY
+            remedy = _ROW_REMEDY if self.form in ("parquet", "arrow") else remedy
             self.bad.report(f"{frame.source.place(line)}: {wrong[line]}", remedy)
         self.bad.seen(frame.seen)
 
@@ -266,20 +271,21 @@ class TableEncoder:
         plan, counts = self._known_plan(), self.counts
         if not self.schema:
             yield from describe(plan, self.config)
+            yield from self.doubts
         if scaled:
             yield "Numbers are divided by the root mean square of their column without its zeros (not with --no-scale)."
         if counts["numbers"]:
-            yield f"{counts['numbers']} empty fields in columns of numbers left out."
+            yield f"{counted(counts['numbers'], 'empty field')} in columns of numbers left out."
         if counts["categories"]:
-            yield f"{counts['categories']} empty fields in columns of categories left out."
+            yield f"{counted(counts['categories'], 'empty field')} in columns of categories left out."
         if self.schema and self.vocabulary.unseen:
-            yield f"{self.vocabulary.unseen} categories that training never saw left out."
+            yield f"{counted(self.vocabulary.unseen, 'field')} with categories that training never saw left out."
         if counts["replaced"]:
-            yield f"{counts['replaced']} bytes were not UTF-8 and read as `?`."
+            yield f"{counted(counts['replaced'], 'byte')} not UTF-8, read as `?`."
         if self.labels.missing:
-            yield f"{self.labels.missing} rows without a known label have target 0."
+            yield f"{counted(self.labels.missing, 'row')} without a known label, which predictions do not need."
         if counts["unlabelled files"]:
-            yield f"{counts['unlabelled files']} files without labels: their targets are 0."
+            yield f"{counted(counts['unlabelled files'], 'file')} without labels, which predictions do not need."
 
 
 def _kept(parts: _Parts, keep: npt.NDArray[np.bool_]) -> _Parts:

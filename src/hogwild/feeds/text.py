@@ -26,7 +26,7 @@ from hogwild.feeds.columns import (
 )
 from hogwild.feeds.hashed import Hashing, hash_texts, reading_schema
 from hogwild.feeds.inorder import in_order
-from hogwild.feeds.labels import NAMES, Labels
+from hogwild.feeds.labels import NAMES, Labels, counted
 from hogwild.feeds.rows import Features, keep_rows
 from hogwild.feeds.source import Source
 from hogwild.kernels.hashing import hash_fields
@@ -97,13 +97,13 @@ class TextEncoder:
         """What holds for all rows that were yielded."""
         notes = list(self.bad.notes())
         if self.plan is not None and not self.trained:
-            notes += describe(self.plan, self.config)[:1] if self.plan.header else []
+            notes += describe(self.plan, self.config) if self.plan.header else []
         if self.replaced:
-            notes.append(f"{self.replaced} bytes were not UTF-8 and read as `?`.")
+            notes.append(f"{counted(self.replaced, 'byte')} not UTF-8, read as `?`.")
         if self.labels.missing:
-            notes.append(f"{self.labels.missing} rows without a known label have target 0.")
+            notes.append(f"{counted(self.labels.missing, 'row')} without a known label, which predictions do not need.")
         if self.unlabelled_files:
-            notes.append(f"{self.unlabelled_files} files without labels: their targets are 0.")
+            notes.append(f"{counted(self.unlabelled_files, 'file')} without labels, which predictions do not need.")
         schema = {
             "format": "table",
             **(self.plan.schema() if self.plan else {}),
