@@ -10,6 +10,8 @@ import pytest
 from sklearn.datasets import load_svmlight_file
 from sklearn.metrics import accuracy_score
 
+from hogwild import Linear, open_feed, save_model, train
+
 SERIAL = ("--mode", "serial", "--lr", 0.2, "--epochs", 3)
 
 
@@ -215,6 +217,14 @@ def test_words_as_labels_in_a_table(hogwild, tmp_path):
     (tmp_path / "new.csv").write_text("colour,size\nred,0.9\nblue,0.1\n")
     bare = hogwild("predict", tmp_path / "model", tmp_path / "new.csv")
     assert len(bare.out.splitlines()) == 2
+
+
+def test_a_model_that_knows_no_columns_guesses_none(refused, tmp_path):
+    (tmp_path / "pets.csv").write_text("label,kind\nyes,cat\nno,dog\n" * 5)
+    feed = open_feed(tmp_path / "pets.csv")
+    program = train(Linear(), feed, epochs=1, lr=0.1, threads=1, quiet=True)
+    save_model(tmp_path / "model", program)
+    assert "feed_schema=feed.schema" in refused("evaluate", tmp_path / "model", tmp_path / "pets.csv")
 
 
 def test_class_weights_that_name_no_class(refused, files):

@@ -303,6 +303,13 @@ def test_a_users_program_is_saved_and_restored() -> None:
         other.restore({"values": np.zeros((5, 1), np.float32)})
 
 
+def test_what_is_watched_is_shown_at_the_end_too(feed: hogwild.Feed, capsys: pytest.CaptureFixture) -> None:
+    hogwild.train(hogwild.Linear(), feed, epochs=2, lr=0.5, threads=1, watch=["norm(weights)"])
+    said = capsys.readouterr().err
+    assert said.count("norm(weights) = ") == 1
+    assert "epoch 2/2 " in said
+
+
 def test_an_option_that_is_called_otherwise(feed: hogwild.Feed) -> None:
     with pytest.raises(ConfigError, match=r"no option 'learning_rate' \(did you mean lr\?\); options are epochs, "):
         hogwild.train(hogwild.Linear(), feed, learning_rate=0.1)

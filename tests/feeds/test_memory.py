@@ -48,6 +48,10 @@ def test_sparse_of_any_format(form: str, kind: str, rank: bool) -> None:
     assert not rank or (np.diff(counts) <= 0).all()
 
 
+def test_a_feed_is_shown_in_one_line() -> None:
+    assert repr(feed_of(np.ones((3, 2)))) == "<Feed of arrays: 3 samples, 2 features, 6 nonzeros>"
+
+
 def test_csr_is_not_copied() -> None:
     data = sp.csr_array(random_matrix(2))
     samples = feed_of(data, rank=False).samples

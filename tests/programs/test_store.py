@@ -276,3 +276,8 @@ def test_an_option_refused_by_the_program_is_an_error_of_the_model(
 
     monkeypatch.setattr(Tiny, "__init__", refuse)
     refused(path, "must be 4")
+
+
+def test_path_and_program_in_the_wrong_order(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"is no program; write save_model\(path, program\)"):
+        store.save_model(Tiny(value=1.0), tmp_path / "m")  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from hogwild.config import Column, FeedConfig
+from hogwild.errors import ConfigError
 from hogwild.options import Shown
 
 if TYPE_CHECKING:
@@ -42,7 +43,13 @@ def open_for(model: Model, files: tuple[str, ...], reading: ReadConfig, unlabell
     if reading.label:
         config = replace(config, label=reading.label)
     config = replace(config, bad_lines=reading.bad_lines, pipe=reading.pipe, cache=reading.cache, unlabelled=unlabelled)
-    return open_feed(files, config, schema=model.schema)
+    feed = open_feed(files, config, schema=model.schema)
+    if not model.schema and feed.schema.get("format") == "table":
+        raise ConfigError(
+            "the model does not say which columns its features were, so that none can be found here; save it again with "
+            "save_model(path, program, feed_schema=feed.schema)."
+        )
+    return feed
 
 
 def pieces(feed: Feed) -> Iterator[Feed]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hogwild.arrays import Room
+from hogwild.executor.events import Watched
 from hogwild.executor.progress import show_progress
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.watch import make_watch
@@ -21,7 +22,7 @@ def train(
     Parameters
     ----------
     valid : a feed to evaluate after each epoch. The weights returned are then those of the best epoch.
-    watch : names, expressions or functions of the weights to show while it runs; see `Watch`.
+    watch : names, expressions or functions of the weights to show while it runs and at its end; see `Watch`.
     quiet : no progress bar.
     options : fields of `TrainConfig`: epochs, lr, schedule, seed, sharing, patience, trace …
 
@@ -34,9 +35,14 @@ def train(
     ['no', 'yes']
     """
     executor = AsyncExecutor(threads=threads, mode=mode, **options)
+    look = make_watch(watch)
     best: Any = None
+    seen = -1  # samples at which the watched variables were shown last
     with show_progress(quiet=quiet, epochs=executor.config.epochs) as show:
-        for event in executor.run(program, feed, valid=valid, watch=make_watch(watch)):
+        for event in executor.run(program, feed, valid=valid, watch=look):
+            seen = event.samples if event.kind == "watched" else seen
+            if look is not None and event.kind == "finished" and event.samples != seen:
+                show(Watched(event.seconds, event.epoch, event.samples, look.read(program)))
             show(event)
             if event.is_best and valid is not None:
                 best = type(program.weights)(*(array.copy() for array in program.weights))

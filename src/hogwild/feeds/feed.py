@@ -12,7 +12,7 @@ import numpy as np
 from hogwild.arrays import AnyRows, DenseRows, Ids, Offsets, check_rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Feed:
     """Samples that a program trains on or predicts, in memory or memory-mapped from the cache.
 
@@ -38,6 +38,10 @@ class Feed:
 
     def __len__(self) -> int:
         return len(self.samples.targets)
+
+    def __repr__(self) -> str:
+        size = f"{len(self):,} samples, {self.features:,} features, {self.nonzeros:,} nonzeros"
+        return f"<Feed of {self.source}: {size}>"
 
     @property
     def nonzeros(self) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hogwild.config import FeedConfig
-from hogwild.errors import HogwildError, ModelError, SaveError
+from hogwild.errors import ConfigError, HogwildError, ModelError, SaveError
 from hogwild.options import convert, options_of
 from hogwild.programs.directory import check_output
 from hogwild.programs.program import Metrics, Program
@@ -66,6 +66,8 @@ def save_model(
     >>> load_model("spam-filter").labels                                # doctest: +SKIP
     ('ham', 'spam')
     """
+    if not hasattr(program, "arrays"):
+        raise ConfigError(f"{program!r} is no program; write save_model(path, program).")
     numbers = {name: value if math.isfinite(value) else None for name, value in (metrics or {}).items()}
     options, arrays = saved_parts(program, state=False)
     config = {
