@@ -46,7 +46,7 @@ def open_for(model: Model, files: tuple[str, ...], reading: ReadConfig, unlabell
     feed = open_feed(files, config, schema=model.schema)
     if not model.schema and feed.schema.get("format") == "table":
         raise ConfigError(
-            "the model does not say which columns its features were, so that none can be found here; save it again with "
+            "the model does not say which columns its features were, so none can be found here; save it again with "
             "save_model(path, program, feed_schema=feed.schema)."
         )
     return feed
