@@ -106,6 +106,24 @@ def test_names_that_other_tools_use_are_understood(elsewhere, here, refused):
     assert f"unknown flag {elsewhere.partition('=')[0]}{hint}. See: " in said
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["a.svm", "--valid", "b.svm", "c.svm"],
+        ["--epochs", "3", "a.svm", "--no-bias", "--valid", "b.svm", "c.svm", "d.svm"],
+        ["a.svm", "--valid", "-", "c.svm"],
+    ],
+)
+def test_files_after_a_validation_file_are_not_trained_on(words, refused):
+    said = refused("train", "classifier", *words)
+    assert "--valid takes one file, and 'c.svm' is a second one" in said
+
+
+@pytest.mark.parametrize("words", [["--valid", "b.svm", "a.svm"], ["a.svm", "--valid", "b.svm", "--epochs", "3", "c.svm"]])
+def test_training_files_may_follow_flags(words, refused):
+    assert "svm does not exist" in refused("train", "classifier", *words)
+
+
 def test_nothing_is_left_behind_by_wrong_usage(refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused("train", "classifier", "missing.svm", "--output", "model")

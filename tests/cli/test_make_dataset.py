@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import math
 import time
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import LogisticRegression
@@ -144,11 +146,14 @@ def test_the_command_writes_what_it_says(hogwild, tmp_path):
     assert quiet.out.encode() == path.read_bytes()
 
 
-def test_compressed_by_name_and_the_same_bytes_each_time(hogwild, tmp_path):
-    plain, packed = tmp_path / "a.svm", tmp_path / "a.svm.gz"
+@pytest.mark.parametrize(("ending", "opened"), [("gz", gzip.open), ("xz", lzma.open), ("zst", pa.input_stream)])
+def test_compressed_by_name_and_the_same_bytes_each_time(ending, opened, hogwild, tmp_path):
+    plain, packed = tmp_path / "a.svm", tmp_path / f"a.svm.{ending}"
     for path in (plain, packed):
         assert hogwild("make-dataset", "sparse", "--rows", 20, "--output", path).code == 0
-    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+    assert packed.stat().st_size < plain.stat().st_size
+    with opened(packed) as file:
+        assert file.read() == plain.read_bytes()
     before = packed.read_bytes()
     hogwild("make-dataset", "sparse", "--rows", 20, "--output", packed)
     assert packed.read_bytes() == before

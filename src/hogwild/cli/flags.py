@@ -29,6 +29,7 @@ class Page:
 def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     """The command's dataclass from flags, then from the TOML file of --config, then from its defaults."""
     known = flags_of(command)
+    _check_lists(argv, known)
     toml = _named_file(argv, known)
     values = read_toml(toml, command) if toml else {}
     given, extra = _split(command, page, argv, values)
@@ -157,6 +158,25 @@ def _add_words(extra: list[str], values: dict[str, Any], known: dict[str, Option
     if last is None or last.kind is not tuple:
         raise ConfigError(f"{extra[0]!r} is one word too many. See: {page.prog} --help")
     values[last.name] = (*values.get(last.name, ()), *extra)
+
+
+def _check_lists(argv: list[str], known: dict[str, Option]) -> None:
+    """Refuse `TRAIN --valid a b`, which a shell makes of `--valid *`: b would be trained on."""
+    by_flag = {option.flag: option for option in known.values() if option.kind is not bool}
+    before, files = "", 0  # the flag whose value came last, and files so far
+    words = iter(argv)
+    for word in words:
+        if word.startswith("-") and word != "-":
+            before = word if word in by_flag else ""
+            if before:
+                next(words, None)  # its value
+            continue
+        if files and before and by_flag[before].metavar == "FILE" and by_flag[before].kind is tuple:
+            raise ConfigError(
+                f"{before} takes one file, and {word!r} is a second one: give the flag once for each "
+                f"({before} {word}), or a pattern in quotes ({before} '*.svm')."
+            )
+        before, files = "", files + 1
 
 
 def _unknown_flag(word: str, known: dict[str, Option], page: Page) -> ConfigError:

@@ -33,7 +33,7 @@ class WriteConfig:
     """Where the data goes."""
 
     output: File = "-"
-    """File to write; - is standard output, and a name that ends in .gz is compressed."""
+    """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
     format: Literal["svmlight"] = "svmlight"
     """Kind of file."""
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import lzma
 import os
 import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO
 
 from hogwild.errors import SaveError
 
 
 @contextlib.contextmanager
 def write_file(name: str) -> Iterator[BinaryIO]:
-    """A stream for the bytes of the file `name`: `-` is standard output, `.gz` is compressed."""
+    """A stream for the bytes of the file `name`: `-` is standard output; `.gz`, `.xz` and `.zst` are compressed."""
     if name in ("", "-"):
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -32,12 +33,8 @@ def write_file(name: str) -> Iterator[BinaryIO]:
     beside = path.with_name(f".{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
     try:
         with _saving(name), beside.open("xb") as file:
-            if name.endswith(".gz"):
-                # No time stamp and no name: the same data gives the same bytes.
-                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
-                    yield cast(BinaryIO, packed)
-            else:
-                yield file
+            with _packed(name, file) as stream:
+                yield stream
             file.flush()
             os.fsync(file.fileno())
         with _saving(name):
@@ -46,6 +43,28 @@ def write_file(name: str) -> Iterator[BinaryIO]:
             os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _packed(name: str, file: BinaryIO) -> Iterator[BinaryIO]:
+    """The stream that compresses into the file as its name says."""
+    packer: Any
+    if name.endswith(".gz"):
+        # No time stamp and no name: the same data gives the same bytes.
+        packer = gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
+    elif name.endswith(".xz"):
+        packer = lzma.LZMAFile(file, "wb", preset=1)
+    elif name.endswith(".zst"):
+        import pyarrow as pa
+
+        # It closes the file that it is given: a second handle of the same file.
+        again = os.fdopen(os.dup(file.fileno()), "wb")
+        packer = pa.CompressedOutputStream(pa.PythonFile(again, "w"), "zstd")
+    else:
+        yield file
+        return
+    with packer:
+        yield packer
 
 
 @contextlib.contextmanager

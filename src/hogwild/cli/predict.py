@@ -35,7 +35,7 @@ class WriteConfig:
     """What is written, and where."""
 
     output: File = "-"
-    """File to write; - is standard output, and a name that ends in .gz is compressed."""
+    """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
     proba: bool = False
     """Write the probability of every class, with tabs between, in the order that standard error tells."""
 
