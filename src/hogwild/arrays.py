@@ -1,6 +1,6 @@
 """The bundles of arrays that cross into compiled code. Integers and floats only: no strings, no objects.
 
-`samples` (Rows, BinaryRows, DenseRows or a program's own) are read-only while training runs.
+`samples` (Rows, BinaryRows, DenseRows, Tokens or a program's own) are read-only while training runs.
 `weights` are NamedTuples of float32 arrays that all workers read and write with no lock.
 `Scratch` belongs to one worker.
 """
@@ -48,6 +48,12 @@ class DenseRows(NamedTuple):
     matrix: Floats
     targets: Floats
     importance: Floats
+
+
+class Tokens(NamedTuple):
+    """Running text: word ids, which are ranks of frequency (0 the most frequent); -1 ends a sentence."""
+
+    ids: Ids
 
 
 AnyRows = Rows | BinaryRows | DenseRows

@@ -119,7 +119,9 @@ def test_files_after_a_validation_file_are_not_trained_on(words, refused):
     assert "--valid takes one file, and 'c.svm' is a second one" in said
 
 
-@pytest.mark.parametrize("words", [["--valid", "b.svm", "a.svm"], ["a.svm", "--valid", "b.svm", "--epochs", "3", "c.svm"]])
+@pytest.mark.parametrize(
+    "words", [["--valid", "b.svm", "a.svm"], ["a.svm", "--valid", "b.svm", "--epochs", "3", "c.svm"]]
+)
 def test_training_files_may_follow_flags(words, refused):
     assert "svm does not exist" in refused("train", "classifier", *words)
 

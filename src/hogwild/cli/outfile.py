@@ -53,7 +53,7 @@ def _packed(name: str, file: BinaryIO) -> Iterator[BinaryIO]:
         # No time stamp and no name: the same data gives the same bytes.
         packer = gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
     elif name.endswith(".xz"):
-        packer = lzma.LZMAFile(file, "wb", preset=1)
+        packer = lzma.LZMAFile(file, "wb", preset=1)  # noqa: SIM115
     elif name.endswith(".zst"):
         import pyarrow as pa
 
