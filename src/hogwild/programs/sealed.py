@@ -14,11 +14,12 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,7 @@ _PIECE = 16 << 20  # bytes written and hashed at a time
 _MISSES = 10  # times that nothing may be found, 2 ms apart, before it is taken to be missing
 _READS = 100  # times that a directory may be replaced while it is read
 _NAME = re.compile(r"[a-z]+\.safetensors|vocabulary-\d+\.txt")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,19 @@ class Sealed:
 
     config: dict[str, Any]
     arrays: dict[str, dict[str, npt.NDArray[Any]]]
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A sealed directory that is open, but of which only `config.json` has been read.
+
+    arrays: by file and name, views of the mapped files that cannot be written to.
+    lists: long lists of words by their place in the configuration, where None stands; each is read when called.
+    """
+
+    config: dict[str, Any]
+    arrays: dict[str, dict[str, npt.NDArray[Any]]]
+    lists: dict[tuple[str | int, ...], Callable[[], list[str]]]
 
 
 # -- writing ----------------------------------------------------------------------------------------------------
@@ -132,12 +147,27 @@ def _write(path: Path, buffers: Iterable[Buffer]) -> dict[str, Any]:
 
 def read_sealed(path: Path, kind: str) -> Sealed:
     """Read and check a directory that `write_sealed` made. Raises FileNotFoundError when nothing is there."""
-    for read in range(_READS):
+    mapped = _opened(path, kind, lambda directory: _map_all(directory, path, kind, mmap.ACCESS_COPY, verify=True))
+    _put_lists_back(mapped)
+    return Sealed(mapped.config, mapped.arrays)
+
+
+def map_sealed(path: Path, kind: str, verify: bool = False) -> Mapped:
+    """Open a directory that `write_sealed` made without reading it: milliseconds, however large it is.
+
+    All sizes are checked, those in the headers of arrays too; checksums only with `verify`.
+    """
+    return _opened(path, kind, lambda directory: _map_all(directory, path, kind, mmap.ACCESS_READ, verify))
+
+
+def _opened(path: Path, kind: str, read: Callable[[int], T]) -> T:
+    """What `read` makes of the open directory, tried again where a save replaces it meanwhile."""
+    for attempt in range(_READS):
         place = find(path)
         try:
             descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
-            if read >= _MISSES:
+            if attempt >= _MISSES:
                 raise
             time.sleep(0.002)  # perhaps between two renames of a save: the new one is about to stand there
             continue
@@ -146,7 +176,7 @@ def read_sealed(path: Path, kind: str) -> Sealed:
         except PermissionError:
             raise ModelError(f"{path}: may not be read by you; ask its owner.") from None
         try:
-            return _read(descriptor, path, kind)
+            return read(descriptor)
         except FileNotFoundError as error:
             if _stands(place, descriptor):
                 raise ModelError(
@@ -165,21 +195,43 @@ def _stands(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _read(directory: int, path: Path, kind: str) -> Sealed:
+def _map_all(directory: int, path: Path, kind: str, access: int, verify: bool) -> Mapped:
     config = parse_object(bytes(_map(directory, CONFIG, path, limit=CONFIG_LIMIT)), f"{path / CONFIG}")
     _check_format(config, path / CONFIG, kind)
-    arrays, lists = {}, {}
+    arrays, texts = {}, {}
     for name, seal in _files(config, path / CONFIG).items():
         where = f"{path / name}"
-        content = _map(directory, name, path, expected=seal["bytes"])
-        if hashlib.sha256(content).hexdigest() != seal["sha256"]:
+        content = _map(directory, name, path, expected=seal["bytes"], access=access)
+        if verify and hashlib.sha256(content).hexdigest() != seal["sha256"]:
             raise ModelError(f"{where}: wrong checksum, so the file was changed; copy it again from where it was made.")
         if name.endswith(".safetensors"):
             arrays[name] = decode(content, where)
         else:
-            lists[name] = decode_entries(bytes(content), where)
-    _put_lists_back(config, lists, path / CONFIG)
-    return Sealed(config, arrays)
+            texts[name] = content
+    places = config.pop("vocabularies", None)
+    if not isinstance(places, dict) or set(places) != set(texts):
+        raise ModelError(f"{path / CONFIG}: `vocabularies` does not fit `files`; copy the directory again.")
+    lists: dict[tuple[str | int, ...], Callable[[], list[str]]] = {}
+    for name, place in places.items():
+        if not _is_free(place, config) or tuple(place) in lists:
+            raise ModelError(f"{path / CONFIG}: there is no place for {name}; copy the directory again.")
+        lists[tuple(place)] = partial(_entries, texts[name], f"{path / name}")
+    return Mapped(config, arrays, lists)
+
+
+def _entries(text: mmap.mmap | bytes, where: str) -> list[str]:
+    return decode_entries(bytes(text), where)
+
+
+def _is_free(place: Any, config: dict[str, Any]) -> bool:
+    """Whether None stands at this place of the configuration, which is a list of keys."""
+    try:
+        value: Any = config
+        for key in place:
+            value = value[key]
+    except (LookupError, TypeError):
+        return False
+    return isinstance(place, list) and value is None
 
 
 def _check_format(config: dict[str, Any], where: Path, kind: str) -> None:
@@ -209,9 +261,14 @@ def _files(config: dict[str, Any], where: Path) -> dict[str, dict[str, Any]]:
 
 
 def _map(
-    directory: int, name: str, path: Path, limit: int | None = None, expected: int | None = None
+    directory: int,
+    name: str,
+    path: Path,
+    limit: int | None = None,
+    expected: int | None = None,
+    access: int = mmap.ACCESS_COPY,
 ) -> mmap.mmap | bytes:
-    """The bytes of a regular file of the directory, mapped so that writing to them does not write to the file."""
+    """The bytes of a regular file of the directory, mapped so that nothing can be written to the file."""
     where = path / name
     try:
         # O_NONBLOCK: opening a pipe must not wait for its writer.
@@ -233,24 +290,15 @@ def _map(
                 f"{where}: {found.st_size:,} bytes where {CONFIG} says {expected:,}, so the file was cut short or "
                 "changed; copy it again from where it was made."
             )
-        return mmap.mmap(descriptor, found.st_size, access=mmap.ACCESS_COPY) if found.st_size else b""
+        return mmap.mmap(descriptor, found.st_size, access=access) if found.st_size else b""
     finally:
         os.close(descriptor)
 
 
-def _put_lists_back(config: dict[str, Any], lists: dict[str, list[str]], where: Path) -> None:
+def _put_lists_back(mapped: Mapped) -> None:
     """Undo `_take_lists_out`."""
-    places = config.pop("vocabularies", None)
-    if not isinstance(places, dict) or set(places) != set(lists):
-        raise ModelError(f"{where}: `vocabularies` does not fit `files`; copy the directory again.")
-    for name, place in places.items():
-        try:
-            *parents, last = place
-            parent: Any = config
-            for key in parents:
-                parent = parent[key]
-            if parent[last] is not None:
-                raise KeyError(last)
-            parent[last] = lists[name]
-        except (LookupError, TypeError, ValueError):
-            raise ModelError(f"{where}: there is no place for {name}; copy the directory again.") from None
+    for (*parents, last), entries in mapped.lists.items():
+        parent: Any = mapped.config
+        for key in parents:
+            parent = parent[key]
+        parent[last] = entries()
