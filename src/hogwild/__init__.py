@@ -24,6 +24,8 @@ _HOMES = {
     "Step": "arrays",
     "Table": "arrays",
     "TrainConfig": "config",
+    "UnknownWordError": "errors",
+    "Vectors": "programs.vectors",
     "Watch": "executor.watch",
     "apply_of": "kernels.task",
     "async_executor": "executor.train",

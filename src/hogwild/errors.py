@@ -21,6 +21,13 @@ class InputError(HogwildError):
     exit_code = 2
 
 
+class UnknownWordError(InputError, KeyError):
+    """Words that a vocabulary does not hold. A KeyError too, so that it can be caught as that of a dictionary."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)  # a KeyError would put quotes around the message
+
+
 class ModelError(HogwildError):
     """A model or checkpoint on disk is damaged, hostile, or of another kind."""
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hogwild.cli.flags import Page
-from hogwild.cli.outfile import write_file
 from hogwild.config import File, ShowConfig, SparseConfig
 from hogwild.errors import ConfigError
+from hogwild.programs.outfile import write_file
 
 PAGE = Page(
     "hogwild make-dataset sparse",

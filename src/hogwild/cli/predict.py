@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.flags import Page
-from hogwild.cli.outfile import write_file
 from hogwild.cli.reading import ReadConfig
 from hogwild.config import File, ShowConfig
 from hogwild.errors import ConfigError
 from hogwild.machine import cores
 from hogwild.options import Shown
+from hogwild.programs.outfile import write_file
 
 if TYPE_CHECKING:
     from hogwild.feeds.feed import Feed
