@@ -93,6 +93,46 @@ class FeedConfig:
 
 
 @dataclass(frozen=True)
+class CorpusConfig:
+    """How running text is read."""
+
+    min_count: int = 5
+    """Words that occur less often are left out."""
+    max_vocab: int = 0
+    """Keep at most this many words, the most frequent ones; 0: no limit."""
+    lowercase: bool = False
+    """Lower-case the text."""
+    phrases: int = 0
+    """Passes that join pairs of words which occur together more often than by chance (`new_york`); 0: none."""
+    phrase_threshold: float = 10.0
+    """Pairs with a higher score become phrases."""
+    phrase_min_count: int = 5
+    """Occurrences that a pair does not get counted for its score; those that have no more are no phrases."""
+    max_token: int = 1000
+    """Longest word in bytes; a longer one is left out and counted."""
+    invalid_utf8: Literal["stop", "replace"] = "stop"
+    """What invalid UTF-8 does; `replace` counts it."""
+    pipe: Annotated[str, Shown("COMMAND")] = ""
+    """Shell command that each file is sent through before it is read."""
+    cache: bool = True
+    """Keep the encoded text on disk and use it again."""
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        check_choices(self)
+        require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every word. Try 5.")
+        require(self, "max_vocab", 0 <= self.max_vocab < 2**31, "it must lie between 0 (no limit) and 2147483647.")
+        require(self, "phrases", 0 <= self.phrases <= 10, "it must lie between 0 (none) and 10. Try 1.")
+        fits = 0 <= self.phrase_threshold < float("inf")
+        require(self, "phrase_threshold", fits, "it must not be negative. Try 10; higher gives fewer phrases.")
+        require(self, "phrase_min_count", self.phrase_min_count >= 0, "it must not be negative. Try 5.")
+        require(self, "max_token", 1 <= self.max_token <= 1 << 20, "it must lie between 1 and 1048576. Try 1000.")
+
+
+@dataclass(frozen=True)
 class TrainConfig:
     """How training runs; shared by all programs."""
 

@@ -16,7 +16,7 @@ import pytest
 from hogwild.arrays import BinaryRows, Rows
 from hogwild.config import FeedConfig
 from hogwild.errors import HogwildError, InputError, SaveError
-from hogwild.feeds import cache, store, workspace
+from hogwild.feeds import arrayfiles, cache, store, workspace
 from hogwild.feeds.chunk import Chunk, Summary
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.reader import open_feed
@@ -250,7 +250,7 @@ def test_a_full_disk(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) ->
     def full(*args: Any, **kwargs: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store.os, "fsync", full)
+    monkeypatch.setattr(arrayfiles.os, "fsync", full)
     with pytest.raises(SaveError, match=r"cannot be written: No space left on device; free space \(`hogwild cache"):
         open_feed(path)
     assert entries_made(home) == []
@@ -258,7 +258,7 @@ def test_a_full_disk(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_disk_that_fills_while_chunks_are_written(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "open", lambda name, *rest, **more: open("/dev/full", "wb", 0), raising=False)  # noqa: SIM115
+    monkeypatch.setattr(arrayfiles, "open", lambda name, *rest, **more: open("/dev/full", "wb", 0), raising=False)  # noqa: SIM115
     with pytest.raises(SaveError, match="No space left on device"):
         open_feed(path)
     assert entries_made(home) == []
@@ -271,7 +271,7 @@ def test_an_entry_that_cannot_be_mapped_now_stays(path: Path, home: Path, monkey
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
     with monkeypatch.context() as limited:
-        limited.setattr(store.mmap, "mmap", refuse)
+        limited.setattr(arrayfiles.mmap, "mmap", refuse)
         with pytest.raises(HogwildError, match="do not fit the addresses that this process may use"):
             open_feed(path)
     assert entries_made(home) == [key]

@@ -7,19 +7,24 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hogwild.arrays import bytes_of
 from hogwild.config import FeedConfig, cache_home
 from hogwild.errors import InputError, SaveError
+from hogwild.feeds.arrayfiles import VERSION, Damaged, read_header
 from hogwild.feeds.chunk import Encoder
+from hogwild.feeds.corpus import Corpus
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.source import Source
-from hogwild.feeds.store import VERSION, Damaged, map_feed, read_header, write_feed
+from hogwild.feeds.store import map_feed, write_feed
 from hogwild.feeds.workspace import PREFIX, drop_workspace, feeds_home, make_workspace, release, size_of, sweep, writing
+
+K = TypeVar("K", Feed, Corpus)
+Opener = Callable[[Path, Sequence[str], str], K]  # maps what a directory holds: (directory, names of sources, key)
 
 _ATTEMPTS = 5
 _CHECKED = 1 << 30  # bytes up to which an entry is read through before it is used: compiled code trusts its ids
@@ -27,11 +32,12 @@ _CHECKED = 1 << 30  # bytes up to which an entry is read through before it is us
 
 @dataclass(frozen=True)
 class Entry:
-    """One encoded feed in the cache."""
+    """One encoded feed or corpus in the cache; `unit` says what its rows are: `rows`, or `words` of a text."""
 
     key: str
     bytes: int
     rows: int
+    unit: str
     sources: tuple[str, ...]
     used: float
     """When it was last opened, in seconds since 1970."""
@@ -46,61 +52,80 @@ def key_of(encoder: Encoder, sources: Sequence[Source], config: FeedConfig, sche
     del options["cache"]
     wanted = ("format", *getattr(encoder, "options", options))
     content = {
-        "version": VERSION,
         "encoder": type(encoder).__name__,
-        "content": [source.fingerprint() for source in sources],
         "options": {name: options[name] for name in wanted},
         "schema": schema,
     }
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+    return key_from(content, sources)
+
+
+def key_from(content: Mapping[str, Any], sources: Sequence[Source]) -> str:
+    """What identifies that which is made of these sources as `content` says (JSON values only)."""
+    whole = {**content, "version": VERSION, "content": [source.fingerprint() for source in sources]}
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def load(key: str, sources: Sequence[Source]) -> Feed | None:
     """The feed with this key, or None if it is not there or not whole."""
+    return load_entry(key, sources, map_feed)
+
+
+def load_entry(key: str, sources: Sequence[Source], opener: Opener[K]) -> K | None:
+    """What was kept under this key, or None if it is not there or not whole."""
     directory = feeds_home() / key
-    feed = _whole(directory, [source.name for source in sources], key)
-    if feed is None:
-        return None
-    with contextlib.suppress(OSError):  # a cache that is shared read-only is still a cache
-        os.utime(directory)
-    return feed
+    found = _whole(directory, [source.name for source in sources], key, opener)
+    if found is not None:
+        with contextlib.suppress(OSError):  # a cache that is shared read-only is still a cache
+            os.utime(directory)
+    return found
 
 
-def _whole(directory: Path, names: Sequence[str], key: str) -> Feed | None:
+def _whole(directory: Path, names: Sequence[str], key: str, opener: Opener[K]) -> K | None:
     try:
-        feed = map_feed(directory, names, key)
-        return feed.check() if bytes_of(feed.samples) <= _CHECKED else feed
+        found = opener(directory, names, key)
+        return found.check() if bytes_of(found.samples) <= _CHECKED else found
     except (Damaged, InputError):
         return None
 
 
 def make(encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = True) -> Feed:
-    """Encode the sources and open the result; with `keep` it is found again under its key.
+    """Encode the sources and open the result; see `make_entry`."""
 
-    Without, and where the cache cannot be written, its files lose their names once they are mapped, and their space
-    when the feed goes.
-    """
-    sweep()
-    workspace = make_workspace("feed")
-    try:
+    def write(workspace: Path) -> None:
         writer = write_feed(encoder.chunks(sources), workspace)
         try:
             writer.finish(encoder.summary(), sources)
         finally:
             writer.close()
+
+    return make_entry(write, sources, key, map_feed, keep)
+
+
+def make_entry(
+    write: Callable[[Path], None], sources: Sequence[Source], key: str, opener: Opener[K], keep: bool = True
+) -> K:
+    """Open what `write` puts into a directory; with `keep` it is found again under its key.
+
+    Without, and where the cache cannot be written, its files lose their names once they are mapped, and their space
+    when the arrays go.
+    """
+    sweep()
+    workspace = make_workspace("feed")
+    try:
+        write(workspace)
         for source in sources:
             source.check_unchanged()
         names = [source.name for source in sources]
         if keep and workspace.parent == feeds_home():
-            return _publish(workspace, key, names)
-        feed = map_feed(workspace, names, key)
+            return _publish(workspace, key, names, opener)
+        made: K = opener(workspace, names, key)
         lost = f"{feeds_home()} cannot be written, so the encoded data is not kept for the next run."
-        return replace(feed, notes=(*feed.notes, lost)) if keep else feed
+        return replace(made, notes=(*made.notes, lost)) if keep else made
     finally:
         drop_workspace(workspace)
 
 
-def _publish(workspace: Path, key: str, names: Sequence[str]) -> Feed:
+def _publish(workspace: Path, key: str, names: Sequence[str], opener: Opener[K]) -> K:
     """Give a finished workspace its name, and open it. Another run's is used if it was first and is whole."""
     target = feeds_home() / key
     with writing(target):
@@ -112,9 +137,9 @@ def _publish(workspace: Path, key: str, names: Sequence[str]) -> Feed:
             except OSError:
                 if not target.exists():
                     raise
-            feed = _whole(target, names, key)
-            if feed is not None:
-                return feed
+            found = _whole(target, names, key, opener)
+            if found is not None:
+                return found
             _discard(target)
     raise SaveError(f"{target} is broken and comes back; run `hogwild cache clear`.")
 
@@ -141,7 +166,7 @@ def _sync_directory(directory: Path) -> None:
 
 
 def entries() -> list[Entry]:
-    """All encoded feeds, the last used first. Those that are not whole have 0 rows."""
+    """All encoded feeds and corpora, the last used first. Those that are not whole have 0 rows."""
     found = []
     home = feeds_home()
     for directory in home.iterdir() if home.is_dir() else ():
@@ -149,15 +174,17 @@ def entries() -> list[Entry]:
             continue
         try:
             header = read_header(directory)
-            rows, sources = int(header["arrays"]["targets"][1]), tuple(header["sources"])
-        except Damaged:
-            rows, sources = 0, ()
-        found.append(Entry(directory.name, size_of(directory), rows, sources, directory.stat().st_mtime))
+            unit = "words" if "counts" in header["arrays"] else "rows"
+            rows = int(header["total"] if unit == "words" else header["arrays"]["targets"][1])
+            sources = tuple(header["sources"])
+        except (Damaged, KeyError, TypeError, ValueError):
+            rows, unit, sources = 0, "rows", ()
+        found.append(Entry(directory.name, size_of(directory), rows, unit, sources, directory.stat().st_mtime))
     return sorted(found, key=lambda entry: -entry.used)
 
 
 def clear() -> int:
-    """Remove all encoded feeds and what killed runs left; returns the bytes freed. Runs that use them go on."""
+    """Remove all of them and what killed runs left; returns the bytes freed. Runs that use them go on."""
     freed = sweep()
     for entry in entries():
         directory = feeds_home() / entry.key

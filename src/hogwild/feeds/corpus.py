@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Tokens
+from hogwild.errors import InputError
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,3 +38,21 @@ class Corpus:
 
     def __repr__(self) -> str:
         return f"<Corpus of {self.source}: {self.total:,} words, {len(self.words):,} different>"
+
+    def check(self) -> Corpus:
+        """Check all that compiled code will trust; returns the corpus itself."""
+        ids = self.samples.ids
+        if len(self.words) != len(self.counts):
+            raise InputError(f"{self.source}: {len(self.words)} words have {len(self.counts)} counts; data is damaged.")
+        if len(ids) and not (int(ids.min()) >= -1 and int(ids.max()) < len(self.words)):
+            raise InputError(f"{self.source}: a word id lies outside 0 … {len(self.words) - 1}; the data is damaged.")
+        return self
+
+    def check_trainable(self) -> Corpus:
+        """Raise InputError unless there are two words to tell apart; returns the corpus itself."""
+        if len(self.words) < 2:
+            only = f" (there is only `{self.words[0]}`)" if self.words else ""
+            raise InputError(
+                f"{self.source}: at least two different words are needed{only}; give more text, or lower --min-count."
+            )
+        return self

@@ -10,7 +10,7 @@ import sys
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,27 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 BLOCK = 1 << 21          # bytes of a block, unless one line is longer
 STDIN = "standard input"
+READ_AHEAD = 8           # bytes after a piece that may be read, for code that takes eight at a time
 _BOM = b"\xef\xbb\xbf"
 _NEWLINE = 10
+_BLANKS = (b" ", b"\n", b"\t", b"\r", b"\v", b"\f")
+_NEAR = 4096             # bytes from the end in which white space is sought first
+
+
+class Settings(Protocol):
+    """What a source has to know of the options: FeedConfig and CorpusConfig have it."""
+
+    @property
+    def pipe(self) -> str:
+        """Command that the file is sent through."""
+
+
+class Piece(NamedTuple):
+    """Running text from byte `offset` on, cut at white space. inside: it begins in the middle of a very long word."""
+
+    offset: int
+    inside: bool
+    text: Bytes
 
 
 class Source:
@@ -36,11 +55,11 @@ class Source:
     name: what messages call it; path: the file that holds its raw bytes.
     """
 
-    def __init__(self, name: str, path: Path, config: FeedConfig) -> None:
+    def __init__(self, name: str, path: Path, config: Settings) -> None:
         self.name = name
         self.path = path
         self.pipe = config.pipe
-        self.max_line = config.max_line
+        self.max_line = getattr(config, "max_line", sys.maxsize)
         self._head: tuple[bytes, BinaryIO] | None = None
         self._local: Path | None = None
         with open_file(path, name) as file:  # says at once that a file is missing or unreadable
@@ -118,6 +137,35 @@ class Source:
                 if ended:
                     return
 
+    def pieces(self, size: int = BLOCK) -> Iterator[Piece]:
+        """The text in pieces of up to `size` bytes cut at white space, however long its lines are.
+
+        The last piece ends with a newline: one is added where there is none. A byte-order mark is dropped. A word that
+        is longer than a piece is cut between two characters. READ_AHEAD more bytes after a piece may be read.
+        """
+        offset, inside = 0, False
+        kept = b""  # the beginning of a word that the last piece cut off
+        with self.open() as stream:
+            while True:
+                block = bytearray(size + 1 + READ_AHEAD)
+                block[: len(kept)] = kept
+                filled = _fill(stream, memoryview(block)[len(kept) : size]) + len(kept)
+                start = len(_BOM) if offset == 0 and block.startswith(_BOM) else 0
+                ended = filled < size
+                cut = filled if ended else _after_last_blank(block, filled)
+                inside_next = cut == 0
+                if inside_next:
+                    cut = _between_characters(block, filled)
+                kept = bytes(memoryview(block)[cut:filled])
+                if ended and (offset > 0 or cut > start) and (cut == start or block[cut - 1] != _NEWLINE):
+                    block[cut] = _NEWLINE
+                    cut += 1
+                if cut > start:
+                    yield Piece(offset + start, inside, np.frombuffer(block, np.uint8, cut - start, start))
+                if ended:
+                    return
+                offset, inside = offset + cut, inside_next
+
     def fingerprint(self) -> str:
         """A hash of the raw bytes; kept on disk, so that an unchanged file is read for it only once."""
         return hashes.content_hash(self.path, self.name, self._stamp)
@@ -143,7 +191,7 @@ class Source:
         )
 
 
-def open_sources(paths: Paths, config: FeedConfig | None = None) -> list[Source]:
+def open_sources(paths: Paths, config: Settings | None = None) -> list[Source]:
     """Sources for files, globs (`**` too; sorted) and `-`, standard input, which like a pipe is read to its end."""
     config = config or FeedConfig()
     names = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
@@ -154,7 +202,7 @@ def open_sources(paths: Paths, config: FeedConfig | None = None) -> list[Source]
     return [source for name in names for source in _sources_of(os.fspath(name), config)]
 
 
-def _sources_of(name: str, config: FeedConfig) -> list[Source]:
+def _sources_of(name: str, config: Settings) -> list[Source]:
     if name == "-":
         return [_standard_input(config)]
     if not os.path.lexists(name) and glob.has_magic(name):
@@ -169,11 +217,11 @@ def _sources_of(name: str, config: FeedConfig) -> list[Source]:
     return [Source(name, path, config)]
 
 
-def _standard_input(config: FeedConfig) -> Source:
+def _standard_input(config: Settings) -> Source:
     return _copied(STDIN, sys.stdin.buffer, config)
 
 
-def _copied(name: str, stream: BinaryIO, config: FeedConfig) -> Source:
+def _copied(name: str, stream: BinaryIO, config: Settings) -> Source:
     """A source for a stream that can be read only once."""
     directory = _temporary("copy", stream)
     source = Source(name, directory / "copy", config)
@@ -208,6 +256,25 @@ def _fill(stream: BinaryIO, room: memoryview) -> int:
             break
         filled += count
     return filled
+
+
+def _after_last_blank(block: bytearray, filled: int) -> int:
+    """The place after the last white space; 0 if there is none."""
+    near = _NEAR
+    while True:
+        start = max(0, filled - near)
+        last = max(block.rfind(blank, start, filled) for blank in _BLANKS)
+        if last >= 0 or start == 0:
+            return last + 1
+        near *= 16
+
+
+def _between_characters(block: bytearray, filled: int) -> int:
+    """A place near the end where no character of UTF-8 is cut."""
+    for place in range(filled - 1, max(0, filled - 5), -1):
+        if block[place] & 0xC0 != 0x80:
+            return place
+    return filled  # not UTF-8 anyway
 
 
 def fingerprint_of(sources: Sequence[Source]) -> str:

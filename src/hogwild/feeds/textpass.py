@@ -1,0 +1,223 @@
+"""One pass over texts by several threads: each has a table of words of its own, and writes the ids that it gives.
+
+Pieces are taken as they come; their numbers bring them back into order when the ids are settled.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from hogwild.arrays import Ids
+from hogwild.config import CorpusConfig
+from hogwild.errors import InputError
+from hogwild.feeds.blocks import SIGN
+from hogwild.feeds.inorder import in_order
+from hogwild.feeds.source import BLOCK, READ_AHEAD, Bytes, Piece, Source
+from hogwild.feeds.words import Words
+from hogwild.feeds.workspace import writing
+from hogwild.kernels.tokens import NEWLINE, count_lines, find_odd_byte, replace_odd_bytes
+from hogwild.kernels.wordlists import blank_nuls, lower_ascii, settle
+from hogwild.kernels.wordtable import CLOSED, END, after_word
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Stretch(NamedTuple):
+    """Ids of a piece: in which file they are, from which place on, how many; the source, and lines of the piece."""
+
+    path: Path
+    table: int
+    place: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
+    file: int = 0
+    lines: int = 0
+
+
+@dataclass
+class TextPass:
+    """What a pass found: a table a thread, and stretches by the number of their piece."""
+
+    tables: list[Words]
+    stretches: dict[int, Stretch] = field(default_factory=dict)
+    nuls: int = 0
+    replaced: int = 0
+    empty: int = 0
+
+    @property
+    def lost(self) -> int:
+        """A word that occurs more often is in one of the tables; above 0 the ids do not cover the text."""
+        return sum(table.lost for table in self.tables)
+
+    @property
+    def seen(self) -> int:
+        """Words of the text."""
+        return sum(table.seen for table in self.tables)
+
+    @property
+    def too_long(self) -> int:
+        """Words that were left out for their length."""
+        return sum(table.too_long for table in self.tables)
+
+    def in_order(self) -> list[Stretch]:
+        """The stretches as the text goes."""
+        return [self.stretches[number] for number in sorted(self.stretches)]
+
+
+class _Numbered(NamedTuple):
+    number: int
+    file: int
+    piece: Piece
+
+
+class _Odd(Exception):
+    """A byte that is not UTF-8, and the newlines before it in its piece."""
+
+    def __init__(self, offset: int, byte: int, lines: int) -> None:
+        self.offset, self.byte, self.lines = offset, byte, lines
+
+
+def read_texts(
+    sources: Sequence[Source], config: CorpusConfig, tables: list[Words], directory: Path, size: int = BLOCK
+) -> TextPass:
+    """Encode all sources, with a thread for each table; what they write goes into the directory."""
+    return _Reading(sources, config, TextPass(tables), directory, size).run()
+
+
+class _Reading:
+    def __init__(
+        self, sources: Sequence[Source], config: CorpusConfig, result: TextPass, directory: Path, size: int
+    ) -> None:
+        self.sources, self.config, self.result, self.directory = sources, config, result, directory
+        self._size = size
+        self._pieces = self._number_pieces()
+        self._lock = threading.Lock()
+        self._given = 0
+        self._stopped = False
+        self._errors: dict[int, Exception] = {}  # by the number of the piece
+        self._files: dict[int, int] = {}         # the file of a piece that has an error
+
+    def run(self) -> TextPass:
+        tables = self.result.tables
+        try:
+            with ThreadPoolExecutor(len(tables), thread_name_prefix="corpus") as pool:
+                try:
+                    for future in [pool.submit(self._work, k) for k in range(len(tables))]:
+                        future.result()
+                finally:
+                    self._stopped = True
+        finally:
+            self._pieces.close()  # ends a command that still writes
+        if self._errors:
+            number = min(self._errors)
+            raise self._explained(number, self._errors[number]) from None
+        return self.result
+
+    def _number_pieces(self) -> Generator[_Numbered, None, None]:
+        number = 0
+        for file, source in enumerate(self.sources):
+            for piece in source.pieces(self._size):
+                yield _Numbered(number, file, piece)
+                number += 1
+
+    def _next(self) -> _Numbered | None:
+        with self._lock:
+            if self._stopped:
+                return None
+            try:
+                item = next(self._pieces, None)
+            except Exception as error:
+                self._errors[self._given], self._stopped = error, True
+                return None
+            self._given += item is not None
+            return item
+
+    def _work(self, k: int) -> None:
+        words, path = self.result.tables[k], self.directory / f"text-{k}"
+        ids, place = np.empty(self._size + 2, np.int32), 0
+        with writing(path), open(path, "wb", buffering=0) as file:
+            while (item := self._next()) is not None:
+                try:
+                    text = self._clean(item.piece, bool(words.table.state[CLOSED]))
+                except (_Odd, InputError) as error:
+                    self._errors[item.number], self._files[item.number] = error, item.file
+                    self._stopped = True
+                    return
+                ids = ids if len(text) < len(ids) else np.empty(len(text) + 2, np.int32)
+                start = after_word(text.ctypes.data, text.ctypes.data + len(text)) - text.ctypes.data
+                count = words.encode_text(text, start if item.piece.inside else 0, ids)
+                if not words.lost:
+                    write_ids(file, ids[:count])
+                lines = count_lines(text) - int(text[-1] != NEWLINE)
+                self.result.stretches[item.number] = Stretch(path, k, place, count, item.file, lines)
+                place += count
+
+    def _clean(self, piece: Piece, closed: bool) -> Bytes:
+        """The text without NULs, in UTF-8, and in lower case if asked."""
+        text = piece.text
+        at, replaced = find_odd_byte(text, 0), 0
+        if at < len(text):
+            nuls = int(blank_nuls(text))
+            at = find_odd_byte(text, at)
+            if at < len(text):
+                if piece.offset == 0 and text[:2].tobytes() in _UTF16:
+                    raise InputError("looks like UTF-16")
+                if self.config.invalid_utf8 == "stop":
+                    lines = int(np.count_nonzero(text[:at] == NEWLINE))
+                    raise _Odd(piece.offset + int(at), int(text[at]), lines)
+                replaced = int(replace_odd_bytes(text, np.uint8(SIGN)))
+            with self._lock:
+                self.result.nuls += nuls
+                self.result.replaced += replaced
+        if self.config.lowercase:
+            if closed and bool((text >= 0x80).any()):
+                # Distinct words are not kept, so that these cannot be lower-cased at the end.
+                lowered = text.tobytes().decode().lower().encode()
+                return np.frombuffer(bytearray(lowered + bytes(READ_AHEAD)), np.uint8, len(lowered))
+            lower_ascii(text)
+        return text
+
+    def _explained(self, number: int, error: Exception) -> Exception:
+        if number not in self._files:
+            return error
+        file = self._files[number]
+        source = self.sources[file]
+        if not isinstance(error, _Odd):
+            return InputError(f"{source.name}: this looks like UTF-16; convert it with `iconv -f utf-16 -t utf-8`.")
+        before = sum(s.lines for k, s in self.result.stretches.items() if s.file == file and k < number)
+        return InputError(
+            f"{source.place(1 + before + error.lines)}: byte 0x{error.byte:02x}, byte {error.offset + 1:,} of the text,"
+            " is not UTF-8; convert the file (`iconv -f latin1 -t utf-8` if it is Latin-1), or pass --invalid-utf8"
+            " replace."
+        )
+
+
+def write_ids(file: BinaryIO, ids: Ids) -> None:
+    """Append ids to a file that has no buffer."""
+    rest = ids.data.cast("B") if len(ids) else memoryview(b"")
+    while len(rest):
+        rest = rest[file.write(rest) :]
+
+
+def settled(stretches: Sequence[Stretch], maps: Sequence[Ids], threads: int = 0) -> Iterator[Ids]:
+    """The ids of all stretches in order, replaced by maps[table]; no two ends of sentences in a row."""
+
+    def replace(stretch: Stretch) -> tuple[Ids, bool]:
+        ids = np.fromfile(stretch.path, np.int32, stretch.count, offset=4 * stretch.place)
+        written, led = settle(ids, maps[stretch.table], ids)
+        return ids[:written], led
+
+    opened = False
+    for _, (ids, led) in in_order(replace, stretches, threads):
+        if led and opened:
+            yield np.array([END], np.int32)
+            opened = False
+        if len(ids):
+            yield ids
+            opened = int(ids[-1]) != END
