@@ -10,7 +10,6 @@ from typing import Any
 
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
-from hogwild.executor.blas import one_blas_thread
 from hogwild.executor.course import Course
 from hogwild.executor.events import Event, Parked, Started, Watched
 from hogwild.executor.modes import lockstep_of
@@ -20,6 +19,7 @@ from hogwild.executor.schedule import calibrate, compile_tries, make_schedule
 from hogwild.executor.trial import choose_sharing
 from hogwild.kernels.jit import NumbaError, explain
 from hogwild.options import check_names
+from hogwild.programs.blas import one_blas_thread
 
 _TICK = 0.1  # seconds between two progress events
 

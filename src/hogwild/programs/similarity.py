@@ -6,16 +6,23 @@ by rows, so that memory is bounded whatever their number. A vector of zeros has 
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
+from hogwild.machine import cores
+from hogwild.programs.blas import one_blas_thread
 
 Rows = npt.NDArray[np.int64]
 
-_QUERIES, _ROWS = 512, 1 << 14  # of a tile: 32 MB of scores
+_ROWS = 1 << 14                 # whose norms are computed together
+_QUERIES = 256                  # of a tile
+_SCORES = 1 << 19               # of a tile: 2 MB, which stay in the cache
+_WORTH = 1 << 22                # multiplications that are worth a thread
+_FEW = 32                       # fewer queries than this divide their scores, more share rows of length 1
 _TINY, _HUGE = 1e-20, 1e30      # squares outside are added up again in float64
 
 
@@ -42,56 +49,71 @@ def norms_of(matrix: Floats) -> Floats:
     return found
 
 
-def units(vectors: Floats) -> Floats:
+def units(vectors: npt.NDArray[np.floating]) -> Floats:
     """The vectors at length 1; zeros stay zeros. In float64 on the way, so that no size is too large or too small."""
     wide = vectors.astype(np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    return (wide / np.where(lengths > 0, lengths, 1.0)[:, None]).astype(np.float32)
-
-
-def scores_of(queries: Floats, matrix: Floats, norms: Floats) -> Floats:
-    """Similarity of each query, which has length 1 or 0, to each row; norms are those of the rows."""
-    scores = queries @ matrix.T
-    scores /= np.where(norms > 0, norms, np.float32(np.inf))
-    return scores
+    made = np.empty(vectors.shape, np.float32)  # a fresh array: BLAS is not used for odd strides
+    np.divide(wide, np.where(lengths > 0, lengths, 1.0)[:, None], out=made, casting="same_kind")
+    return made
 
 
 def nearest(matrix: Floats, norms: Floats, queries: Floats, count: int) -> Nearest:
-    """The `count` rows nearest to each query, which has length 1 or 0; fewer where there are fewer rows."""
-    count = min(count, len(matrix))
-    rows = np.empty((len(queries), count), np.int64)
-    similarities = np.empty((len(queries), count), np.float32)
-    for first in range(0, len(queries), _QUERIES):
-        some = slice(first, min(first + _QUERIES, len(queries)))
-        rows[some], similarities[some] = _nearest(matrix, norms, queries[some], count)
-    return Nearest(rows, similarities)
+    """The `count` rows nearest to each query, which has length 1 or 0; fewer where there are fewer rows.
+
+    Each core searches a part of the rows with one thread of BLAS: threads of BLAS that meet after every tile wait for
+    each other for ever where other programs run.
+    """
+    parts = cores() if matrix.size * len(queries) >= _WORTH else 1
+    bounds = np.linspace(0, len(matrix), parts + 1).astype(int).tolist()
+
+    def search(part: int) -> Nearest:
+        return _nearest(matrix, norms, queries, count, range(bounds[part], bounds[part + 1]))
+
+    with one_blas_thread(), ThreadPoolExecutor(parts, "search") as pool:
+        found = list(pool.map(search, range(parts)))
+    rows = np.concatenate([part.rows for part in found], axis=1)
+    similarities = np.concatenate([part.similarities for part in found], axis=1)
+    order = np.lexsort((rows, -similarities), axis=1)[:, :count]
+    return Nearest(np.take_along_axis(rows, order, axis=1), np.take_along_axis(similarities, order, axis=1))
 
 
-def _nearest(matrix: Floats, norms: Floats, queries: Floats, count: int) -> Nearest:
-    """As `nearest`, for one group of queries. What is left of each tile is what beats the worst that is kept."""
-    best = Nearest(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32))
-    for start in range(0, len(matrix), _ROWS):
-        tile = slice(start, min(start + _ROWS, len(matrix)))
-        scores = scores_of(queries, matrix[tile], norms[tile])
-        if best.rows.shape[1] < count:
-            keep = min(count, scores.shape[1])
-            worst = np.partition(scores, scores.shape[1] - keep, axis=1)[:, -keep, None]
-            query, row = np.nonzero(scores >= worst)
-        else:
-            query, row = np.nonzero(scores > best.similarities[:, -1:])
-        if len(query):
-            best = _merge(best, query, row + start, scores[query, row], count)
+def _nearest(matrix: Floats, norms: Floats, queries: Floats, count: int, span: range) -> Nearest:
+    """As `nearest`, of a span of the rows, a tile after another."""
+    shape = len(queries), min(count, len(span))
+    best = Nearest(np.full(shape, len(matrix), np.int64), np.full(shape, -np.inf, np.float32))
+    step = _SCORES // max(1, min(len(queries), _QUERIES))
+    few = len(queries) < _FEW
+    for start in span[::step]:
+        tile = slice(start, min(start + step, span.stop))
+        lengths = np.where(norms[tile] > 0, norms[tile], np.float32(np.inf)).astype(np.float32)
+        rows: Floats = matrix[tile] if few else matrix[tile] / lengths[:, None]
+        for first in range(0, len(queries), _QUERIES):
+            some = slice(first, first + _QUERIES)
+            scores = queries[some] @ rows.T
+            if few:
+                scores /= lengths
+            _keep_best(Nearest(best.rows[some], best.similarities[some]), scores, start)
     return best
 
 
-def _merge(best: Nearest, query: Rows, row: Rows, score: Floats, count: int) -> Nearest:
-    """The best of those kept and of the candidates, `count` a query or as many as there are for each."""
-    queries, kept = best.rows.shape
-    all_queries = np.concatenate([np.repeat(np.arange(queries), kept), query])
-    all_rows = np.concatenate([best.rows.reshape(-1), row])
-    all_scores = np.concatenate([best.similarities.reshape(-1), score])
-    order = np.lexsort((all_rows, -all_scores, all_queries))
-    ends = np.searchsorted(all_queries[order], np.arange(queries), side="left")
-    width = min(count, int(np.bincount(all_queries, minlength=queries).min()))
-    chosen = order[ends[:, None] + np.arange(width)]
-    return Nearest(all_rows[chosen], all_scores[chosen])
+def _keep_best(best: Nearest, scores: Floats, start: int) -> None:
+    """Put what is better than the worst that is kept in its place; the scores are of the rows from `start` on."""
+    worst = best.similarities[:, -1]
+    better = np.flatnonzero(scores.max(axis=1) > worst)
+    if not len(better):
+        return
+    count, worst, scores = best.rows.shape[1], worst[better, None], scores[better]
+    if worst.min() == -np.inf and count < scores.shape[1]:
+        # At the beginning everything is better; only the best of the tile can stay.
+        query, row = np.nonzero(scores >= np.partition(scores, -count, axis=1)[:, -count, None])
+    else:
+        query, row = np.nonzero(scores > worst)
+    queries = np.concatenate([np.repeat(np.arange(len(better)), count), query])
+    rows = np.concatenate([best.rows[better].reshape(-1), row + start])
+    values = np.concatenate([best.similarities[better].reshape(-1), scores[query, row]])
+    order = np.lexsort((rows, -values, queries))
+    begins = np.searchsorted(queries[order], np.arange(len(better)))
+    chosen = order[begins[:, None] + np.arange(count)]
+    best.rows[better] = rows[chosen]
+    best.similarities[better] = values[chosen]

@@ -27,6 +27,8 @@ def decode_entries(text: bytes, where: str) -> list[str]:
         *lines, rest = text.decode("utf-8").split("\n")
         if rest:
             raise ValueError("the last line does not end")
+        if b"\\" not in text:
+            return lines
         return [_ESCAPED.sub(_unescape, line) if "\\" in line else line for line in lines]
     except ValueError as error:
         raise ModelError(f"{where}: not a vocabulary ({error}); copy it again from where it was made.") from None
