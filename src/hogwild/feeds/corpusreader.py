@@ -20,7 +20,7 @@ from hogwild.feeds.phrases import join_phrases
 from hogwild.feeds.sentences import Sentences
 from hogwild.feeds.source import Paths, open_sources
 from hogwild.feeds.textpass import Stretch, TextPass, read_texts, settled
-from hogwild.feeds.wordranks import Vocabulary, known, merge, rank
+from hogwild.feeds.wordranks import Vocabulary, checked, known, merge, rank
 from hogwild.feeds.words import Words
 from hogwild.feeds.workspace import drop_workspace, make_workspace
 from hogwild.kernels.wordtable import UNKNOWN
@@ -59,7 +59,7 @@ def open_corpus(
     config = config or CorpusConfig()
     sources = open_sources(paths, config)
     options = {name: value for name, value in asdict(config).items() if name != "cache"}
-    given = list(vocabulary) if vocabulary is not None else None
+    given = checked(vocabulary)
     key = cache.key_from({"corpus": options, "vocabulary": given}, sources)
     if config.cache:
         corpus = cache.load_entry(key, sources, map_corpus)
@@ -103,7 +103,7 @@ def corpus_of(
         raise InputError(
             f"the sentences are {type(sentences).__name__}; give lists of words, or open a file with open_corpus."
         )
-    given = list(vocabulary) if vocabulary is not None else None
+    given = checked(vocabulary)
 
     def write(directory: Path) -> None:
         scratch = make_workspace("text")
@@ -141,6 +141,8 @@ class _Maker:
         if self.config.phrases:
             encoded = self._with_phrases(encoded, given)
         name = ", ".join(self.names) or "the sentences"
+        if not encoded.total:
+            raise InputError(f"{name}: no words; is the file empty?")
         if given is None:
             chosen = rank(encoded.words, self.config, name)
         else:
@@ -175,7 +177,7 @@ class _Maker:
 
     def _closed_pass(self, read: Read, base: Words) -> _Encoded:
         """Encode with the words of a table."""
-        found = read([base.closed() for _ in range(self.threads)])
+        found = read([base.closed(self.config.max_token) for _ in range(self.threads)])
         self._note(found)
         counted_words = base.closed()
         for table in found.tables:

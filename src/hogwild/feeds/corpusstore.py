@@ -55,10 +55,11 @@ def map_corpus(directory: Path, names: Sequence[str], fingerprint: str) -> Corpu
     try:
         arrays = map_arrays(directory, header)
         text = arrays["words"].tobytes().decode()
-        ends = accumulate(arrays["letters"].tolist(), initial=0)
-        words = tuple(text[start:end] for start, end in pairwise(ends))
-        if sum(map(len, words)) != len(text) or len(words) != len(arrays["counts"]):
+        letters = arrays["letters"]
+        if len(letters) != len(arrays["counts"]) or int(letters.min()) < 1 or int(letters.sum()) != len(text):
             raise Damaged("its words do not fit together")
+        ends = accumulate(letters.tolist(), initial=0)
+        words = tuple(text[start:end] for start, end in pairwise(ends))
         return Corpus(
             Tokens(arrays["ids"]),
             words,

@@ -29,7 +29,7 @@ STDIN = "standard input"
 READ_AHEAD = 8           # bytes after a piece that may be read, for code that takes eight at a time
 _BOM = b"\xef\xbb\xbf"
 _NEWLINE = 10
-_BLANKS = (b" ", b"\n", b"\t", b"\r", b"\v", b"\f")
+_BLANKS = (b" ", b"\n", b"\t", b"\r", b"\v", b"\f", b"\0")  # a NUL counts as one in running text
 _NEAR = 4096             # bytes from the end in which white space is sought first
 
 

@@ -83,19 +83,14 @@ class _Odd(Exception):
         self.offset, self.byte, self.lines = offset, byte, lines
 
 
-def read_texts(
-    sources: Sequence[Source], config: CorpusConfig, tables: list[Words], directory: Path, size: int = BLOCK
-) -> TextPass:
+def read_texts(sources: Sequence[Source], config: CorpusConfig, tables: list[Words], directory: Path) -> TextPass:
     """Encode all sources, with a thread for each table; what they write goes into the directory."""
-    return _Reading(sources, config, TextPass(tables), directory, size).run()
+    return _Reading(sources, config, TextPass(tables), directory).run()
 
 
 class _Reading:
-    def __init__(
-        self, sources: Sequence[Source], config: CorpusConfig, result: TextPass, directory: Path, size: int
-    ) -> None:
+    def __init__(self, sources: Sequence[Source], config: CorpusConfig, result: TextPass, directory: Path) -> None:
         self.sources, self.config, self.result, self.directory = sources, config, result, directory
-        self._size = size
         self._pieces = self._number_pieces()
         self._lock = threading.Lock()
         self._given = 0
@@ -122,7 +117,7 @@ class _Reading:
     def _number_pieces(self) -> Generator[_Numbered, None, None]:
         number = 0
         for file, source in enumerate(self.sources):
-            for piece in source.pieces(self._size):
+            for piece in source.pieces(BLOCK):
                 yield _Numbered(number, file, piece)
                 number += 1
 
@@ -139,8 +134,15 @@ class _Reading:
             return item
 
     def _work(self, k: int) -> None:
+        try:
+            self._encode_pieces(k)
+        except BaseException:
+            self._stopped = True  # the others need not go on
+            raise
+
+    def _encode_pieces(self, k: int) -> None:
         words, path = self.result.tables[k], self.directory / f"text-{k}"
-        ids, place = np.empty(self._size + 2, np.int32), 0
+        ids, place = np.empty(BLOCK + 2, np.int32), 0
         with writing(path), open(path, "wb", buffering=0) as file:
             while (item := self._next()) is not None:
                 try:

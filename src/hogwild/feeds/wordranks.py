@@ -60,8 +60,6 @@ def _lower(words: Words) -> Ids:
 def rank(words: Words, config: CorpusConfig, name: str) -> Vocabulary:
     """The words that stay, by falling count; equal counts in the order of their bytes, whatever the threads did."""
     counts = words.counts
-    if not (counts > 0).any():
-        raise InputError(f"{name}: no words; is the file empty?")
     kept = np.flatnonzero(counts >= config.min_count)
     if not len(kept):
         most = int(np.argmax(counts))
@@ -100,17 +98,27 @@ def _order(words: Words, kept: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 
 def _left_out(words: int, occurrences: int, why: str) -> str:
-    return f"{counted(words, 'word')} that occur {why} left out, {counted(occurrences, 'occurrence')}."
+    verb = "occurs" if words == 1 else "occur"
+    return f"{counted(words, 'word')} left out that {verb} {why}: {counted(occurrences, 'occurrence')}."
+
+
+def checked(vocabulary: Sequence[str] | None) -> list[str] | None:
+    """The words that the caller gave, if any."""
+    if vocabulary is None:
+        return None
+    if isinstance(vocabulary, str):
+        raise InputError("the vocabulary is one string; give a list of words.")
+    given = list(vocabulary)
+    wrong = next((word for word in given if not isinstance(word, str) or not word), None)
+    if wrong is not None:
+        raise InputError(f"the vocabulary holds {wrong!r}; give words.")
+    if not given:
+        raise InputError("the vocabulary is empty; give words.")
+    return given
 
 
 def known(vocabulary: Sequence[str]) -> Words:
     """A table of given words; their ids are their places."""
-    if isinstance(vocabulary, str):
-        raise InputError("the vocabulary is one string; give a list of words.")
-    wrong = next((word for word in vocabulary if not isinstance(word, str) or not word), None)
-    if wrong is not None or not len(vocabulary):
-        said = f"holds {wrong!r}; give words" if len(vocabulary) else "is empty"
-        raise InputError(f"the vocabulary {said}.")
     words = Words(most=_UNBOUNDED)
     ids = words.encode_strings(word.encode() for word in vocabulary)
     if len(words) < len(ids):

@@ -27,6 +27,7 @@ from hogwild.kernels.wordtable import (
 )
 
 MOST = 1 << 24      # different words that all tables of a pass may hold: about a gigabyte
+_UNLIMITED = 1 << 30
 _FIRST = 1 << 12    # room for words at the beginning
 
 
@@ -50,7 +51,7 @@ class Words:
     ([0, 1, 0], 2, b'be')
     """
 
-    def __init__(self, longest: int = 1 << 30, most: int = MOST) -> None:
+    def __init__(self, longest: int = _UNLIMITED, most: int = MOST) -> None:
         self.table: WordTable = make_table(min(_FIRST, most), 8 * _FIRST, longest)
         self.most = most
         self.lost = 0
@@ -96,10 +97,10 @@ class Words:
             return tuple(text[start:end] for start, end in places)
         return tuple(raw[start:end].decode() for start, end in places)
 
-    def closed(self) -> Words:
+    def closed(self, longest: int = _UNLIMITED) -> Words:
         """The same words with counts of their own, to which none is added: unknown words are left out."""
         state = self.table.state.copy()
-        state[CLOSED], state[SEEN], state[LONG] = 1, 0, 0
+        state[CLOSED], state[SEEN], state[LONG], state[LONGEST] = 1, 0, 0, longest
         other = Words.__new__(Words)
         other.table = self.table._replace(counts=np.zeros_like(self.table.counts), state=state)
         other.most, other.lost = self.most, 0
