@@ -26,6 +26,8 @@ _HEADER = re.compile(rb"[ \t]*([+-]?\d{1,40})[ \t]+([+-]?\d{1,40})[ \t]*\r?\n")
 _MOST = 1 << 31   # words, and numbers a word, that a file may announce
 _LOOKED_AT = 1 << 12
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_ELSE = "the file is damaged or of another kind"
+_IF_BINARY = "if the file is binary, let its name end in .bin"
 _OTHERS = {
     b"\xba\x16\x4f\x2f": "a model of fastText; use the .vec file that stands beside it",
     b"PK\x03\x04": "a zip archive; unpack it first",
@@ -116,8 +118,8 @@ def read_header(head: bytes, name: str) -> Header | None:
     words, dim = int(match[1]), int(match[2])
     if not 0 < words < _MOST or not 0 < dim < _MOST:
         raise InputError(
-            f"{name}:1: announces {shown(match[0].decode().strip())} as words and dimension, which cannot be; the file "
-            "is damaged or of another kind."
+            f"{name}:1: announces {shown(match[0].decode().strip())} as words and dimension, which cannot be; "
+            f"{_ELSE}."
         )
     return Header(words, dim, match.end())
 
@@ -161,13 +163,18 @@ def format_of_name(name: str | os.PathLike[str]) -> Format | None:
 def _format_of(source: Source, head: bytes, header: Header | None) -> Format:
     """The format by the name, or by whether what follows the header is text."""
     named = format_of_name(source.name)
-    if named == "text" or header is None:
-        return "text"
+    if header is None or named == "text":
+        return named or "text"
     body = head[header.bytes :]
     fields = body.partition(b"\n")[0].split()
     if named == "binary":
         return "text" if numbers_at_end(fields) >= header.dim else "binary"
     return "text" if _is_text(body[:_LOOKED_AT]) else "binary"
+
+
+def remedy(text: bytes) -> str:
+    """What to say of text that cannot be read."""
+    return _IF_BINARY if _CONTROL.search(text) else _ELSE
 
 
 def _is_text(body: bytes) -> bool:

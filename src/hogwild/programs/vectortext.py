@@ -14,7 +14,7 @@ from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import counted, fits_float32, number_of, shown
 from hogwild.feeds.source import Bytes, Source
 from hogwild.kernels import vectorfiles as kernel
-from hogwild.programs.vectorfiles import Gathered, Header, check_end, check_size, numbers_at_end
+from hogwild.programs.vectorfiles import Gathered, Header, check_end, check_size, numbers_at_end, remedy
 
 
 class _Block(NamedTuple):
@@ -78,12 +78,12 @@ def _dimension(source: Source, header: Header | None, block: _Block) -> int:
     if header is not None and len(fields) <= header.dim:
         raise InputError(
             f"{source.place(line)}: {counted(found, 'number')} instead of the {header.dim:,} that the first line "
-            "announces; the file is damaged or of another kind."
+            f"announces; {remedy(text[:4096])}."
         )
     if found == 0:
         word = shown(fields[0].decode("utf-8", "backslashreplace"))
         raise InputError(
-            f"{source.place(line)}: `{word}` has no numbers behind it; a line of word vectors has both."
+            f"{source.place(line)}: `{word}` has no numbers behind it; {remedy(text[:4096])}."
         )
     return header.dim if header else found
 
@@ -97,14 +97,11 @@ def _explain(source: Source, block: _Block, out: kernel.Read, dim: int) -> Input
         fields = block.text[start:].tobytes().partition(b"\n")[0].split()
         word = shown(fields[0].decode("utf-8", "backslashreplace"))
         what = f"`{word}` has {counted(numbers_at_end(fields), 'number')} instead of {dim}"
-        return InputError(f"{source.place(line)}: {what}; the file is damaged or of another kind.")
+        return InputError(f"{source.place(line)}: {what}; {remedy(b' '.join(fields))}.")
     token = _token(block.text, place)
     value = number_of(token)
     what = "is not a number" if value is None or fits_float32(value) else "is not a finite float32 number"
-    remedy = "the file is damaged or of another kind"
-    if "\0" in token:
-        remedy = "if the file is binary, let its name end in .bin"
-    return InputError(f"{source.place(line, place - start + 1)}: `{shown(token)}` {what}; {remedy}.")
+    return InputError(f"{source.place(line, place - start + 1)}: `{shown(token)}` {what}; {remedy(token.encode())}.")
 
 
 def _token(text: Bytes, place: int) -> str:
