@@ -45,6 +45,7 @@ test: check
 bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/startup.py
 	$(PEERS)/bin/python benchmarks/svmlight.py
+	$(PEERS)/bin/python benchmarks/vocabulary.py
 	$(PEERS)/bin/python benchmarks/linear.py
 	$(PEERS)/bin/python benchmarks/growth.py
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Ids, Offsets
+from hogwild.arrays import PAD, Ids, Offsets
 from hogwild.feeds.source import READ_AHEAD, Bytes
-from hogwild.kernels.wordlists import add_counts, copy_words, move_words
+from hogwild.kernels.wordlists import add_counts, copy_slots, copy_words, move_words
 from hogwild.kernels.wordtable import (
     BYTES,
     CLOSED,
@@ -28,7 +28,8 @@ from hogwild.kernels.wordtable import (
 
 MOST = 1 << 24      # different words that all tables of a pass may hold: about a gigabyte
 _UNLIMITED = 1 << 30
-_FIRST = 1 << 12    # room for words at the beginning
+_FIRST = 1 << 12    # room for words at the beginning; a power of two
+_GROWTH = 4         # how many times larger the next table is
 
 
 class Words:
@@ -52,7 +53,9 @@ class Words:
     """
 
     def __init__(self, longest: int = _UNLIMITED, most: int = MOST) -> None:
-        self.table: WordTable = make_table(min(_FIRST, most), 8 * _FIRST, longest)
+        state = np.zeros(PAD, np.int64)
+        state[LONGEST] = longest
+        self.table: WordTable = make_table(min(_FIRST, most), 8 * _FIRST, state)
         self.most = most
         self.lost = 0
 
@@ -149,16 +152,21 @@ class Words:
 
     def _make_room(self, needed: int) -> None:
         """A larger table with the same words, or one of the same size with the more frequent half."""
-        table, words, least = self.table, len(self.table.counts), 0
+        table, words = self.table, len(self.table.counts)
         size = len(table.blob) - SPARE
         if table.state[BYTES] + needed > size:
             size = max(2 * size, size + needed)
-        if len(self) == words and words < self.most:
-            words *= 2
-        elif len(self) == words:
+        if len(self) == words == self.most:
             rarest = int(np.partition(self.counts, words // 2)[words // 2])
             self.lost += rarest
-            least = rarest + 1
-        self.table = make_table(words, size, int(table.state[LONGEST]))
-        move_words(table, least, self.table)
-        self.table.state[SEEN], self.table.state[LONG] = table.state[SEEN], table.state[LONG]
+            self.table = make_table(words, size, table.state)
+            move_words(table, rarest + 1, self.table)
+            return
+        if len(self) == words:
+            words = min(_GROWTH * words, self.most)
+        self.table = make_table(words, size, table.state)
+        self.table.blob[: len(table.blob)] = table.blob
+        self.table.starts[: len(table.starts)] = table.starts
+        self.table.counts[: len(table.counts)] = table.counts
+        self.table.state[:] = table.state
+        copy_slots(table.slots, self.table.slots)

@@ -7,9 +7,22 @@ from typing import Any
 import numpy as np
 
 from hogwild.kernels.jit import kernel
-from hogwild.kernels.wordtable import END, WORDS, find, insert, key_of
+from hogwild.kernels.wordtable import END, WORDS, find, home, insert, key_of
 
 _UPPER_A, _UPPER_Z, _TO_LOWER = 65, 90, 32
+
+
+@kernel
+def copy_slots(slots: Any, larger: Any) -> None:
+    """Put all entries into an empty table of slots that is larger."""
+    mask = len(larger) // 2 - 1
+    for k in range(len(slots) // 2):
+        if slots[2 * k + 1] != 0:
+            slot = home(slots[2 * k], larger)
+            while larger[2 * slot + 1] != 0:
+                slot = (slot + 1) & mask
+            larger[2 * slot] = slots[2 * k]
+            larger[2 * slot + 1] = slots[2 * k + 1]
 
 
 @kernel

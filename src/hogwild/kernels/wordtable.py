@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import PAD, Offsets
+from hogwild.arrays import Offsets
 from hogwild.kernels.jit import kernel
 from hogwild.kernels.numbers import byte_at, load_word, trailing_zeros
 
@@ -46,10 +46,13 @@ class WordTable(NamedTuple):
     state: Offsets
 
 
-def make_table(words: int, size: int, longest: int) -> WordTable:
-    """An empty table with room for so many words (a power of two) that have `size` bytes together."""
-    state = np.zeros(PAD, np.int64)
-    state[LONGEST] = longest
+def make_table(words: int, size: int, earlier: Offsets) -> WordTable:
+    """An empty table with room for so many words (a power of two) that have `size` bytes together.
+
+    What was seen, and what holds for words, is that of an earlier state.
+    """
+    state = earlier.copy()
+    state[WORDS] = state[BYTES] = 0
     return WordTable(
         slots=np.zeros(4 * words, np.uint64),
         blob=np.zeros(size + SPARE, np.uint8),
@@ -96,7 +99,7 @@ def _equal(first: int, second: int, length: int) -> bool:
 
 
 @kernel
-def _home(key: Any, slots: Any) -> int:
+def home(key: Any, slots: Any) -> int:
     """The first slot to look at."""
     mixed = key * _SPREAD
     return np.int64((mixed ^ (mixed >> _HALF)) & np.uint64(len(slots) // 2 - 1))
@@ -105,7 +108,7 @@ def _home(key: Any, slots: Any) -> int:
 @kernel
 def find(slots: Any, blob: Any, starts: Any, at: int, length: int, key: Any) -> Any:
     """The id of a word and its slot; UNKNOWN and the slot where it belongs."""
-    slot, mask = _home(key, slots), len(slots) // 2 - 1
+    slot, mask = home(key, slots), len(slots) // 2 - 1
     while True:
         entry = slots[2 * slot + 1]
         if entry == 0:
