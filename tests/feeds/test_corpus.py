@@ -196,6 +196,7 @@ def test_more_words_than_memory_is_set_aside_for(file: Path, monkeypatch: pytest
         ("a b", {"vocabulary": ["a", ""]}, "holds ''; give words"),
         ("a b", {"vocabulary": ["a", 1]}, "holds 1; give words"),
         ("a b", {"vocabulary": ["a", "b", "a"]}, "has `a` twice"),
+        ("a b", {"vocabulary": ["a", "\ud800"]}, "the vocabulary holds half a surrogate pair"),
         ("a b", {"vocabulary": ["c"]}, "no word of the text is in the vocabulary"),
         ("", {"vocabulary": ["c"]}, "no words; is the file empty"),
     ],

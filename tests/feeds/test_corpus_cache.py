@@ -155,8 +155,11 @@ from pathlib import Path
 import reference_corpus as twin
 from hogwild.config import CorpusConfig
 from hogwild.feeds.corpusreader import corpus_of, open_corpus
+from hogwild.kernels import wordtable
 path = Path(sys.argv[1])
-data = "to be or not to be \\x1f odd\\nÜber anticonstitutionally Üb\\0er x anticonstitutionally\\n".encode() * 3
+if sys.argv[2] == "collide":
+    wordtable._fold = lambda state, word: wordtable._SPREAD  # all words of eight bytes and more have one key
+data = "to be or not to be \\x1f odd\\nÜber anticonstitutionally Üb\\0er x anticonstitutionality international\\n".encode() * 3
 path.write_bytes(data)
 corpus = open_corpus(path, CorpusConfig(min_count=2, lowercase=True, cache=False))
 sentences = twin.sentences_of(data, True)
@@ -169,10 +172,11 @@ assert joined.samples.ids.tolist() == twin.ids_of(expected, joined.words)
 """
 
 
-def test_without_the_compiler(tmp_path: Path) -> None:
+@pytest.mark.parametrize("keys", ["usual", "collide"])
+def test_without_the_compiler(tmp_path: Path, keys: str) -> None:
     paths = os.pathsep.join(str(ROOT / name) for name in ("src", "tests"))
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
-    command = [sys.executable, "-c", INTERPRETED, str(tmp_path / "tiny.txt")]
+    command = [sys.executable, "-c", INTERPRETED, str(tmp_path / "tiny.txt"), keys]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
 

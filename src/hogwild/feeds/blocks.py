@@ -56,8 +56,8 @@ def check_utf8(block: Block, replace: bool) -> tuple[Bytes, int]:
     at = find_odd_byte(text, 0)
     if at == len(text):
         return text, 0
-    if block.line == 1 and text[:2].tobytes() in _UTF16:
-        raise InputError(f"{block.source.name}: this looks like UTF-16; convert it with `iconv -f utf-16 -t utf-8`.")
+    if block.line == 1:
+        check_not_utf16(text, block.source.name)
     nul = np.flatnonzero(text == 0)
     if len(nul):  # whatever else is wrong: this is no text at all
         at = nul[0]
@@ -65,6 +65,12 @@ def check_utf8(block: Block, replace: bool) -> tuple[Bytes, int]:
         text = text.copy()
         return text, int(replace_odd_bytes(text, np.uint8(SIGN)))
     raise InputError(_explain(block, int(at), text[at]))
+
+
+def check_not_utf16(text: Bytes, name: str) -> None:
+    """Raise InputError if a file that begins so is in UTF-16."""
+    if text[:2].tobytes() in _UTF16:
+        raise InputError(f"{name}: this looks like UTF-16; convert it with `iconv -f utf-16 -t utf-8`.")
 
 
 def _explain(block: Block, at: int, byte: np.uint8) -> str:

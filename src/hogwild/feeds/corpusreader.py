@@ -167,7 +167,7 @@ class _Maker:
         if not found.lost:
             self._note(found)
             return _Encoded(found.in_order(), maps, whole, found.seen)
-        rare = "rarer ones may be" if found.lost >= self.config.min_count else "so none is that --min-count keeps"
+        rare = "rarer ones may be" if found.lost >= self.config.min_count else "rarer ones are below --min-count"
         self.notes.append(
             f"More than {words.MOST:,} different words, so that rare ones were dropped while they were counted, and the"
             f" text was read twice: counts are exact, and no word that occurs more than {found.lost:,} times is"

@@ -17,7 +17,7 @@ import numpy as np
 from hogwild.arrays import Ids
 from hogwild.config import CorpusConfig
 from hogwild.errors import InputError
-from hogwild.feeds.blocks import SIGN
+from hogwild.feeds.blocks import SIGN, check_not_utf16
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.source import BLOCK, READ_AHEAD, Bytes, Piece, Source
 from hogwild.feeds.words import Words
@@ -26,8 +26,6 @@ from hogwild.kernels.tokens import NEWLINE, count_lines, find_odd_byte, replace_
 from hogwild.kernels.wordlists import blank_nuls, lower_ascii, settle
 from hogwild.kernels.wordtable import CLOSED, END, after_word
 
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-
 
 class Stretch(NamedTuple):
     """Ids of a piece: in which file they are, from which place on, how many; the source, and lines of the piece."""
@@ -35,7 +33,7 @@ class Stretch(NamedTuple):
     path: Path
     table: int
     place: int
-    count: int  # type: ignore[assignment]  # not the method of tuples
+    size: int
     file: int = 0
     lines: int = 0
 
@@ -77,10 +75,10 @@ class _Numbered(NamedTuple):
 
 
 class _Odd(Exception):
-    """A byte that is not UTF-8, and the newlines before it in its piece."""
+    """A byte that is not UTF-8, and where it is; `lines`: the newlines before it in its piece."""
 
-    def __init__(self, offset: int, byte: int, lines: int) -> None:
-        self.offset, self.byte, self.lines = offset, byte, lines
+    def __init__(self, file: int, offset: int, byte: int, lines: int) -> None:
+        self.file, self.offset, self.byte, self.lines = file, offset, byte, lines
 
 
 def read_texts(sources: Sequence[Source], config: CorpusConfig, tables: list[Words], directory: Path) -> TextPass:
@@ -96,7 +94,6 @@ class _Reading:
         self._given = 0
         self._stopped = False
         self._errors: dict[int, Exception] = {}  # by the number of the piece
-        self._files: dict[int, int] = {}         # the file of a piece that has an error
 
     def run(self) -> TextPass:
         tables = self.result.tables
@@ -146,10 +143,9 @@ class _Reading:
         with writing(path), open(path, "wb", buffering=0) as file:
             while (item := self._next()) is not None:
                 try:
-                    text = self._clean(item.piece, bool(words.table.state[CLOSED]))
+                    text = self._clean(item, bool(words.table.state[CLOSED]))
                 except (_Odd, InputError) as error:
-                    self._errors[item.number], self._files[item.number] = error, item.file
-                    self._stopped = True
+                    self._errors[item.number], self._stopped = error, True
                     return
                 ids = ids if len(text) < len(ids) else np.empty(len(text) + 2, np.int32)
                 start = after_word(text.ctypes.data, text.ctypes.data + len(text)) - text.ctypes.data
@@ -160,19 +156,19 @@ class _Reading:
                 self.result.stretches[item.number] = Stretch(path, k, place, count, item.file, lines)
                 place += count
 
-    def _clean(self, piece: Piece, closed: bool) -> Bytes:
+    def _clean(self, item: _Numbered, closed: bool) -> Bytes:
         """The text without NULs, in UTF-8, and in lower case if asked."""
-        text = piece.text
+        text, offset = item.piece.text, item.piece.offset
         at, replaced = find_odd_byte(text, 0), 0
         if at < len(text):
             nuls = int(blank_nuls(text))
             at = find_odd_byte(text, at)
             if at < len(text):
-                if piece.offset == 0 and text[:2].tobytes() in _UTF16:
-                    raise InputError("looks like UTF-16")
+                if offset == 0:
+                    check_not_utf16(text, self.sources[item.file].name)
                 if self.config.invalid_utf8 == "stop":
                     lines = int(np.count_nonzero(text[:at] == NEWLINE))
-                    raise _Odd(piece.offset + int(at), int(text[at]), lines)
+                    raise _Odd(item.file, offset + int(at), int(text[at]), lines)
                 replaced = int(replace_odd_bytes(text, np.uint8(SIGN)))
             with self._lock:
                 self.result.nuls += nuls
@@ -186,15 +182,13 @@ class _Reading:
         return text
 
     def _explained(self, number: int, error: Exception) -> Exception:
-        if number not in self._files:
-            return error
-        file = self._files[number]
-        source = self.sources[file]
         if not isinstance(error, _Odd):
-            return InputError(f"{source.name}: this looks like UTF-16; convert it with `iconv -f utf-16 -t utf-8`.")
-        before = sum(s.lines for k, s in self.result.stretches.items() if s.file == file and k < number)
+            return error
+        stretches = self.result.stretches.items()
+        before = sum(stretch.lines for k, stretch in stretches if stretch.file == error.file and k < number)
+        place = self.sources[error.file].place(1 + before + error.lines)
         return InputError(
-            f"{source.place(1 + before + error.lines)}: byte 0x{error.byte:02x}, byte {error.offset + 1:,} of the text,"
+            f"{place}: byte 0x{error.byte:02x}, byte {error.offset + 1:,} of the text,"
             " is not UTF-8; convert the file (`iconv -f latin1 -t utf-8` if it is Latin-1), or pass --invalid-utf8"
             " replace."
         )
@@ -211,7 +205,7 @@ def settled(stretches: Sequence[Stretch], maps: Sequence[Ids], threads: int = 0)
     """The ids of all stretches in order, replaced by maps[table]; no two ends of sentences in a row."""
 
     def replace(stretch: Stretch) -> tuple[Ids, bool]:
-        ids = np.fromfile(stretch.path, np.int32, stretch.count, offset=4 * stretch.place)
+        ids = np.fromfile(stretch.path, np.int32, stretch.size, offset=4 * stretch.place)
         written, led = settle(ids, maps[stretch.table], ids)
         return ids[:written], led
 

@@ -114,6 +114,10 @@ def checked(vocabulary: Sequence[str] | None) -> list[str] | None:
         raise InputError(f"the vocabulary holds {wrong!r}; give words.")
     if not given:
         raise InputError("the vocabulary is empty; give words.")
+    try:
+        "".join(given).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"the vocabulary holds half a surrogate pair ({error.reason}); it is no text.") from None
     return given
 
 

@@ -26,10 +26,10 @@ from hogwild.kernels.wordtable import (
     make_table,
 )
 
-MOST = 1 << 24      # different words that all tables of a pass may hold: about a gigabyte
+MOST = 1 << 24      # different words that all tables of a pass may hold: about a gigabyte, two while they are merged
 _UNLIMITED = 1 << 30
 _FIRST = 1 << 12    # room for words at the beginning; a power of two
-_GROWTH = 4         # how many times larger the next table is
+_SMALL = 1 << 20    # up to here tables grow by four, then by two
 
 
 class Words:
@@ -163,7 +163,7 @@ class Words:
             move_words(table, rarest + 1, self.table)
             return
         if len(self) == words:
-            words = min(_GROWTH * words, self.most)
+            words = min((4 if words < _SMALL else 2) * words, self.most)
         self.table = make_table(words, size, table.state)
         self.table.blob[: len(table.blob)] = table.blob
         self.table.starts[: len(table.starts)] = table.starts
