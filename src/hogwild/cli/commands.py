@@ -29,8 +29,10 @@ class Entry(NamedTuple):
 
 COMMANDS = (
     Entry(("train", "classifier"), "train", "Train a linear classifier on svmlight, CSV, Parquet or text files"),
-    Entry(("evaluate",), "evaluate", "Measure a trained model on labelled files"),
+    Entry(("evaluate",), "evaluate", "Measure a trained model on labelled files, or word vectors on tests of words"),
     Entry(("predict",), "predict", "Write the predictions of a trained model, one a line"),
+    Entry(("neighbors",), "neighbors", "Show the words nearest to a word"),
+    Entry(("export",), "export", "Write word vectors as a file that other tools open"),
     Entry(("make-dataset", "sparse"), "make_dataset", "Make a sparse problem that can be learned"),
     Entry(("cache",), "cache", "List or clear what has been encoded before"),
     Entry(("demo",), "demo", "See it work: make data, train in two modes, compare"),

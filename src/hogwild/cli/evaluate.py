@@ -1,26 +1,42 @@
-"""`hogwild evaluate`: how good a trained model is on labelled files."""
+"""`hogwild evaluate`: how good a trained model is on labelled files, or word vectors are on tests of words."""
 
 from __future__ import annotations
 
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 from hogwild.cli.flags import Page
 from hogwild.cli.reading import ReadConfig
 from hogwild.config import ShowConfig
+from hogwild.errors import ConfigError
 from hogwild.machine import cores
-from hogwild.options import Shown
+from hogwild.options import Shown, require
 
 PAGE = Page(
     "hogwild evaluate",
-    """Measure a trained model on labelled files.
+    """Measure a trained model on labelled files; or word vectors, of a model or a file, on tests of words: pairs with
+a score (Spearman's rank correlation) and analogies in `: sections` (accuracy).
 
 Examples:
   hogwild evaluate model test.svm
-  hogwild evaluate model test-*.csv --json""",
+  hogwild evaluate model test-*.csv --json
+  hogwild evaluate word-model wordsim353.tsv questions-words.txt
+  hogwild evaluate vectors.vec simlex.txt --json""",
 )
+
+
+@dataclass(frozen=True)
+class WordConfig:
+    """Word vectors."""
+
+    restrict_vocab: int = 30_000
+    """Analogies are asked of and answered with so many words only, the most frequent; 0: all."""
+
+    def __post_init__(self) -> None:
+        require(self, "restrict_vocab", self.restrict_vocab >= 0, "it must be at least 1, or 0 for all words.")
 
 
 @dataclass(frozen=True)
@@ -28,19 +44,32 @@ class Options:
     """All flags of the command."""
 
     model: Annotated[str, Shown("MODEL", positional=True)] = ""
-    """Directory of a trained model."""
+    """Directory of a trained model, or a file of word vectors."""
     files: Annotated[tuple[str, ...], Shown("FILE...", positional=True)] = ()
-    """Labelled files; globs are expanded, - is standard input."""
+    """Labelled files, or tests of words; globs are expanded, - is standard input."""
     read: ReadConfig = field(default_factory=ReadConfig)
+    words: WordConfig = field(default_factory=WordConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
 
 
 def run(options: Options) -> int:
     """Print the metrics."""
+    from hogwild.programs.vectormodel import holds_words
+
+    if holds_words(Path(options.model)):
+        from hogwild.cli.wordscores import evaluate_words
+
+        return evaluate_words(options)
+    return _evaluate_labelled(options)
+
+
+def _evaluate_labelled(options: Options) -> int:
     from hogwild.cli.reading import open_for, unknown_note
     from hogwild.cli.summary import metrics_text, print_json
     from hogwild.programs.store import load_model
 
+    if options.words != WordConfig():
+        raise ConfigError("--restrict-vocab is for word vectors, and this model has none; leave it out.")
     began = time.perf_counter()
     model = load_model(options.model)
     feed = open_for(model, options.files, options.read)

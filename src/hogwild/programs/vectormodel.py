@@ -60,3 +60,11 @@ def _words(mapped: Mapped, where: Path) -> Callable[[], Sequence[str]]:
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise ModelError(f"{where}: lists no words; copy the directory again from where it was made.")
     return lambda: words
+
+
+def holds_words(path: Path) -> bool:
+    """Whether there are word vectors at the path: a file of them, or a model of words that can be opened."""
+    try:
+        return path.is_file() or program_of(path) == PROGRAM
+    except ModelError:
+        return False

@@ -1,0 +1,82 @@
+"""`hogwild export`: word vectors as a file that other tools open."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from hogwild.cli.flags import Page
+from hogwild.config import ShowConfig
+from hogwild.errors import ConfigError
+from hogwild.options import Shown
+
+PAGE = Page(
+    "hogwild export",
+    """Write the vectors of a model of words in the text or binary format of word2vec, which gensim, spaCy, fastText
+and others open.
+
+Examples:
+  hogwild export model vectors.vec
+  hogwild export model vectors.bin
+  hogwild export vectors.bin vectors.txt.gz --format text""",
+)
+
+
+@dataclass(frozen=True)
+class WriteConfig:
+    """What is written."""
+
+    format: Literal["auto", "text", "binary"] = "auto"
+    """auto: binary for .bin, text for .vec and .txt."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    model: Annotated[str, Shown("MODEL", positional=True)] = ""
+    """Directory of a trained model, or a file of word vectors."""
+    file: Annotated[str, Shown("FILE", positional=True)] = ""
+    """File to write; names that end in .gz, .xz or .zst are compressed, - is standard output."""
+    write: WriteConfig = field(default_factory=WriteConfig)
+    show: ShowConfig = field(default_factory=ShowConfig)
+
+
+def run(options: Options) -> int:
+    """Write the file."""
+    from hogwild.cli.summary import print_json
+    from hogwild.feeds.labels import counted
+    from hogwild.programs.vectorfiles import format_of_name
+    from hogwild.programs.vectors import Vectors
+
+    piped = options.file == "-"
+    if options.show.json and piped:
+        raise ConfigError("--json and the vectors cannot both go to standard output; name a file.")
+    began = time.perf_counter()
+    chosen = format_of_name(options.file) if options.write.format == "auto" else options.write.format
+    if chosen is None and not piped:
+        raise ConfigError(f"the name {options.file} tells no format; let it end in .vec or .bin, or give --format.")
+    vectors = Vectors.load(options.model)
+    changed = vectors.save(options.file, chosen or "text")
+    notes = [f"{counted(changed, 'word')} with blanks or ends of lines written with `_` for each."] if changed else []
+    if not options.show.quiet:
+        for note in notes:
+            print(f"note: {note}", file=sys.stderr)
+        if not piped and not options.show.json:
+            print(f"{options.file}: {len(vectors):,} words, {vectors.dim} numbers each, {chosen}")
+    if options.show.json:
+        print_json(
+            {
+                "model": options.model,
+                "file": options.file,
+                "format": chosen,
+                "words": len(vectors),
+                "dim": vectors.dim,
+                "changed": changed,
+                "seconds": time.perf_counter() - began,
+                "notes": notes,
+            }
+        )
+    return 0
