@@ -19,7 +19,8 @@ from feeds.test_cache import anonymous_memory, entries_made
 from hogwild.arrays import Tokens
 from hogwild.cli.main import main
 from hogwild.config import CorpusConfig
-from hogwild.feeds import cache, corpusreader
+from hogwild.errors import InputError, SaveError
+from hogwild.feeds import cache, corpusreader, textpass
 from hogwild.feeds.corpus import Corpus
 from hogwild.feeds.corpusreader import corpus_of, open_corpus
 from hogwild.feeds.textpass import TextPass
@@ -106,7 +107,15 @@ def test_a_damaged_entry_is_made_again(file: Path, home: Path, passes: list[int]
 
 def test_a_failed_run_leaves_nothing(file: Path, home: Path) -> None:
     file.write_bytes(b"a \xff b")
-    with pytest.raises(Exception, match="not UTF-8"):
+    with pytest.raises(InputError, match="not UTF-8"):
+        open_corpus(file, CONFIG)
+    assert entries_made(home) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_disk_that_fills(file: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(textpass, "open", lambda *rest, **more: open("/dev/full", "wb", 0), raising=False)  # noqa: SIM115
+    with pytest.raises(SaveError, match="No space left on device"):
         open_corpus(file, CONFIG)
     assert entries_made(home) == []
 
@@ -159,7 +168,8 @@ from hogwild.kernels import wordtable
 path = Path(sys.argv[1])
 if sys.argv[2] == "collide":
     wordtable._fold = lambda state, word: wordtable._SPREAD  # all words of eight bytes and more have one key
-data = "to be or not to be \\x1f odd\\nÜber anticonstitutionally Üb\\0er x anticonstitutionality international\\n".encode() * 3
+data = "to be or not to be \\x1f odd\\nÜber anticonstitutionally Üb\\0er x anticonstitutionality international\\n"
+data = data.encode() * 3
 path.write_bytes(data)
 corpus = open_corpus(path, CorpusConfig(min_count=2, lowercase=True, cache=False))
 sentences = twin.sentences_of(data, True)
