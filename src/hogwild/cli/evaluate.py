@@ -68,10 +68,10 @@ def _evaluate_labelled(options: Options) -> int:
     from hogwild.cli.summary import metrics_text, print_json
     from hogwild.programs.store import load_model
 
-    if options.words != WordConfig():
-        raise ConfigError("--restrict-vocab is for word vectors, and this model has none; leave it out.")
     began = time.perf_counter()
     model = load_model(options.model)
+    if options.words != WordConfig():
+        raise ConfigError("--restrict-vocab is for word vectors, and this model has none; leave it out.")
     feed = open_for(model, options.files, options.read)
     loaded = time.perf_counter()
     program: Any = model.program

@@ -1,0 +1,85 @@
+"""`hogwild evaluate` for models of words and files of vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gensim.models import KeyedVectors
+
+from cli.words import MATRIX, WORDS, make_words
+from hogwild import Linear, Vectors, feed_of, save_model, train
+
+
+@pytest.fixture
+def model(tmp_path):
+    return make_words(tmp_path)
+
+
+def test_one_json_object(hogwild, model, tmp_path):
+    tests = [tmp_path / name for name in ("pairs.tsv", "more.csv", "questions.txt")]
+    found = hogwild("evaluate", model, *tests, "--json").json
+    theirs = KeyedVectors(4)
+    theirs.add_vectors(WORDS, MATRIX)
+    first, second, third = found["files"]
+    assert first["kind"] == second["kind"] == "similarity"
+    for part, path, sign in ((first, tests[0], "\t"), (second, tests[1], ",")):
+        pearson, spearman, oov = theirs.evaluate_word_pairs(str(path), delimiter=sign)
+        assert part["spearman"] == pytest.approx(100 * spearman[0], abs=0.01)
+        assert part["pearson"] == pytest.approx(100 * pearson[0], abs=0.01)
+        assert part["oov"] == pytest.approx(oov)
+        assert part["file"] == str(path)
+    assert found["spearman"] == pytest.approx((first["spearman"] + second["spearman"]) / 2)
+    assert found["analogy"] == pytest.approx(100 * theirs.evaluate_word_analogies(str(tests[2]))[0])
+    assert (third["questions"], third["known"], third["kind"]) == (3, 2, "analogy")
+    assert [section["section"] for section in third["sections"]] == ["family", "fruit"]
+    assert third["sections"][0]["correct"] == 1
+    assert found["restrict_vocab"] == 30000
+    assert "taken for a line of names" in found["notes"][0]
+    assert {"load", "evaluate"} == set(found["seconds"])
+
+
+def test_tables(hogwild, model, tmp_path):
+    said = hogwild("evaluate", model, tmp_path / "pairs.tsv", tmp_path / "more.csv", tmp_path / "questions.txt")
+    assert said.code == 0
+    rows = [line.split() for line in said.out.splitlines()]
+    assert ["similarity", "Spearman", "Pearson", "pairs", "unknown"] in rows
+    assert any(row[:1] == ["mean"] for row in rows)
+    assert ["family", "100.0", "1", "of", "1", "50.0", "%"] in rows
+    assert any(row[:1] == ["total"] for row in rows)
+    assert "note: " in said.err
+    assert hogwild("evaluate", model, tmp_path / "pairs.tsv", "--quiet").err == ""
+
+
+def test_files_of_vectors_are_models_too(hogwild, model, tmp_path):
+    Vectors(WORDS[:-1], MATRIX[:-1]).save(tmp_path / "v.bin")
+    found = hogwild("evaluate", tmp_path / "v.bin", tmp_path / "pairs.tsv", "--json").json
+    assert found["spearman"] == hogwild("evaluate", model, tmp_path / "pairs.tsv", "--json").json["spearman"]
+    assert found["analogy"] is None
+
+
+def test_analogies_among_the_most_frequent_words(hogwild, model, tmp_path):
+    found = hogwild("evaluate", model, tmp_path / "questions.txt", "--restrict-vocab", 3, "--json").json
+    assert found["files"][0]["known"] == 0
+    assert found["analogy"] is None
+    assert found["spearman"] is None
+    assert "none is answered" in found["notes"][0]
+    assert "–" in hogwild("evaluate", model, tmp_path / "questions.txt", "--restrict-vocab", 3).out
+
+
+def test_wrong_usage(refused, hogwild, model, tmp_path):
+    (tmp_path / "bad.txt").write_text("king queen 8\nking\n")
+    assert "bad.txt:2: 1 field where a pair has 3" in refused("evaluate", model, tmp_path / "bad.txt")
+    found = hogwild("evaluate", model, tmp_path / "bad.txt", "--bad-lines", "skip", "--json").json
+    assert "1 of 2 lines malformed and skipped" in found["notes"][0]
+    assert "--label is not for models of words" in refused("evaluate", model, tmp_path / "pairs.tsv", "--label", "x")
+    assert "restrict_vocab is -1" in refused("evaluate", model, tmp_path / "pairs.tsv", "--restrict-vocab", "-1")
+    assert "none.txt does not exist" in refused("evaluate", model, "none.txt")
+    piped = hogwild("evaluate", model, tmp_path / "pairs.tsv", "--pipe", "head -3", "--json").json
+    assert piped["files"][0]["pairs"] == 3
+
+
+def test_classifiers_know_no_vocabulary(refused, hogwild, files, tmp_path):
+    assert "no-model" in refused("evaluate", "no-model", tmp_path / "pairs.tsv", "--restrict-vocab", 5)
+    save_model(tmp_path / "linear", train(Linear(), feed_of(np.eye(4), [0, 1, 0, 1]), epochs=1, lr=0.1, quiet=True))
+    asked = ("evaluate", tmp_path / "linear", files / "few.svm")
+    assert "--restrict-vocab is for word vectors" in refused(*asked, "--restrict-vocab", 5)
