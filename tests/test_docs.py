@@ -132,7 +132,7 @@ def test_examples_in_docstrings(name: str) -> None:
     assert found.failed == 0
 
 
-EXAMPLES = ["AsyncExecutor", "HogwildClassifier", "HogwildRegressor", "Linear", "Watch", "feed_of", "train"]
+EXAMPLES = ["AsyncExecutor", "HogwildClassifier", "HogwildRegressor", "Linear", "Vectors", "Watch", "feed_of", "train"]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
