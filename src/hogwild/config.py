@@ -150,6 +150,8 @@ class TrainConfig:
     """How the learning rate falls."""
     decay: float = 0.0
     """With `inverse`: rate / (1 + decay * epochs so far); 0 stands for 1."""
+    lr_end: float = 0.0
+    """With `linear`: share of the first learning rate that is left at the end."""
     batch: int = 0
     """With mode `minibatch`: visits summed into one update; 0: one a worker."""
     seed: int = 1
@@ -180,6 +182,7 @@ class TrainConfig:
             remedy = "it must be positive and finite. Try 0.1 with adagrad, 0.01 with sgd, or leave it out."
             require(self, "lr", fits, remedy)
         require(self, "decay", 0 <= self.decay < float("inf"), "it must not be negative.")
+        require(self, "lr_end", 0 <= self.lr_end <= 1, "it is a share between 0 and 1.")
         require(self, "batch", self.batch >= 0, "it must not be negative; 0 means one visit a worker.")
         require(self, "seed", 0 <= self.seed < 2**63, "it must not be negative and fit 63 bits. Try 1.")
         require(self, "patience", self.patience >= 0, "it must not be negative; 0 means never.")
@@ -218,6 +221,34 @@ class LinearConfig:
             require(self, "class_weight", 0 < weight < float("inf"), "weights must be positive numbers.")
         both = bool(self.class_weight) and self.balanced
         require(self, "balanced", not both, "it cannot be joined with class_weight; choose one of the two.")
+
+
+@dataclass(frozen=True)
+class Word2VecConfig:
+    """Options of word vectors."""
+
+    dim: int = 100
+    """Numbers in a vector."""
+    window: int = 5
+    """Words to either side that count as near, at the most; each word draws its own number from 1 to this."""
+    negatives: int = 5
+    """Random words set against each pair of neighbours."""
+    sample: float = 1e-4
+    """Words more frequent than this share of the text are left out now and then; 0: never."""
+    cbow: bool = False
+    """Predict a word from the mean of its neighbours (CBOW). Default: predict the neighbours from it (skip-gram)."""
+    pair_negatives: bool = False
+    """Draw new negatives for each pair. Default: draw them once for a run of words, which is faster."""
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 100.")
+        require(self, "window", 1 <= self.window <= 100, "it must lie between 1 and 100. Try 5.")
+        require(self, "negatives", 1 <= self.negatives <= 100, "it must lie between 1 and 100. Try 5.")
+        require(self, "sample", 0 <= self.sample <= 1, "it is a share between 0 (keep all words) and 1. Try 1e-4.")
 
 
 @dataclass(frozen=True)

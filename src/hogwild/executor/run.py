@@ -199,7 +199,7 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
         compiling += compile_tries(plan)
         lr, loss, tries = calibrate(plan, config.seed)
         notes.append(f"learning rate {lr:.3g}: the best of {tries} tried on a sample (loss {loss:.4g}).")
-    schedule = make_schedule(config.schedule, lr, plan.visits, config.epochs, config.decay)
+    schedule = make_schedule(config.schedule, lr, plan.visits, config.epochs, config.decay, config.lr_end)
     sharing, why = (start.sharing, "") if start else choose_sharing(plan, schedule)
     if why:
         notes.append(why)

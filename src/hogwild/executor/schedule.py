@@ -32,12 +32,13 @@ _TOGETHER = 64  # samples that are read together when data larger than memory is
 _ROOM = 1 << 32  # weights up to this many bytes are copied for the tries
 
 
-def make_schedule(name: str, lr: float, visits: int, epochs: int, decay: float = 0.0) -> Schedule:
+def make_schedule(name: str, lr: float, visits: int, epochs: int, decay: float = 0.0, end: float = 0.0) -> Schedule:
     """The learning rate as a function of progress.
 
     Parameters
     ----------
-    name : `constant`; `linear`, down to zero at the end of the last epoch; `inverse`, lr / (1 + decay * epochs so far).
+    name : `constant`; `linear`, down to the share `end` of it at the end of the last epoch; `inverse`,
+        lr / (1 + decay * epochs so far).
     visits : visits in one epoch.
 
     Examples
@@ -50,7 +51,7 @@ def make_schedule(name: str, lr: float, visits: int, epochs: int, decay: float =
     if name == "constant":
         return Schedule(lr, 0.0, 0.0)
     if name == "linear":
-        return Schedule(lr, 1.0 / total, 0.0)
+        return Schedule(lr, (1.0 - end) / total, 0.0)
     if name == "inverse":
         return Schedule(lr, 0.0, (decay or 1.0) / max(1, visits))
     raise ConfigError(f"schedule is {name!r}; it must be constant, linear or inverse.")
