@@ -29,6 +29,7 @@ _HOMES = {
     "UnknownWordError": "errors",
     "Vectors": "programs.vectors",
     "Watch": "executor.watch",
+    "Word2Vec": "programs.word2vec",
     "apply_of": "kernels.task",
     "async_executor": "executor.train",
     "corpus_of": "feeds.corpusreader",

@@ -67,7 +67,7 @@ class Scratch(NamedTuple):
     of the first, and so on, so that one number names one row of the whole model.
     count[1] is the sample of the next visit, set by the loop: a task may prefetch it.
     clock[0] is the time of lazy regularization, set by the loop; random[0] the random state;
-    floats is for whatever else the task needs.
+    floats (which begin at a cache line) and ints are for whatever else the task needs.
     """
 
     count: Offsets  # type: ignore[assignment]  # not the method of tuples
@@ -76,6 +76,7 @@ class Scratch(NamedTuple):
     clock: Floats
     random: npt.NDArray[np.uint64]
     floats: Floats
+    ints: Offsets
 
 
 class Room(NamedTuple):
@@ -84,6 +85,7 @@ class Room(NamedTuple):
     rows: int
     width: int = 1
     floats: int = 0
+    ints: int = 0
 
 
 class Step(NamedTuple):
@@ -131,8 +133,17 @@ def make_scratch(room: Room, seed: np.uint64) -> Scratch:
         grads=np.zeros((room.rows + PAD, room.width), dtype=np.float32),
         clock=np.zeros(2 * PAD, dtype=np.float32),
         random=random,
-        floats=np.zeros(room.floats + 2 * PAD, dtype=np.float32),
+        floats=aligned_floats(room.floats + 2 * PAD),
+        ints=np.zeros(room.ints + PAD, dtype=np.int64),
     )
+
+
+def aligned_floats(count: int) -> Floats:
+    """Zeros that begin at a cache line."""
+    line = 64 // CELL
+    room = np.zeros(count + line, dtype=np.float32)
+    first = -(room.ctypes.data // CELL) % line
+    return room[first : first + count]
 
 
 def check_rows(samples: AnyRows, features: int) -> None:

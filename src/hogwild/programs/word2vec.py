@@ -1,0 +1,232 @@
+"""Word vectors: skip-gram and CBOW with negative sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import CELL, Floats, Room, Table, aligned_floats, make_scratch
+from hogwild.config import Word2VecConfig
+from hogwild.errors import ConfigError, ModelError
+from hogwild.feeds.corpus import Corpus
+from hogwild.kernels.lanes import LANES, layout
+from hogwild.kernels.loss import total_loss
+from hogwild.kernels.noise import alias_table, chances_to_stay
+from hogwild.kernels.windows import Embeddings, Text
+from hogwild.kernels.word2vec import Cbow, SkipGram, plan_cbow, plan_skip_gram
+from hogwild.machine import memory
+from hogwild.programs.program import Metrics, Program
+from hogwild.programs.vectors import Vectors
+
+STRETCH = 32  # words of a visit
+SHARED = 32  # negatives of a visit
+_EVALUATION = 0x5EED  # held-out loss draws the same windows and negatives each time
+
+
+class Word2Vec(Program):
+    """Word vectors by negative sampling.
+
+    Parameters
+    ----------
+    dim : numbers in a vector.
+    window : words to either side that count as near, at the most; each word draws its own number from 1 to this.
+    negatives : random words set against each pair of neighbours.
+    sample : words more frequent than this share of the text are left out now and then; 0: never.
+    cbow : predict a word from the mean of its neighbours, instead of the neighbours from the word.
+    pair_negatives : draw new negatives for each pair, instead of once for a stretch of text.
+
+    Examples
+    --------
+    >>> corpus = hogwild.open_corpus("wiki.txt.xz")                                     # doctest: +SKIP
+    >>> program = hogwild.train(hogwild.Word2Vec(dim=100), corpus, lr=0.025)            # doctest: +SKIP
+    >>> program.vectors.most_similar("king")                                            # doctest: +SKIP
+    """
+
+    name = "word2vec"
+    unit = "words"
+
+    def __init__(
+        self, dim: int = 100, window: int = 5, negatives: int = 5, sample: float = 1e-4, cbow: bool = False,
+        pair_negatives: bool = False, words: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.config = Word2VecConfig(dim, window, negatives, sample, cbow, pair_negatives)
+        self.words = tuple(words)
+        self.counts: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._earlier: npt.NDArray[np.int64] = self.counts  # counts of texts before this one
+        self._lanes, self._blocks = layout(dim)
+        self._scale = 1.0
+
+    @property
+    def cells(self) -> int:
+        """Cells of a row of weights: the numbers of a vector and zeros up to whole cache lines."""
+        return LANES * len(self._lanes) * self._blocks
+
+    # -- for the executor -------------------------------------------------------------------------------------------
+
+    @property
+    def task(self) -> SkipGram | Cbow:
+        """Skip-gram or CBOW."""
+        config = self.config
+        return (Cbow if config.cbow else SkipGram)(
+            self._lanes, self._blocks, self.cells, STRETCH, config.window, config.negatives,
+            0 if config.pair_negatives else SHARED, self._scale,
+        )  # fmt: skip
+
+    def startup(self, feed: Corpus, seed: int) -> None:
+        """Rows for the words of the corpus, in its order; words that have vectors already keep them."""
+        if not isinstance(feed, Corpus):
+            raise ConfigError(f"{type(feed).__name__} is no text; use hogwild.open_corpus or hogwild.corpus_of.")
+        feed.check().check_trainable()
+        self._scale = self.visits(feed) / max(1, len(feed))
+        if self.weights is not None and self.words == feed.words:
+            return
+        old, before, inputs, outputs = self.words, self._known_counts(), *self._unpadded()
+        known = {word: row for row, word in enumerate(old)}
+        present = set(feed.words)
+        kept = [word for word in old if word not in present]  # words of earlier texts that this one has not
+        self.words = feed.words + tuple(kept)
+        self._allocate(seed)
+        pairs = [(row, known[word]) for row, word in enumerate(self.words) if word in known]
+        self._earlier = np.zeros(len(self.words), np.int64)
+        if pairs:
+            new, past = (np.array(side) for side in zip(*pairs, strict=True))
+            self.weights.inputs[new, : self.config.dim] = inputs[past]
+            self.weights.outputs[new, : self.config.dim] = outputs[past]
+            self._earlier[new] = before[past]
+        self.counts = self._earlier.copy()
+        self.counts[: len(feed.words)] += feed.counts
+
+    def samples(self, feed: Corpus) -> Text:
+        """The text, with what is drawn from it."""
+        chance, alias = alias_table(feed.counts)
+        return Text(feed.samples.ids, chances_to_stay(feed.counts, self.config.sample), chance, alias)
+
+    def visits(self, feed: Corpus) -> int:
+        """Stretches of text."""
+        return -(-len(feed.samples.ids) // STRETCH)
+
+    def units(self, feed: Corpus) -> int:
+        """Words of the text, those that are not in the vocabulary included."""
+        return feed.total
+
+    def room(self, feed: Corpus) -> Room:
+        """For a stretch, its neighbours and its negatives."""
+        task, config = self.task, self.config
+        plan = plan_cbow(task) if config.cbow else plan_skip_gram(task)
+        each = config.negatives * (1 if config.cbow else 2 * config.window)
+        rows = STRETCH + plan.most + (STRETCH * each if config.pair_negatives else SHARED)
+        return Room(rows=rows, width=self.cells, floats=plan.floats, ints=plan.ints)
+
+    def tables(self) -> Mapping[str, Table]:
+        """Both tables are ranked: the rows of frequent words come first."""
+        table = Table(len(self.words), self.cells, "ranked")
+        return {"inputs": table, "outputs": table}
+
+    def finish(self, feed: Corpus) -> None:
+        """The most frequent words first, over all texts."""
+        order = np.argsort(-self.counts, kind="stable")
+        if not np.array_equal(order, np.arange(len(order))):
+            self.words = tuple(self.words[row] for row in order.tolist())
+            self.counts = self.counts[order]
+            self._earlier = self._earlier[order]
+            for array in self.weights:
+                array[:] = array[order]
+
+    def evaluate(self, feed: Corpus, threads: int = 1) -> Metrics:
+        """The loss a word of a text in the model's vocabulary, on windows and negatives that are always the same."""
+        if feed.words != self.words[: len(feed.words)]:
+            raise ConfigError("this text has another vocabulary; open it with open_corpus(..., vocabulary=program.words).")
+        scale = self.visits(feed) / max(1, len(feed))
+        scratch = make_scratch(self.room(feed), np.uint64(_EVALUATION))
+        visits = self.visits(feed)
+        total = total_loss(self.task._replace(scale=scale), self.samples(feed), self.weights, scratch, visits)
+        return {"loss": total / max(1, visits)}
+
+    def watchable(self) -> Mapping[str, Any]:
+        """The vectors, inputs and outputs, without the zeros that fill their rows."""
+        return dict(zip(("vectors", "outputs"), (lambda: self._unpadded()[0], lambda: self._unpadded()[1]), strict=True))
+
+    # -- vectors ----------------------------------------------------------------------------------------------------
+
+    @property
+    def vectors(self) -> Vectors:
+        """What was learnt: a view of the weights."""
+        if self.weights is None:
+            raise ConfigError("this program has no vectors yet; train it, or load one.")
+        return Vectors(self.words, self._unpadded()[0])
+
+    def begin_with(
+        self, words: Sequence[str], vectors: npt.ArrayLike, outputs: npt.ArrayLike | None = None,
+        counts: npt.ArrayLike | None = None,
+    ) -> Word2Vec:  # fmt: skip
+        """Start from these vectors; the words of a text that are not among them begin at random. Returns itself."""
+        given = np.asarray(vectors, np.float32)
+        if given.shape != (len(words), self.config.dim):
+            raise ConfigError(f"the vectors to start from are {given.shape}, not ({len(words)}, {self.config.dim}).")
+        if not np.isfinite(given).all():
+            raise ConfigError("the vectors to start from hold numbers that are not finite; clean them first.")
+        self.words = tuple(words)
+        self._allocate(seed=0)
+        self.weights.inputs[:, : self.config.dim] = given
+        if outputs is not None:
+            self.weights.outputs[:, : self.config.dim] = np.asarray(outputs, np.float32)
+        self.counts = np.zeros(len(words), np.int64) if counts is None else np.array(counts, np.int64)
+        return self
+
+    def _known_counts(self) -> npt.NDArray[np.int64]:
+        return self.counts if len(self.counts) == len(self.words) else np.zeros(len(self.words), np.int64)
+
+    def _allocate(self, seed: int) -> None:
+        """Rows for all words: inputs between -1 and 1 over dim, outputs zero, both filled up with zeros."""
+        needed = 2 * CELL * len(self.words) * self.cells
+        if needed > memory():
+            raise ConfigError(
+                f"{len(self.words):,} words of {self.config.dim} numbers need {needed / 1e9:.1f} GB, more than this "
+                "machine has; raise --min-count, or lower --max-vocab or --dim."
+            )
+        shape = len(self.words), self.cells
+        inputs, outputs = (aligned_floats(shape[0] * shape[1]).reshape(shape) for _ in range(2))
+        random = np.random.default_rng(np.random.SeedSequence((seed, 104729)))
+        for start in range(0, shape[0], 1 << 14):  # a piece at a time: no second table in memory
+            part = inputs[start : start + (1 << 14), : self.config.dim]
+            part[:] = (2 * random.random(part.shape, np.float32) - 1) / self.config.dim
+        self.weights = Embeddings(inputs, outputs)
+
+    def _unpadded(self) -> tuple[Floats, Floats]:
+        if self.weights is None:
+            empty = np.zeros((0, self.config.dim), np.float32)
+            return empty, empty
+        return self.weights.inputs[:, : self.config.dim], self.weights.outputs[:, : self.config.dim]
+
+    # -- saving -----------------------------------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """Its parameters, and its words."""
+        config = self.config
+        return {
+            "dim": config.dim, "window": config.window, "negatives": config.negatives, "sample": config.sample,
+            "cbow": config.cbow, "pair_negatives": config.pair_negatives, "words": list(self.words),
+        }  # fmt: skip
+
+    def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
+        """Vectors and outputs without the zeros that fill their rows, and how often each word occurred."""
+        if self.weights is None:
+            raise ConfigError("this program has no weights yet; train it, or load one.")
+        vectors, outputs = (np.ascontiguousarray(array) for array in self._unpadded())
+        return {"vectors": vectors, "outputs": outputs, "counts": self.counts}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over vectors for the words that it was made with."""
+        shape = len(self.words), self.config.dim
+        expected: dict[str, tuple[Any, tuple[int, ...]]] = {
+            "vectors": (np.float32, shape), "outputs": (np.float32, shape), "counts": (np.int64, shape[:1]),
+        }  # fmt: skip
+        if set(arrays) != set(expected):
+            raise ModelError(f"the arrays are {', '.join(arrays)}; word vectors have {', '.join(expected)}.")
+        for name, (dtype, size) in expected.items():
+            if arrays[name].dtype != dtype or arrays[name].shape != size:
+                raise ModelError(f"array {name} is {arrays[name].dtype} {arrays[name].shape}, not {np.dtype(dtype)} {size}.")
+        self.begin_with(self.words, arrays["vectors"], arrays["outputs"], arrays["counts"])
