@@ -9,28 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from hogwild.cli.interrupt import Interrupts
+from hogwild.cli.job import Job, RunOptions
 from hogwild.cli.summary import metrics_text, print_json, run_summary
-from hogwild.cli.train import Options
 from hogwild.executor.checkpoint import load_checkpoint
-from hogwild.executor.checkpointer import Checkpointer, Output, identity_of, parse_interval
+from hogwild.executor.checkpointer import Checkpointer, identity_of, parse_interval
 from hogwild.executor.events import EpochEnded, Event, Finished, Started, Watched
 from hogwild.executor.position import RunState
 from hogwild.executor.progress import COMPILING, Display, show_progress
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.watch import make_watch, parse_every
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.reader import open_feed
 from hogwild.kernels.compiling import seconds_compiled
 from hogwild.observe.logs import Logs
-from hogwild.programs.linear import Linear
 from hogwild.programs.store import check_model_output, load_model
 
 
-def run_training(options: Options) -> int:
+def run_training(options: RunOptions, job: Job) -> int:
     """Train; returns the exit code."""
     with Interrupts() as interrupts:
-        with show_progress(quiet=options.show.quiet, epochs=options.train.epochs) as display:
-            training = Training(options, display)
+        with show_progress(quiet=options.show.quiet, epochs=job.train.epochs) as display:
+            training = Training(options, job, display)
             training.load()
             training.train(interrupts)
             summary = training.summary()
@@ -41,25 +38,21 @@ def run_training(options: Options) -> int:
 class Training:
     """One run. All that can be wrong without the data is found out before it is read."""
 
-    def __init__(self, options: Options, display: Display) -> None:
-        linear = options.linear
-        self.options, self.display = options, display
+    def __init__(self, options: RunOptions, job: Job, display: Display) -> None:
+        self.options, self.job, self.display = options, job, display
         self.interval = parse_interval(options.save.checkpoint_every) if options.save.checkpoint_every else None
         parse_every(options.watch.every)
         self.watch = make_watch(options.watch.watch, options.watch.every)
         if options.save.output:
             check_model_output(options.save.output)
-        self.program: Any = Linear(
-            linear.loss, linear.optimizer, linear.l1, linear.l2, linear.bias,
-            "balanced" if linear.balanced else linear.class_weight or None,
-        )  # fmt: skip
-        self.executor = AsyncExecutor(**vars(options.train))
+        self.program: Any = job.make_program()
+        self.executor = AsyncExecutor(**vars(job.train))
         self.seconds = {"load": 0.0, "compile": 0.0, "train": 0.0, "evaluate": 0.0}
         self.watched_at = -1  # samples
         self.notes: list[str] = []
         self.epochs: list[EpochEnded] = []
-        self.feed: Feed
-        self.valid: Feed | None = None
+        self.feed: Any
+        self.valid: Any = None
         self.started: Started
         self.finished: Finished
 
@@ -67,11 +60,11 @@ class Training:
         """Read the files."""
         began, compiled = time.perf_counter(), seconds_compiled()
         self.display.phase(f"reading {_names(self.options.files)}")
-        self.feed = open_feed(self.options.files, self.options.feed)
+        self.feed = self.job.open(self.options.files)
         self.note(*self.feed.notes)
         if self.options.valid:
             self.display.phase(f"reading {_names(self.options.valid)}")
-            self.valid = open_feed(self.options.valid, self.options.feed, schema=self.feed.schema)
+            self.valid = self.job.open_valid(self.options.valid, self.feed)
             self.note(*(f"validation: {note}" for note in self.valid.notes))
         self.seconds["compile"] = seconds_compiled() - compiled  # readers too are compiled, on the first run
         self.seconds["load"] = time.perf_counter() - began - self.seconds["compile"]
@@ -92,7 +85,7 @@ class Training:
             for event in self.executor.run(self.program, self.feed, valid=self.valid, watch=self.watch, start=start):
                 if isinstance(event, Started):
                     interrupts.arm()
-                    self.note(*self.about_labels())
+                    self.note(*self.job.started_notes(self.program))
                 if interrupts.asked:
                     self.executor.stop()
                 self.keep(event)
@@ -104,28 +97,20 @@ class Training:
                     self.show_watched(event, logs)
             self.note(*logs.notes[known:])
 
-    def about_labels(self) -> list[str]:
-        """What to say when the labels decided what is trained."""
-        if self.options.linear.loss != "auto" or self.program.classes:
-            return []
-        return ["The labels are quantities, not classes: this is a regression (--loss squared)."]
-
     def saver(self) -> tuple[RunState | None, Callable[[Event], None]]:
         """Where to go on from, and the reader of events that saves."""
         save = self.options.save
         if not save.output:
             return None, lambda event: None
-        identity = identity_of(self.program, self.options.train, self.feed, self.valid)
+        identity = identity_of(self.program, self.job.train, self.feed, self.valid) | self.job.identity()
         found = load_checkpoint(save.output, self.program, identity) if save.resume else None
         start = None
         if found is not None:
             self.program, start = found
-            self.note(_where(start, self.options.train.epochs))
+            self.note(_where(start, self.job.train.epochs))
         elif save.resume:
             self.note("there is no checkpoint yet: starts from the beginning.")
-        output = Output(
-            Path(save.output), self.feed.schema, self.options.feed, self.feed.labels, keep_best=self.valid is not None
-        )
+        output = self.job.output(Path(save.output), self.feed, keep_best=self.valid is not None)
         return start, Checkpointer(self.executor, self.program, output, self.interval, identity, start)
 
     def keep(self, event: Event) -> None:
@@ -157,6 +142,7 @@ class Training:
         metrics = self.metrics()
         return {
             **run_summary(self.program, self.started, self.finished, self.epochs),
+            **self.job.counts(self.program, self.feed),
             "seconds": self.seconds,
             "metrics": metrics,
             "evaluated_on": "valid" if self.valid is not None else "train",
@@ -172,7 +158,7 @@ class Training:
                 return {}  # whoever interrupts does not want to wait
             began = time.perf_counter()
             self.display.phase("evaluating on the training data")
-            found: dict[str, float] = self.program.evaluate(self.feed, self.started.threads)
+            found = self.job.training_metrics(self.program, self.feed, self.finished, self.started.threads)
             self.seconds["evaluate"] += time.perf_counter() - began
             return found
         best = [event.metrics for event in self.epochs if event.best]
@@ -193,7 +179,7 @@ def _names(files: tuple[str, ...]) -> str:
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 
 
-def _print(options: Options, summary: dict[str, Any]) -> None:
+def _print(options: RunOptions, summary: dict[str, Any]) -> None:
     output = options.save.output
     if options.show.json:
         print_json(summary)

@@ -1,4 +1,4 @@
-"""`hogwild train classifier`: the flags; training.py does the work."""
+"""`hogwild train classifier`: the flags; classifier.py and training.py do the work."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Train; returns the exit code."""
-    from hogwild.cli.training import run_training  # here: it needs everything there is
+    from hogwild.cli.classifier import ClassifierJob  # here: they need everything there is
+    from hogwild.cli.training import run_training
 
-    return run_training(options)
+    return run_training(options, ClassifierJob(options))

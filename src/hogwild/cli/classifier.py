@@ -1,0 +1,52 @@
+"""The job of `hogwild train classifier`: a linear model on labelled files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hogwild.cli.job import Job
+from hogwild.cli.train_classifier import Options
+from hogwild.executor.checkpointer import Output
+from hogwild.executor.events import Finished
+from hogwild.feeds.feed import Feed
+from hogwild.feeds.reader import open_feed
+from hogwild.programs.linear import Linear
+
+
+class ClassifierJob(Job):
+    """A linear classifier or regression."""
+
+    def __init__(self, options: Options) -> None:
+        self.options, self.train = options, options.train
+
+    def make_program(self) -> Linear:
+        """The model that the flags ask for."""
+        linear = self.options.linear
+        return Linear(
+            linear.loss, linear.optimizer, linear.l1, linear.l2, linear.bias,
+            "balanced" if linear.balanced else linear.class_weight or None,
+        )  # fmt: skip
+
+    def open(self, files: tuple[str, ...]) -> Feed:
+        """The labelled files."""
+        return open_feed(files, self.options.feed)
+
+    def open_valid(self, files: tuple[str, ...], feed: Feed) -> Feed:
+        """Labelled files, in the features of the training data."""
+        return open_feed(files, self.options.feed, schema=feed.schema)
+
+    def output(self, path: Path, feed: Feed, keep_best: bool) -> Output:
+        """With the model go its labels, and how files become features."""
+        return Output(path, feed.schema, self.options.feed, feed.labels, keep_best)
+
+    def started_notes(self, program: Any) -> list[str]:
+        """What to say when the labels decided what is trained."""
+        if self.options.linear.loss != "auto" or program.classes:
+            return []
+        return ["The labels are quantities, not classes: this is a regression (--loss squared)."]
+
+    def training_metrics(self, program: Any, feed: Feed, finished: Finished, threads: int) -> dict[str, float]:
+        """Metrics on the training data."""
+        found: dict[str, float] = program.evaluate(feed, threads)
+        return found

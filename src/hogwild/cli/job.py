@@ -1,0 +1,74 @@
+"""What one `hogwild train` command differs in from the next: its program, its files, what it says at the end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, Protocol
+
+from hogwild.config import SaveConfig, ShowConfig, TrainConfig, WatchConfig
+from hogwild.executor.checkpointer import Output
+from hogwild.executor.events import Finished
+
+
+class RunOptions(Protocol):
+    """The flags that all training commands have."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Training files."""
+
+    @property
+    def valid(self) -> tuple[str, ...]:
+        """Validation files."""
+
+    @property
+    def save(self) -> SaveConfig:
+        """What is written."""
+
+    @property
+    def watch(self) -> WatchConfig:
+        """What is looked at."""
+
+    @property
+    def show(self) -> ShowConfig:
+        """What is printed."""
+
+
+class Job(ABC):
+    """One kind of training. `training.py` calls the methods in the order in which they stand here."""
+
+    train: TrainConfig
+    """How it runs, all defaults filled in."""
+
+    @abstractmethod
+    def make_program(self) -> Any:
+        """The program without weights; raises for what is wrong without the data."""
+
+    @abstractmethod
+    def open(self, files: tuple[str, ...]) -> Any:
+        """The training data."""
+
+    @abstractmethod
+    def open_valid(self, files: tuple[str, ...], feed: Any) -> Any:
+        """The validation data, in the ids of the training data."""
+
+    def identity(self) -> dict[str, Any]:
+        """What else must be the same when a run goes on from a checkpoint."""
+        return {}
+
+    @abstractmethod
+    def output(self, path: Path, feed: Any, keep_best: bool) -> Output:
+        """What is saved beside the weights."""
+
+    def started_notes(self, program: Any) -> list[str]:
+        """What to say once the program has seen the data."""
+        return []
+
+    def counts(self, program: Any, feed: Any) -> dict[str, Any]:
+        """Sizes for the JSON object."""
+        return {}
+
+    @abstractmethod
+    def training_metrics(self, program: Any, feed: Any, finished: Finished, threads: int) -> dict[str, float]:
+        """How good the model is, where there is no validation data and the run was not interrupted."""
