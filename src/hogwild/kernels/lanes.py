@@ -103,7 +103,7 @@ def _compiled() -> tuple[Any, ...]:
     long = types.int64
 
     @intrinsic
-    def dots(typing: Any, lanes: Any, blocks: Any, x: Any, at: Any, y: Any, four: Any, first: Any, out: Any, to: Any) -> Any:  # noqa: E501, PLR0913
+    def dots(typing: Any, lanes: Any, blocks: Any, x: Any, at: Any, y: Any, four: Any, first: Any, out: Any, to: Any) -> Any:  # noqa: E501
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             _, blocks, x, at, y, four, first, out, to = args
             kinds = signature.args
@@ -124,7 +124,7 @@ def _compiled() -> tuple[Any, ...]:
         return types.void(lanes, long, x, long, y, four, long, out, long), build
 
     @intrinsic
-    def add_rows(typing: Any, lanes: Any, blocks: Any, target: Any, to: Any, source: Any, places: Any, first: Any, factors: Any, factor: Any, stride: Any, count: Any) -> Any:  # noqa: E501, PLR0913
+    def add_rows(typing: Any, lanes: Any, blocks: Any, target: Any, to: Any, source: Any, places: Any, first: Any, factors: Any, factor: Any, stride: Any, count: Any) -> Any:  # noqa: E501
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             _, blocks, target, to, source, places, first, factors, factor, stride, count = args
             kinds = signature.args

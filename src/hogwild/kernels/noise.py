@@ -15,7 +15,7 @@ _HALF, _S32 = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 def chances_to_stay(counts: Any, sample: float) -> Any:
-    """For each word the chance of an occurrence to be visited, in 2^32ths: sqrt(t / f) + t / f, where f is its share."""
+    """For each word the chance of an occurrence to stay, in 2^32ths: sqrt(t / f) + t / f, where f is its share."""
     share = counts / max(1, counts.sum())
     with np.errstate(divide="ignore"):
         rarity = sample / share if sample else np.full(len(counts), np.inf)

@@ -138,7 +138,7 @@ class Word2Vec(Program):
     def evaluate(self, feed: Corpus, threads: int = 1) -> Metrics:
         """The loss a word of a text in the model's vocabulary, on windows and negatives that are always the same."""
         if feed.words != self.words[: len(feed.words)]:
-            raise ConfigError("this text has another vocabulary; open it with open_corpus(..., vocabulary=program.words).")
+            raise ConfigError("this text has another vocabulary; use open_corpus(..., vocabulary=program.words).")
         scale = self.visits(feed) / max(1, len(feed))
         scratch = make_scratch(self.room(feed), np.uint64(_EVALUATION))
         visits = self.visits(feed)
@@ -147,7 +147,7 @@ class Word2Vec(Program):
 
     def watchable(self) -> Mapping[str, Any]:
         """The vectors, inputs and outputs, without the zeros that fill their rows."""
-        return dict(zip(("vectors", "outputs"), (lambda: self._unpadded()[0], lambda: self._unpadded()[1]), strict=True))
+        return {"vectors": lambda: self._unpadded()[0], "outputs": lambda: self._unpadded()[1]}
 
     # -- vectors ----------------------------------------------------------------------------------------------------
 
@@ -228,5 +228,6 @@ class Word2Vec(Program):
             raise ModelError(f"the arrays are {', '.join(arrays)}; word vectors have {', '.join(expected)}.")
         for name, (dtype, size) in expected.items():
             if arrays[name].dtype != dtype or arrays[name].shape != size:
-                raise ModelError(f"array {name} is {arrays[name].dtype} {arrays[name].shape}, not {np.dtype(dtype)} {size}.")
+                found = f"{arrays[name].dtype} {arrays[name].shape}"
+                raise ModelError(f"array {name} is {found}, not {np.dtype(dtype)} {size}.")
         self.begin_with(self.words, arrays["vectors"], arrays["outputs"], arrays["counts"])
