@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from hogwild.options import Shown, check_choices, require
 
@@ -167,6 +167,8 @@ class TrainConfig:
     hot_rows: int = 0
     """With sharing `hot`: private leading rows; 0: chosen."""
 
+    _rates: ClassVar[str] = "Try 0.1 with adagrad, 0.01 with sgd"
+
     def __post_init__(self) -> None:
         self.check()
 
@@ -179,8 +181,7 @@ class TrainConfig:
             require(self, "threads", self.threads <= 4096, "it must be at most 4096; leave it out for one a core.")
         if self.lr is not None:
             fits = 0 < self.lr < float("inf")
-            remedy = "it must be positive and finite. Try 0.1 with adagrad, 0.01 with sgd, or leave it out."
-            require(self, "lr", fits, remedy)
+            require(self, "lr", fits, f"it must be positive and finite. {self._rates}, or leave it out.")
         require(self, "decay", 0 <= self.decay < float("inf"), "it must not be negative.")
         require(self, "lr_end", 0 <= self.lr_end <= 1, "it is a share between 0 and 1.")
         require(self, "batch", self.batch >= 0, "it must not be negative; 0 means one visit a worker.")
@@ -249,6 +250,22 @@ class Word2VecConfig:
         require(self, "window", 1 <= self.window <= 100, "it must lie between 1 and 100. Try 5.")
         require(self, "negatives", 1 <= self.negatives <= 100, "it must lie between 1 and 100. Try 5.")
         require(self, "sample", 0 <= self.sample <= 1, "it is a share between 0 (keep all words) and 1. Try 1e-4.")
+
+
+@dataclass(frozen=True)
+class WordTrainConfig(TrainConfig):
+    """How training of word vectors runs: as all training, with other defaults."""
+
+    sharing: Sharing = "auto"
+    """Which weights the workers hold in common: all, all but the hot ones, or none between merges; `auto` tries."""
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: 0.025 for skip-gram, 0.075 with --cbow."""
+    lr_end: float = 0.17
+    """With `linear`: share of the first learning rate that is left at the end."""
+    shuffle: bool = False
+    """Visit the text in a new order each epoch. Default: from its beginning to its end, as memory likes it."""
+
+    _rates: ClassVar[str] = "Try 0.025, with cbow 0.075"
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,15 @@ def _option(name: str, hint: Any, default: Any, help_text: str) -> Option:
 
 
 def _help_of(config: type) -> dict[str, str]:
-    """The string beneath each field, as written in the source."""
+    """The string beneath each field, as written in the source; of a field that is given anew, the new one."""
+    found: dict[str, str] = {}
+    for base in reversed(config.__mro__):
+        if is_dataclass(base):
+            found |= _own_help_of(base)
+    return found
+
+
+def _own_help_of(config: type) -> dict[str, str]:
     try:
         body = ast.parse(textwrap.dedent(inspect.getsource(config))).body[0]
     except (OSError, TypeError):    # installed without sources: options work, help is bare
@@ -194,6 +202,11 @@ _ELSEWHERE = {
     "label": "target target-column label-column",
     "files": "train train-file data input inputs",
     "features": "n-features num-features dimensions dim",
+    "dim": "size vector-size embedding-size dimension dimensions",
+    "negatives": "negative neg negative-samples",
+    "sample": "subsample subsampling t",
+    "window": "ws window-size context",
+    "start": "init pretrained pretrained-vectors initial-vectors",
     "rows": "n-rows num-rows samples n-samples num-samples",
     "nonzeros": "nnz",
     "hash-bits": "bits hash-size",

@@ -32,7 +32,9 @@ complete -p hogwild >&2
     ("line", "offered"),
     [
         ("hogwild tr", ["train"]),
-        ("hogwild train ", ["classifier"]),
+        ("hogwild train ", ["classifier", "word2vec"]),
+        ("hogwild train word2vec --st", ["--start"]),
+        ("hogwild train word2vec --no-cb", ["--no-cbow"]),
         ("hogwild train cl", ["classifier"]),
         ("hogwild make-dataset ", ["sparse"]),
         ("hogwild train classifier --chec", ["--checkpoint-every"]),

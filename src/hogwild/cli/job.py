@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hogwild.config import SaveConfig, ShowConfig, TrainConfig, WatchConfig
-from hogwild.executor.checkpointer import Output
+from hogwild.executor.checkpointer import Output, identity_of
 from hogwild.executor.events import Finished
 
 
@@ -53,9 +53,9 @@ class Job(ABC):
     def open_valid(self, files: tuple[str, ...], feed: Any) -> Any:
         """The validation data, in the ids of the training data."""
 
-    def identity(self) -> dict[str, Any]:
-        """What else must be the same when a run goes on from a checkpoint."""
-        return {}
+    def identity(self, program: Any, feed: Any, valid: Any) -> dict[str, Any]:
+        """What must be the same when a run goes on from a checkpoint."""
+        return identity_of(program, self.train, feed, valid)
 
     @abstractmethod
     def output(self, path: Path, feed: Any, keep_best: bool) -> Output:

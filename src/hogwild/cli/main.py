@@ -31,6 +31,8 @@ Start here:
   hogwild train classifier train.svm --valid test.svm --output model
   hogwild evaluate model test.svm
   hogwild predict model test.svm
+  hogwild train word2vec text.txt.gz --output vectors
+  hogwild neighbors vectors king
 
 {commands}
 

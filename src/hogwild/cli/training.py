@@ -12,7 +12,7 @@ from hogwild.cli.interrupt import Interrupts
 from hogwild.cli.job import Job, RunOptions
 from hogwild.cli.summary import metrics_text, print_json, run_summary
 from hogwild.executor.checkpoint import load_checkpoint
-from hogwild.executor.checkpointer import Checkpointer, identity_of, parse_interval
+from hogwild.executor.checkpointer import Checkpointer, parse_interval
 from hogwild.executor.events import EpochEnded, Event, Finished, Started, Watched
 from hogwild.executor.position import RunState
 from hogwild.executor.progress import COMPILING, Display, show_progress
@@ -31,7 +31,7 @@ def run_training(options: RunOptions, job: Job) -> int:
             training.load()
             training.train(interrupts)
             summary = training.summary()
-        _print(options, summary)
+        _print(options, summary, training.told(summary["samples"]))
     return 130 if summary["reason"] == "stopped" else 0
 
 
@@ -102,16 +102,29 @@ class Training:
         save = self.options.save
         if not save.output:
             return None, lambda event: None
-        identity = identity_of(self.program, self.job.train, self.feed, self.valid) | self.job.identity()
+        identity = self.job.identity(self.program, self.feed, self.valid)
         found = load_checkpoint(save.output, self.program, identity) if save.resume else None
         start = None
         if found is not None:
             self.program, start = found
-            self.note(_where(start, self.job.train.epochs))
+            self.note(self.where(start))
         elif save.resume:
             self.note("there is no checkpoint yet: starts from the beginning.")
         output = self.job.output(Path(save.output), self.feed, keep_best=self.valid is not None)
         return start, Checkpointer(self.executor, self.program, output, self.interval, identity, start)
+
+    def where(self, start: RunState) -> str:
+        """Where the run goes on from."""
+        if start.position.epoch >= self.job.train.epochs:
+            return "this run was finished before; nothing is left to do."
+        return f"goes on after {start.position.epoch} epochs and {self.told(start.position.visits)} of the next."
+
+    def told(self, visits: int) -> str:
+        """Visits as the user counts them."""
+        if not self.program.tells_units:
+            return f"{visits:,} samples"
+        each = self.program.units(self.feed) / self.program.visits(self.feed)
+        return f"{round(visits * each):,} {self.program.unit}"
 
     def keep(self, event: Event) -> None:
         """Remember what the summary needs."""
@@ -168,18 +181,12 @@ class Training:
         return load_model(self.options.save.output).metrics if self.options.save.output else {}
 
 
-def _where(start: RunState, epochs: int) -> str:
-    if start.position.epoch >= epochs:
-        return "this run was finished before; nothing is left to do."
-    return f"goes on after {start.position.epoch} epochs and {start.position.visits:,} samples of the next."
-
-
 def _names(files: tuple[str, ...]) -> str:
     first = "standard input" if files[0] == "-" else files[0]
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 
 
-def _print(options: RunOptions, summary: dict[str, Any]) -> None:
+def _print(options: RunOptions, summary: dict[str, Any], work: str) -> None:
     output = options.save.output
     if options.show.json:
         print_json(summary)
@@ -191,4 +198,4 @@ def _print(options: RunOptions, summary: dict[str, Any]) -> None:
             print(f"saved to {output}")
     if summary["reason"] == "stopped":
         how = "run the same command again with --resume to go on" if output else "nothing was saved without --output"
-        print(f"hogwild: interrupted after {summary['samples']:,} samples; {how}.", file=sys.stderr)
+        print(f"hogwild: interrupted after {work}; {how}.", file=sys.stderr)

@@ -145,11 +145,12 @@ class Course:
 
     def started(self, compile_seconds: float, prepare_seconds: float, notes: list[str]) -> Started:
         """The first event."""
-        config = self.plan.config
+        config, program = self.plan.config, self.plan.program
+        told = {"unit": program.unit, "each": self._units / self.plan.visits} if program.tells_units else {}
         return Started(
             **self.when(), total=self.total, threads=self.plan.workers, mode=config.mode,
             sharing=self.crew.sharing.name, lr=float(self.crew.schedule.first), compile_seconds=compile_seconds,
-            prepare_seconds=prepare_seconds, notes=tuple(notes),
+            prepare_seconds=prepare_seconds, notes=tuple(notes), **told,
         )  # fmt: skip
 
     def progress(self) -> Progress:

@@ -43,6 +43,10 @@ class Started(Event):
     prepare_seconds: float = 0.0
     """For calibrating the learning rate and choosing the sharing."""
     notes: tuple[str, ...] = ()
+    unit: str = "samples"
+    """What the user counts in: samples, or the program's unit where a visit is nothing that the user knows."""
+    each: float = 1.0
+    """Such units in a visit."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from hogwild.executor.events import EpochEnded, Event, Finished, Progress, Started, Watched
 
@@ -26,8 +26,25 @@ _SHOWN = ("loss", "accuracy", "rmse")  # metrics that an epoch line has room for
 COMPILING = "compiling (first run only)"
 
 
+class Told(NamedTuple):
+    """What visits are told as: units, and how many of them a visit is."""
+
+    unit: str = "samples"
+    each: float = 1.0
+
+    def __call__(self, visits: float) -> str:
+        """So many visits, in units."""
+        return f"{count(visits * self.each)} {self.unit}"
+
+    def speed(self, visits: float) -> str:
+        """So many visits a second, in units."""
+        return f"{self(visits)}/s"
+
+
 class Display:
     """Shows nothing; the display of --quiet, and what the others have in common."""
+
+    told = Told()
 
     def __call__(self, event: Event) -> None:
         """Show an event."""
@@ -109,7 +126,8 @@ def started_text(event: Started) -> str:
     """What was chosen for the user."""
     sharing = f", sharing {event.sharing}" if event.mode == "hogwild" and event.threads > 1 else ""
     workers = "1 worker" if event.threads == 1 else f"{event.threads} workers"
-    return f"{event.mode}: {workers}{sharing}, {count(event.total)} samples to visit, learning rate {event.lr:.3g}"
+    total = Told(event.unit, event.each)(event.total)
+    return f"{event.mode}: {workers}{sharing}, {total} to visit, learning rate {event.lr:.3g}"
 
 
 def epoch_text(event: EpochEnded, epochs: int) -> str:
@@ -126,13 +144,11 @@ def epoch_text(event: EpochEnded, epochs: int) -> str:
     return f"epoch {event.epoch}{of_all}  loss {event.loss:.4f}  {event.epoch_seconds:.2f} s{metrics}{errors}{best}"
 
 
-def finished_text(event: Finished) -> str:
+def finished_text(event: Finished, told: Told) -> str:
     """How it ended."""
     how = {"done": "done", "early": "stopped early: no more gain", "stopped": "stopped"}.get(event.reason, event.reason)
-    return (
-        f"{how}: {count(event.samples)} samples in {event.train_seconds:.2f} s, "
-        f"{count(event.samples_per_second)} samples/s"
-    )
+    speed = told.speed(event.samples_per_second)
+    return f"{how}: {told(event.samples)} in {event.train_seconds:.2f} s, {speed}"
 
 
 # -- plain lines --
@@ -149,6 +165,7 @@ class LineDisplay(Display):
     def __call__(self, event: Event) -> None:
         self.phase("")
         if isinstance(event, Started):
+            self.told = Told(event.unit, event.each)
             self.say(started_text(event))
             for note in event.notes:
                 self.say(f"note: {note}")
@@ -159,14 +176,14 @@ class LineDisplay(Display):
         elif isinstance(event, EpochEnded):
             self.say(epoch_text(event, self._epochs))
         elif isinstance(event, Watched):
-            self.say(f"{count(event.samples)} samples: {values_text(event.values)}")
+            self.say(f"{self.told(event.samples)}: {values_text(event.values)}")
         elif isinstance(event, Finished):
-            self.say(finished_text(event))
+            self.say(finished_text(event, self.told))
 
     def _line(self, event: Progress) -> str:
         share = event.samples / max(event.total, 1)
         return (
-            f"{share:4.0%}  loss {event.loss:.4f}  {count(event.samples_per_second)} samples/s  lr {event.lr:.3g}  "
+            f"{share:4.0%}  loss {event.loss:.4f}  {self.told.speed(event.samples_per_second)}  lr {event.lr:.3g}  "
             f"{duration(event.seconds_left)} left  workers {_balance(event.balance)}"
         )
 
@@ -213,6 +230,7 @@ class BarDisplay(Display):
     def __call__(self, event: Event) -> None:
         self._doing = ""
         if isinstance(event, Started):
+            self.told = Told(event.unit, event.each)
             self.say(started_text(event))
             for note in event.notes:
                 self.say(f"note: {note}")
@@ -223,10 +241,10 @@ class BarDisplay(Display):
                 self._event = replace(self._event, samples=event.samples, epoch=event.epoch, lr=event.lr)
             self.say(epoch_text(event, self._epochs))
         elif isinstance(event, Watched):
-            self.say(f"{count(event.samples)} samples: {values_text(event.values)}")
+            self.say(f"{self.told(event.samples)}: {values_text(event.values)}")
         elif isinstance(event, Finished):
             self._event = None
-            self.say(finished_text(event))
+            self.say(finished_text(event, self.told))
 
     def phase(self, doing: str) -> None:
         self._doing, self._since = doing, time.monotonic()
@@ -246,10 +264,11 @@ class BarDisplay(Display):
             yield Text(f"{self._doing} {duration(waited)}"[: options.max_width], no_wrap=True)
         elif not self._doing and self._event is not None:
             # Three columns stay free for the ^C that the terminal writes itself: past the edge it would break the bar.
-            yield draw(self._event, self._epochs, options.max_width - 3, ascii_only=options.ascii_only)
+            width = options.max_width - 3
+            yield draw(self._event, self._epochs, width, ascii_only=options.ascii_only, told=self.told)
 
 
-def draw(event: Progress, epochs: int, width: int, ascii_only: bool = False) -> Text:
+def draw(event: Progress, epochs: int, width: int, ascii_only: bool = False, told: Told = Display.told) -> Text:
     """One line no wider than `width`: what does not fit is left out, the least important first."""
     from rich.text import Text
 
@@ -259,7 +278,7 @@ def draw(event: Progress, epochs: int, width: int, ascii_only: bool = False) -> 
     parts = [
         (1, f"{duration(event.seconds_left)} left"),
         (3, f"loss {event.loss:.4f}"),
-        (2, f"{count(event.samples_per_second)}/s"),
+        (2, told.speed(event.samples_per_second).replace(" samples/s", "/s")),
         (4, f"lr {event.lr:.3g}"),
         (0, f"epoch {min(event.epoch + 1, epochs)}/{epochs}" if epochs else f"epoch {event.epoch + 1}"),
         (5, f"workers {_balance(event.balance)}"),

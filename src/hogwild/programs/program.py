@@ -24,6 +24,8 @@ class Program(ABC):
 
     name: ClassVar[str] = "program"
     unit: ClassVar[str] = "samples"
+    tells_units: ClassVar[bool] = False
+    """Whether progress is told in units, not in samples: where a visit is nothing that the user knows."""
 
     weights: Any = None
     """A NamedTuple of float32 arrays, C-contiguous, that all workers share; None before startup."""

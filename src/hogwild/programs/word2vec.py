@@ -47,6 +47,7 @@ class Word2Vec(Program):
 
     name = "word2vec"
     unit = "words"
+    tells_units = True
 
     def __init__(
         self, dim: int = 100, window: int = 5, negatives: int = 5, sample: float = 1e-4, cbow: bool = False,

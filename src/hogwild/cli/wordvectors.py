@@ -1,0 +1,88 @@
+"""The job of `hogwild train word2vec`: word vectors on running text."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hogwild.cli.job import Job
+from hogwild.cli.train_word2vec import Options
+from hogwild.errors import ConfigError
+from hogwild.executor.checkpointer import Output
+from hogwild.executor.events import Finished
+from hogwild.feeds.corpus import Corpus
+from hogwild.feeds.corpusreader import open_corpus
+from hogwild.programs.store import load_model
+from hogwild.programs.vectors import Vectors
+from hogwild.programs.word2vec import Word2Vec
+
+_RATES = {False: 0.025, True: 0.075}  # learning rate by default, without and with CBOW
+
+
+class WordVectorsJob(Job):
+    """Word vectors, from nothing or from vectors that there are."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.train = replace(options.train, lr=options.train.lr or _RATES[options.word2vec.cbow])
+        self.known = 0  # words to start from
+        self._start_digest = "none"
+
+    def make_program(self) -> Word2Vec:
+        """The program that the flags ask for, with the vectors that it starts from."""
+        program = Word2Vec(**vars(self.options.word2vec))
+        if self.options.start:
+            self._begin(program, self.options.start)
+        return program
+
+    def _begin(self, program: Word2Vec, start: str) -> None:
+        vectors = Vectors.load(start)
+        if vectors.dim != program.config.dim:
+            raise ConfigError(
+                f"{start}: vectors of {vectors.dim} numbers, and dim is {program.config.dim}; give --dim {vectors.dim}."
+            )
+        vectors.norms  # noqa: B018  # numbers that are not finite are said now
+        more: dict[str, Any] = {}
+        if Path(start).is_dir():
+            trained: Any = load_model(start).program
+            more = {"outputs": trained.arrays()["outputs"], "counts": trained.counts}
+        program.begin_with(vectors.words, vectors.matrix, **more)
+        self.known = len(vectors)
+        digest = hashlib.sha256("\n".join(vectors.words).encode())
+        digest.update(vectors.matrix.tobytes())
+        self._start_digest = digest.hexdigest()
+
+    def open(self, files: tuple[str, ...]) -> Corpus:
+        """The text."""
+        return open_corpus(files, self.options.corpus).check_trainable()
+
+    def open_valid(self, files: tuple[str, ...], feed: Corpus) -> Corpus:
+        """Text in the vocabulary of the training text."""
+        return open_corpus(files, self.options.corpus, vocabulary=feed.words)
+
+    def identity(self, program: Word2Vec, feed: Corpus, valid: Corpus | None) -> dict[str, Any]:
+        """With the vectors to start from, in place of their words."""
+        same = super().identity(program, feed, valid)
+        return {name: value for name, value in same.items() if name != "words"} | {"start data": self._start_digest}
+
+    def output(self, path: Path, feed: Corpus, keep_best: bool) -> Output:
+        """With the model goes how text becomes words."""
+        return Output(path, feed.schema, keep_best=keep_best)
+
+    def started_notes(self, program: Word2Vec) -> list[str]:
+        """What became of the vectors to start from."""
+        if not self.known:
+            return []
+        new = len(program.words) - self.known
+        return [f"{self.known:,} words have their vectors from {self.options.start}; {new:,} words are new."]
+
+    def counts(self, program: Word2Vec, feed: Corpus) -> dict[str, Any]:
+        """Words of the text and of the model."""
+        return {"words": feed.total, "vocabulary": len(program.words), "dim": program.config.dim}
+
+    def training_metrics(self, program: Word2Vec, feed: Corpus, finished: Finished, threads: int) -> dict[str, float]:
+        """The loss of the last epoch, which is known: another pass over the text would say no more."""
+        return {"loss": finished.loss} if math.isfinite(finished.loss) else {}
