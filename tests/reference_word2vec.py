@@ -1,0 +1,109 @@
+"""Slow, obvious twins of the word-vector kernels, in float64: one word, one neighbour, one negative at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.float64]
+
+
+class Pick(NamedTuple):
+    """A word of the text, its neighbours, the negatives set against it, and what each of those counts for."""
+
+    word: int
+    near: list[int]
+    negatives: list[int]
+    weight: float
+
+
+class Outcome(NamedTuple):
+    """The loss, and its gradient by the rows of both tables."""
+
+    loss: float
+    inputs: Matrix
+    outputs: Matrix
+
+
+def surprise(score: float) -> float:
+    """log(1 + exp(-score)) without overflow."""
+    return math.log1p(math.exp(-abs(score))) + max(-score, 0.0)
+
+
+def chance_against(score: float) -> float:
+    """1 / (1 + exp(score)) without overflow."""
+    return 1 / (1 + math.exp(score)) if score < 0 else math.exp(-score) / (1 + math.exp(-score))
+
+
+def skip_gram(picks: Sequence[Pick], inputs: Matrix, outputs: Matrix) -> Outcome:
+    """Each word tells its neighbours (weight 1) from its negatives."""
+    loss, by_inputs, by_outputs = 0.0, np.zeros(inputs.shape), np.zeros(outputs.shape)
+    for word, near, negatives, weight in picks:
+        for other, sign, counts in [(n, 1.0, 1.0) for n in near] + [(n, -1.0, weight) for n in negatives]:
+            score = sign * float(inputs[word] @ outputs[other])
+            loss += counts * surprise(score)
+            slope = -sign * counts * chance_against(score)
+            by_inputs[word] += slope * outputs[other]
+            by_outputs[other] += slope * inputs[word]
+    return Outcome(loss, by_inputs, by_outputs)
+
+
+def cbow(picks: Sequence[Pick], inputs: Matrix, outputs: Matrix) -> Outcome:
+    """The mean of the neighbours tells the word (weight 1) from its negatives; a word alone has no loss."""
+    loss, by_inputs, by_outputs = 0.0, np.zeros(inputs.shape), np.zeros(outputs.shape)
+    for word, near, negatives, weight in picks:
+        if not near:
+            continue
+        mean = sum(inputs[n] for n in near) / len(near)
+        by_mean = np.zeros(inputs.shape[1])
+        for other, sign, counts in [(word, 1.0, 1.0)] + [(n, -1.0, weight) for n in negatives]:
+            score = sign * float(mean @ outputs[other])
+            loss += counts * surprise(score)
+            slope = -sign * counts * chance_against(score)
+            by_mean += slope * outputs[other]
+            by_outputs[other] += slope * mean
+        for n in near:
+            by_inputs[n] += by_mean / len(near)
+    return Outcome(loss, by_inputs, by_outputs)
+
+
+def numeric(
+    model: Callable[[Sequence[Pick], Matrix, Matrix], Outcome], picks: Sequence[Pick], inputs: Matrix, outputs: Matrix
+) -> tuple[Matrix, Matrix]:
+    """The same gradients from differences of the loss."""
+    found = []
+    for table in (inputs, outputs):
+        slopes = np.zeros(table.shape)
+        for cell in np.ndindex(table.shape):
+            kept = table[cell]
+            table[cell] = kept + 1e-5
+            above = model(picks, inputs, outputs).loss
+            table[cell] = kept - 1e-5
+            slopes[cell] = (above - model(picks, inputs, outputs).loss) / 2e-5
+            table[cell] = kept
+        found.append(slopes)
+    return found[0], found[1]
+
+
+def neighbours(ids: Sequence[int], position: int, far: int, stays: Sequence[bool]) -> list[int]:
+    """Up to `far` words that stay to either side of a position, in the order of the text, in its sentence."""
+    found: list[list[int]] = []
+    for step in (-1, 1):
+        side: list[int] = []
+        at = position + step
+        while 0 <= at < len(ids) and ids[at] >= 0 and len(side) < far:
+            if stays[ids[at]]:
+                side.append(ids[at])
+            at += step
+        found.append(side)
+    return found[0][::-1] + found[1]
+
+
+def noise(counts: Sequence[int]) -> Matrix:
+    """The share of each word among the negatives."""
+    weights = np.array([count**0.75 for count in counts])
+    return weights / weights.sum()
