@@ -19,7 +19,9 @@ from numba.extending import intrinsic
 
 LANES = 16
 # Sums of a block that stay in registers: there are 32 registers of 16 floats with AVX-512, 16 of 8 with AVX2.
-MOST = 8 if llvm.get_host_cpu_features().get("avx512f") else 4
+_WIDE = bool(llvm.get_host_cpu_features().get("avx512f"))
+MOST = 8 if _WIDE else 4
+TOGETHER = 2 if _WIDE else 1  # rows whose sums are made in one pass over the rows that go into them
 
 _FLOAT, _INT, _LONG, _BYTE = ir.FloatType(), ir.IntType(32), ir.IntType(64), ir.IntType(8)
 _VECTOR = ir.VectorType(_FLOAT, LANES)
@@ -96,6 +98,59 @@ def _step(builder: Any, blocks: Any, size: int) -> Any:
     return cgutils.for_range_slice(builder, _LONG(0), builder.mul(blocks, _LONG(LANES * size)), _LONG(LANES * size))
 
 
+def _spread_whole(builder: Any, number: Any) -> Any:
+    nothing = ir.Constant(ir.VectorType(_INT, LANES), ir.Undefined)
+    return builder.shuffle_vector(builder.insert_element(nothing, number, _INT(0)), nothing, _places([0] * LANES))
+
+
+def _sum(builder: Any, vector: Any) -> Any:
+    for half in (8, 4, 2, 1):
+        low = builder.shuffle_vector(vector, vector, _places(list(range(half))))
+        high = builder.shuffle_vector(vector, vector, _places(list(range(half, 2 * half))))
+        vector = builder.fadd(low, high)
+    return builder.extract_element(vector, _INT(0))
+
+
+def _each(number: float) -> Any:
+    return ir.Constant(_VECTOR, [float(np.float32(number))] * LANES)
+
+
+def _polynomial(builder: Any, x: Any, factors: list[float]) -> Any:
+    """factors[0] + factors[1] x + …"""
+    found = _each(factors[-1])
+    for factor in factors[-2::-1]:
+        found = _multiply_add(builder, found, x, _each(factor))
+    return found
+
+
+def _select(builder: Any, sign: str, x: Any, y: Any, chosen: Any, other: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(sign, x, y), chosen, other)
+
+
+def _logistic(builder: Any, score: Any) -> tuple[Any, Any]:
+    """1 / (1 + exp(score)) and log(1 + exp(-score)), both to about 3e-7 of 1; a NaN stays one."""
+    minus = builder.fsub(_ZERO, score)
+    size = _select(builder, "<", score, _ZERO, minus, score)
+    # exp(-size) = 2^whole exp(r), |r| <= log(2) / 2. Kept above 2^-126, which is next to nothing.
+    power = builder.fmul(size, _each(-1.4426950408889634))
+    power = _select(builder, "<", power, _each(-126), _each(-126), power)
+    integers = ir.VectorType(_INT, LANES)
+    whole = builder.fptosi(builder.fsub(power, _each(0.5)), integers)  # cut towards zero: the nearest
+    r = builder.fmul(builder.fsub(power, builder.sitofp(whole, _VECTOR)), _each(0.6931471805599453))
+    rest = _polynomial(builder, r, [1, 1, 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720])
+    exponent = builder.shl(builder.add(whole, _places([127] * LANES)), _places([23] * LANES))
+    rest = builder.fmul(rest, builder.bitcast(exponent, _VECTOR))
+    above = builder.fdiv(_each(1), builder.fadd(_each(1), rest))
+    chance = _select(builder, ">", score, _ZERO, builder.fmul(rest, above), above)
+    # log(1 + rest) = 2 artanh(s), s = rest / (rest + 2) <= 1/3
+    s = builder.fdiv(rest, builder.fadd(rest, _each(2)))
+    series = _polynomial(builder, builder.fmul(s, s), [2 / k for k in (1, 3, 5, 7, 9, 11)])
+    short = _select(builder, "<", score, _ZERO, minus, _ZERO)
+    cost = builder.fadd(builder.fmul(s, series), short)
+    lost = builder.fcmp_unordered("uno", score, score)
+    return builder.select(lost, score, chance), builder.select(lost, score, cost)
+
+
 # -- compiled -------------------------------------------------------------------------------------------------------
 
 
@@ -103,52 +158,63 @@ def _compiled() -> tuple[Any, ...]:
     long = types.int64
 
     @intrinsic
-    def dots(typing: Any, lanes: Any, blocks: Any, x: Any, at: Any, y: Any, four: Any, first: Any, out: Any, to: Any) -> Any:  # noqa: E501
+    def dots(typing: Any, lanes: Any, blocks: Any, x: Any, ats: Any, y: Any, four: Any, first: Any, out: Any, to: Any) -> Any:  # noqa: E501
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _, blocks, x, at, y, four, first, out, to = args
+            _, blocks, x, ats, y, four, first, out, to = args
             kinds = signature.args
-            x, y, four = (_data(context, builder, kinds[k], v) for k, v in ((2, x), (4, y), (5, four)))
+            x, y, four, out = (
+                _data(context, builder, kinds[k], v) for k, v in ((2, x), (4, y), (5, four), (7, out))
+            )
+            mine, results = cgutils.unpack_tuple(builder, ats), cgutils.unpack_tuple(builder, to)
             rows = [builder.load(builder.gep(four, [builder.add(first, _LONG(k))])) for k in range(4)]
-            sums = [cgutils.alloca_once_value(builder, _ZERO) for _ in rows]
+            sums = [[cgutils.alloca_once_value(builder, _ZERO) for _ in rows] for _ in mine]
             with _step(builder, blocks, kinds[0].count) as (cell, _):
                 for vector in range(kinds[0].count):
-                    mine = _load(builder, x, builder.add(at, cell), vector)
-                    for row, total in zip(rows, sums, strict=True):
+                    values = [_load(builder, x, builder.add(at, cell), vector) for at in mine]
+                    for k, row in enumerate(rows):
                         other = _load(builder, y, builder.add(row, cell), vector)
-                        builder.store(_multiply_add(builder, mine, other, builder.load(total)), total)
-            found = _four_sums(builder, [builder.load(total) for total in sums])
-            target = builder.gep(_data(context, builder, kinds[7], out), [to])
-            builder.store(found, builder.bitcast(target, found.type.as_pointer())).align = 4
+                        for value, totals in zip(values, sums, strict=True):
+                            builder.store(_multiply_add(builder, value, other, builder.load(totals[k])), totals[k])
+            for result, totals in zip(results, sums, strict=True):
+                found = _four_sums(builder, [builder.load(total) for total in totals])
+                target = builder.bitcast(builder.gep(out, [result]), found.type.as_pointer())
+                builder.store(found, target).align = 4
             return context.get_dummy_value()
 
-        return types.void(lanes, long, x, long, y, four, long, out, long), build
+        return types.void(lanes, long, x, ats, y, four, long, out, to), build
 
     @intrinsic
-    def add_rows(typing: Any, lanes: Any, blocks: Any, target: Any, to: Any, source: Any, places: Any, first: Any, factors: Any, factor: Any, stride: Any, count: Any) -> Any:  # noqa: E501
+    def add_rows(typing: Any, lanes: Any, blocks: Any, target: Any, to: Any, source: Any, places: Any, first: Any, factors: Any, starts: Any, stride: Any, count: Any) -> Any:  # noqa: E501
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _, blocks, target, to, source, places, first, factors, factor, stride, count = args
+            _, blocks, target, to, source, places, first, factors, starts, stride, count = args
             kinds = signature.args
             target, source, places, factors = (
                 _data(context, builder, kinds[k], v) for k, v in ((2, target), (4, source), (5, places), (7, factors))
             )
             size = kinds[0].count
-            sums = [cgutils.alloca_once(builder, _VECTOR) for _ in range(size)]
+            targets, begins = cgutils.unpack_tuple(builder, to), cgutils.unpack_tuple(builder, starts)
+            sums = [[cgutils.alloca_once(builder, _VECTOR) for _ in range(size)] for _ in targets]
             with _step(builder, blocks, size) as (cell, _):
-                here = builder.add(to, cell)
-                for vector, total in enumerate(sums):
-                    builder.store(_load(builder, target, here, vector), total)
+                for mine, totals in zip(targets, sums, strict=True):
+                    for vector, total in enumerate(totals):
+                        builder.store(_load(builder, target, builder.add(mine, cell), vector), total)
                 with cgutils.for_range(builder, count) as loop:
-                    row = builder.load(builder.gep(places, [builder.add(first, loop.index)]))
-                    number = builder.load(builder.gep(factors, [builder.add(factor, builder.mul(stride, loop.index))]))
-                    number, row = _spread(builder, number), builder.add(row, cell)
-                    for vector, total in enumerate(sums):
+                    row = builder.add(builder.load(builder.gep(places, [builder.add(first, loop.index)])), cell)
+                    step = builder.mul(stride, loop.index)
+                    numbers = [builder.load(builder.gep(factors, [builder.add(start, step)])) for start in begins]
+                    numbers = [_spread(builder, number) for number in numbers]
+                    for vector in range(size):
                         value = _load(builder, source, row, vector)
-                        builder.store(_multiply_add(builder, number, value, builder.load(total)), total)
-                for vector, total in enumerate(sums):
-                    _store(builder, builder.load(total), target, here, vector)  # RACE(lost update): docs/races.md
+                        for number, totals in zip(numbers, sums, strict=True):
+                            total = totals[vector]
+                            builder.store(_multiply_add(builder, number, value, builder.load(total)), total)
+                for mine, totals in zip(targets, sums, strict=True):
+                    for vector, total in enumerate(totals):
+                        # RACE(lost update): docs/races.md
+                        _store(builder, builder.load(total), target, builder.add(mine, cell), vector)
             return context.get_dummy_value()
 
-        return types.void(lanes, long, target, long, source, places, long, factors, long, long, long), build
+        return types.void(lanes, long, target, to, source, places, long, factors, starts, long, long), build
 
     @intrinsic
     def copy_row(typing: Any, lanes: Any, blocks: Any, target: Any, to: Any, source: Any, at: Any) -> Any:
@@ -180,13 +246,23 @@ def _compiled() -> tuple[Any, ...]:
         return types.void(lanes, long, source, long), build
 
     @intrinsic
-    def float_of_bits(typing: Any, bits: Any) -> Any:
+    def weigh(typing: Any, scores: Any, at: Any, low: Any, middle: Any, high: Any, sign: Any, factor: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.bitcast(args[0], _FLOAT)
+            scores, at, low, middle, high, sign, factor = args
+            scores = _data(context, builder, signature.args[0], scores)
+            score = builder.fmul(_load(builder, scores, at, 0), _spread(builder, sign))
+            chance, cost = _logistic(builder, score)
+            lane = _places(list(range(LANES)))
+            low, middle, high = (_spread_whole(builder, builder.trunc(edge, _INT)) for edge in (low, middle, high))
+            inside = builder.and_(builder.icmp_signed(">=", lane, low), builder.icmp_signed("<=", lane, high))
+            on = builder.and_(inside, builder.icmp_signed("!=", lane, middle))
+            _store(builder, builder.select(on, builder.fmul(chance, _spread(builder, factor)), _ZERO), scores, at, 0)
+            return _sum(builder, builder.select(on, cost, _ZERO))
 
-        return types.float32(types.int32), build
+        number = types.float32
+        return number(scores, long, long, long, long, number, number), build
 
-    return dots, add_rows, copy_row, prefetch_row, float_of_bits
+    return dots, add_rows, copy_row, prefetch_row, weigh
 
 
 # -- the same, interpreted ------------------------------------------------------------------------------------------
@@ -196,18 +272,20 @@ def _cells(lanes: Any, blocks: Any, array: Any, at: Any) -> Any:
     return array.reshape(-1)[at : at + LANES * len(lanes) * blocks]
 
 
-def _dots(lanes: Any, blocks: Any, x: Any, at: Any, y: Any, four: Any, first: Any, out: Any, to: Any) -> None:
-    for k in range(4):
-        out[to + k] = _cells(lanes, blocks, x, at) @ _cells(lanes, blocks, y, four[first + k])
+def _dots(lanes: Any, blocks: Any, x: Any, ats: Any, y: Any, four: Any, first: Any, out: Any, to: Any) -> None:
+    for at, result in zip(ats, to, strict=True):
+        for k in range(4):
+            out[result + k] = _cells(lanes, blocks, x, at) @ _cells(lanes, blocks, y, four[first + k])
 
 
 def _add_rows(
-    lanes: Any, blocks: Any, target: Any, to: Any, source: Any, places: Any, first: Any, factors: Any, factor: Any,
+    lanes: Any, blocks: Any, target: Any, to: Any, source: Any, places: Any, first: Any, factors: Any, starts: Any,
     stride: Any, count: Any,
 ) -> None:  # fmt: skip
-    for k in range(count):
-        row = _cells(lanes, blocks, source, places[first + k])
-        _cells(lanes, blocks, target, to)[:] += factors[factor + k * stride] * row
+    for mine, start in zip(to, starts, strict=True):
+        for k in range(count):
+            row = _cells(lanes, blocks, source, places[first + k])
+            _cells(lanes, blocks, target, mine)[:] += factors[start + k * stride] * row
 
 
 def _copy_row(lanes: Any, blocks: Any, target: Any, to: Any, source: Any, at: Any) -> None:
@@ -218,13 +296,20 @@ def _prefetch_row(lanes: Any, blocks: Any, source: Any, at: Any) -> None:
     return None
 
 
-def _float_of_bits(bits: Any) -> Any:
-    return np.int32(bits).view(np.float32)
+def _weigh(scores: Any, at: Any, low: Any, middle: Any, high: Any, sign: Any, factor: Any) -> Any:
+    score = sign * scores[at : at + LANES].astype(np.float64)
+    lane = np.arange(LANES)
+    on = (lane >= low) & (lane <= high) & (lane != middle)
+    scores[at : at + LANES] = np.where(on, factor * np.exp(-np.logaddexp(0, score)), 0)
+    return np.float32(np.logaddexp(0, -score)[on].sum())
 
 
-_INTERPRETED = (_dots, _add_rows, _copy_row, _prefetch_row, _float_of_bits)
-# dots(lanes, blocks, x, at, y, places, first, out, to): out[to:to + 4] = x[at:] times each of the rows of y at
-# places[first:first + 4].
-# add_rows(lanes, blocks, target, to, source, places, first, factors, factor, stride, count): to the row of target at
-# `to` add factors[factor + k stride] times the row of source at places[first + k], for k below count.
-dots, add_rows, copy_row, prefetch_row, float_of_bits = _INTERPRETED if nb.config.DISABLE_JIT else _compiled()
+_INTERPRETED = (_dots, _add_rows, _copy_row, _prefetch_row, _weigh)
+# dots(lanes, blocks, x, ats, y, places, first, out, tos): for each of the rows of x at `ats`, its products with the
+# rows of y at places[first:first + 4], to the four numbers of `out` from its entry of `tos` on.
+# add_rows(lanes, blocks, target, tos, source, places, first, factors, starts, stride, count): to each row of target at
+# `tos` add factors[start + k stride] times the row of source at places[first + k], for k below count; the rows of
+# target are different ones.
+# weigh(scores, at, low, middle, high, sign, factor): of 16 scores s = sign scores[at:], those in lanes low to high but
+# not in the middle one become factor / (1 + exp(s)), the others 0; returns their sum of log(1 + exp(-s)).
+dots, add_rows, copy_row, prefetch_row, weigh = _INTERPRETED if nb.config.DISABLE_JIT else _compiled()

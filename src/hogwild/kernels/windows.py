@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     ints: places (the first cell of the row of each position), low and high (the window of each centre, itself
     included; before that: its sentence), own (places in floats of a centre's row), picks (places of negatives).
     floats: band[i, q - p + window] belongs to centre i at position p and its neighbour q; rivals[i] to its negatives;
-    rows and more have a row for each centre.
+    hits[i] to centre i itself; rows and more have a row for each centre.
     """
 
     most: int
@@ -54,6 +54,7 @@ class Plan(NamedTuple):
     bands: int
     rival: int
     rivals: int
+    hit: int
     row: int
     more: int
     ints: int
@@ -72,10 +73,12 @@ def plan_of(stretch: int, window: int, picks: int, own: bool, cells: int) -> Any
     bands = _up(2 * window + 4, LANES)
     rivals = _up(picks + 4, LANES)
     rival = most * bands
-    row = rival + most * rivals
+    hit = rival + most * rivals
+    row = hit + _up(most, LANES)
     more = row + most * cells
     end = 4 * most + (most * rivals if own else rivals)
-    return Plan(most, most, 2 * most, 3 * most, 4 * most, 0, bands, rival, rivals, row, more, end, more + most * cells)
+    floats = more + most * cells
+    return Plan(most, most, 2 * most, 3 * most, 4 * most, 0, bands, rival, rivals, hit, row, more, end, floats)
 
 
 @kernel
