@@ -57,6 +57,7 @@ class Word2Vec(Program):
         self.words = tuple(words)
         self.counts: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._earlier: npt.NDArray[np.int64] = self.counts  # counts of texts before this one
+        self._goes_on = False  # whether `counts` has those of the text that comes next
         self._lanes, self._blocks = layout(dim)
         self._scale = 1.0
 
@@ -82,9 +83,12 @@ class Word2Vec(Program):
             raise ConfigError(f"{type(feed).__name__} is no text; use hogwild.open_corpus or hogwild.corpus_of.")
         feed.check().check_trainable()
         self._scale = self.visits(feed) / max(1, len(feed))
+        before = self._earlier if self._goes_on else self._known_counts()
+        self._goes_on = False
         if self.weights is not None and self.words == feed.words:
+            self._earlier, self.counts = before, before + feed.counts
             return
-        old, before, inputs, outputs = self.words, self._known_counts(), *self._unpadded()
+        old, inputs, outputs = self.words, *self._unpadded()
         known = {word: row for row, word in enumerate(old)}
         present = set(feed.words)
         kept = [word for word in old if word not in present]  # words of earlier texts that this one has not
@@ -128,7 +132,7 @@ class Word2Vec(Program):
 
     def finish(self, feed: Corpus) -> None:
         """The most frequent words first, over all texts."""
-        order = np.argsort(-self.counts, kind="stable")
+        order = self._order()
         if not np.array_equal(order, np.arange(len(order))):
             self.words = tuple(self.words[row] for row in order.tolist())
             self.counts = self.counts[order]
@@ -175,7 +179,12 @@ class Word2Vec(Program):
         if outputs is not None:
             self.weights.outputs[:, : self.config.dim] = np.asarray(outputs, np.float32)
         self.counts = np.zeros(len(words), np.int64) if counts is None else np.array(counts, np.int64)
+        self._earlier, self._goes_on = self.counts, False
         return self
+
+    def _order(self) -> npt.NDArray[np.intp]:
+        """Rows by falling count of their words, over all texts."""
+        return np.argsort(-self._known_counts(), kind="stable")
 
     def _known_counts(self) -> npt.NDArray[np.int64]:
         return self.counts if len(self.counts) == len(self.words) else np.zeros(len(self.words), np.int64)
@@ -209,15 +218,19 @@ class Word2Vec(Program):
         config = self.config
         return {
             "dim": config.dim, "window": config.window, "negatives": config.negatives, "sample": config.sample,
-            "cbow": config.cbow, "pair_negatives": config.pair_negatives, "words": list(self.words),
+            "cbow": config.cbow, "pair_negatives": config.pair_negatives,
+            "words": [self.words[row] for row in self._order().tolist()],
         }  # fmt: skip
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """Vectors and outputs without the zeros that fill their rows, and how often each word occurred."""
         if self.weights is None:
             raise ConfigError("this program has no weights yet; train it, or load one.")
-        vectors, outputs = (np.ascontiguousarray(array) for array in self._unpadded())
-        return {"vectors": vectors, "outputs": outputs, "counts": self.counts}
+        order = self._order()
+        vectors, outputs = (array[order] for array in self._unpadded())
+        arrays = {"vectors": vectors, "outputs": outputs, "counts": self.counts[order]}
+        # A run that goes on counts its text once.
+        return {**arrays, "earlier": self._earlier[order]} if state else arrays
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over vectors for the words that it was made with."""
@@ -225,6 +238,8 @@ class Word2Vec(Program):
         expected: dict[str, tuple[Any, tuple[int, ...]]] = {
             "vectors": (np.float32, shape), "outputs": (np.float32, shape), "counts": (np.int64, shape[:1]),
         }  # fmt: skip
+        if "earlier" in arrays:
+            expected["earlier"] = (np.int64, shape[:1])
         if set(arrays) != set(expected):
             raise ModelError(f"the arrays are {', '.join(arrays)}; word vectors have {', '.join(expected)}.")
         for name, (dtype, size) in expected.items():
@@ -232,3 +247,5 @@ class Word2Vec(Program):
                 found = f"{arrays[name].dtype} {arrays[name].shape}"
                 raise ModelError(f"array {name} is {found}, not {np.dtype(dtype)} {size}.")
         self.begin_with(self.words, arrays["vectors"], arrays["outputs"], arrays["counts"])
+        if "earlier" in arrays:
+            self._earlier, self._goes_on = np.array(arrays["earlier"], np.int64), True
