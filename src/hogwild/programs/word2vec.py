@@ -228,7 +228,7 @@ class Word2Vec(Program):
             raise ConfigError("this program has no weights yet; train it, or load one.")
         order = self._order()
         vectors, outputs = (array[order] for array in self._unpadded())
-        arrays = {"vectors": vectors, "outputs": outputs, "counts": self.counts[order]}
+        arrays: dict[str, npt.NDArray[Any]] = {"vectors": vectors, "outputs": outputs, "counts": self.counts[order]}
         # A run that goes on counts its text once.
         return {**arrays, "earlier": self._earlier[order]} if state else arrays
 
