@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from hogwild.kernels.word2vec import Cbow, SkipGram, plan_cbow, plan_skip_gram
 
 from hogwild.arrays import Room, Scratch, Step, aligned_floats, make_scratch
 from hogwild.kernels.jit import kernel
@@ -13,16 +14,15 @@ from hogwild.kernels.lanes import LANES, layout
 from hogwild.kernels.noise import alias_table, chances_to_stay
 from hogwild.kernels.task import apply, fused, gradient
 from hogwild.kernels.windows import Embeddings, Text
-from hogwild.kernels.word2vec import Cbow, SkipGram, plan_cbow, plan_skip_gram
 from reference_word2vec import Pick
 
 GRADIENT, PAIR, FUSED = 0, 1, 2
 
 
 def make_task(
-    kind: type, dim: int = 16, stretch: int = 8, window: int = 3, negatives: int = 2, shared: int = 5
+    kind: type, dim: int = 16, stretch: int = 8, window: int = 3, negatives: int = 2, shared: int = 6
 ) -> SkipGram | Cbow:
-    """A task with its layout."""
+    """A task with its layout; the number of shared negatives is even."""
     lanes, blocks = layout(dim)
     return kind(lanes, blocks, LANES * len(lanes) * blocks, stretch, window, negatives, shared, 1.0)
 
@@ -83,7 +83,7 @@ def picks_of(task: Any, words: int, scratch: Scratch) -> list[Pick]:
         at = task.window + i
         low, high = int(ints[plan.low + at]), int(ints[plan.high + at])
         near = [int(ints[q]) // task.cells for q in range(low, high + 1) if q != at]
-        first = plan.picks + (0 if skip else 1) + (0 if task.shared else i * plan.rivals)
+        first = plan.picks + (0 if skip else 2) if task.shared else plan.picks + (0 if skip else 1) + i * plan.rivals
         pairs = len(near) if skip else 1
         count, weight = task.shared, pairs * task.negatives / max(1, task.shared)
         if not task.shared:

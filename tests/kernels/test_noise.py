@@ -13,8 +13,17 @@ from scipy.stats import chisquare
 
 import reference_word2vec as twin
 from hogwild.kernels.noise import alias_table, chances_to_stay
-from hogwild.kernels.word2vec import SkipGram
-from word2vec_visits import GRADIENT, make_task, make_text, make_weights, picks_of, plan_for, run_visit, scratch_for
+from word2vec_visits import (
+    GRADIENT,
+    SkipGram,
+    make_task,
+    make_text,
+    make_weights,
+    picks_of,
+    plan_for,
+    run_visit,
+    scratch_for,
+)
 
 ALL = 2**32
 COUNTS = np.array([4000, 1500, 1500, 600, 250, 100, 40, 10])
