@@ -1,5 +1,5 @@
 # make          what there is
-# make demo     set up, then train on data that it makes, in two modes (under two minutes)
+# make demo     set up, then train on data that it makes, in two modes, and word vectors (under two minutes)
 # make test     set up, then check and test everything (under ten minutes)
 # make check    ruff, mypy, import-linter
 # make bench    comparisons with other tools, in an environment of their own

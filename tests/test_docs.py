@@ -162,17 +162,20 @@ def test_flags_in_documents_exist(path: Path) -> None:
     assert named - FOREIGN <= _known_flags()
 
 
-def test_help_shows_every_flag_of_training(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "classifier", "--help"]) == 0
+TRAINING = [pytest.param(entry, id=entry.words[1]) for entry in COMMANDS if entry.words[0] == "train"]
+
+
+@pytest.mark.parametrize("entry", TRAINING)
+def test_help_shows_every_flag_of_training(entry: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*entry.words, "--help"]) == 0
     shown = set(re.findall(r"--[a-z][a-z0-9-]*", capsys.readouterr().out))
-    train = next(entry for entry in COMMANDS if entry.words == ("train", "classifier"))
-    assert {option.flag for option in flags_of(train.load().Options).values() if not option.positional} <= shown
+    assert {option.flag for option in flags_of(entry.load().Options).values() if not option.positional} <= shown
 
 
-def test_every_flag_of_training_is_documented() -> None:
+@pytest.mark.parametrize("entry", TRAINING)
+def test_every_flag_of_training_is_documented(entry: Any) -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in DOCS)
-    train = next(entry for entry in COMMANDS if entry.words == ("train", "classifier"))
-    options = [option for option in flags_of(train.load().Options).values() if not option.positional]
+    options = [option for option in flags_of(entry.load().Options).values() if not option.positional]
     missing = [option.flag for option in options if not re.search(rf"--(no-)?{option.flag[2:]}\b", text)]
     assert not missing
 

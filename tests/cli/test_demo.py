@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
-SMALL = ("demo", "--rows", 2000, "--epochs", 2, "--threads", 2)
+from hogwild.cli.demo import DemoConfig, Options
+from hogwild.cli.wordshow import ASKED, show_words
+from hogwild.config import ShowConfig
+
+SMALL = ("demo", "--rows", 2000, "--epochs", 2, "--threads", 2, "--words", 30_000, "--dim", 16)
 
 
 def test_the_demo_ends_with_a_table(hogwild):
@@ -18,6 +22,11 @@ def test_the_demo_ends_with_a_table(hogwild):
     assert all(re.fullmatch(r"\d+\.\d\d%", row[-1]) for row in rows)
     assert "epoch 2/2" in said.err
     assert "\x1b" not in said.out + said.err
+    assert "epoch 12/12" in said.err
+    asked = [line.split()[0] for line in said.out.partition("nearest in use")[2].splitlines() if ", " in line]
+    assert asked
+    assert set(asked) <= set(ASKED)
+    assert re.search(r"Learnt from 3\d,\d{3} words of documentation at [\d.]+[kM]? words/s", said.out)
 
 
 def test_the_demo_as_json(hogwild):
@@ -32,3 +41,30 @@ def test_the_demo_as_json(hogwild):
     assert found["trace"]["gradients"] == 2000
     assert abs(serial["accuracy"] - free["accuracy"]) < 0.1
     assert found["truth"] > serial["accuracy"] - 0.05
+    words = found["words"]
+    assert 30_000 <= words["words"] < 40_000
+    assert words["dim"] == 16
+    assert {"gather", "compile", "train"} == set(words["seconds"])
+    assert all(len(near) == 5 and word not in near for word, near in words["neighbors"].items())
+
+
+def test_words_that_are_used_alike_are_neighbours(monkeypatch):
+    """The whole text at the dimension of the other tests: what the demonstration shows makes sense."""
+    options = Options(DemoConfig(dim=16, threads=2, words=600_000), ShowConfig(quiet=True))
+    near = show_words(options, lambda line: None)["neighbors"]
+    assert list(near) == list(ASKED)
+    expected = {"file": {"files", "filename", "opened", "open"}, "integer": {"integers", "int", "unsigned", "signed"}}
+    for word, some in expected.items():
+        assert some & set(near[word]), (word, near[word])
+
+
+def test_the_demo_without_words(hogwild):
+    said = hogwild(*SMALL[:-4], "--words", 0, "--json", "--quiet")
+    assert said.json["words"] is None
+
+
+def test_a_python_without_sources(monkeypatch):
+    monkeypatch.setattr("hogwild.cli.wordshow.documentation", lambda most: [])
+    said = []
+    assert show_words(Options(), said.append) is None
+    assert "none" in said[-1]

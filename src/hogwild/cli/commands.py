@@ -38,6 +38,6 @@ COMMANDS = (
     Entry(("export",), "export", "Write word vectors as a file that other tools open"),
     Entry(("make-dataset", "sparse"), "make_dataset", "Make a sparse problem that can be learned"),
     Entry(("cache",), "cache", "List or clear what has been encoded before"),
-    Entry(("demo",), "demo", "See it work: make data, train in two modes, compare"),
+    Entry(("demo",), "demo", "See it work: train in two modes and compare; find words that are alike"),
     Entry(("completion",), "completion", "Print a completion script for bash, zsh or fish"),
 )

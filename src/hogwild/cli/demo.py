@@ -1,4 +1,4 @@
-"""`hogwild demo`: make data, train in two modes under the progress bar, compare."""
+"""`hogwild demo`: make data, train in two modes under the progress bar, compare; then word vectors of text at hand."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from hogwild.options import require
 
 PAGE = Page(
     "hogwild demo",
-    """See it work: make a sparse problem, train on it with one worker and with many, and compare.
+    """See it work: make a sparse problem, train on it with one worker and with many, and compare; then train word
+vectors on the documentation inside the Python installation, and show which words are used alike.
 
-Nothing is kept. Takes well under a minute, most of it for making data and compiling.
+Nothing is kept. Takes about a minute, most of it for making data and compiling.
 
 Examples:
   hogwild demo
@@ -31,6 +32,10 @@ class DemoConfig:
     """Times that every sample is visited."""
     threads: int = max(2, cores())
     """Workers of the mode without locks."""
+    words: int = 1_000_000
+    """Words of text to learn word vectors from, at the most; 0: leave that part out."""
+    dim: int = 100
+    """Numbers in a word vector."""
     seed: int = 1
     """Makes data and order."""
 
@@ -38,6 +43,8 @@ class DemoConfig:
         require(self, "rows", 1000 <= self.rows <= 100_000_000, "it must lie between 1000 and 100000000.")
         require(self, "epochs", self.epochs >= 1, "it must be at least 1.")
         require(self, "threads", 2 <= self.threads <= 4096, "it must be at least 2: one worker races with nobody.")
+        require(self, "words", self.words >= 0, "it must not be negative; 0 leaves the word vectors out.")
+        require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 100.")
         require(self, "seed", self.seed >= 0, "it must not be negative.")
 
 

@@ -1,4 +1,4 @@
-"""The demonstration: the same problem, learned by one worker, by many, and by many under trace."""
+"""The demonstration: the same problem, learned by one worker, by many, and by many under trace; then words."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from hogwild.cli.demo import Options
 from hogwild.cli.summary import print_json, trace_of
+from hogwild.cli.wordshow import print_words, show_words
 from hogwild.config import FeedConfig, SparseConfig
 from hogwild.executor.events import EpochEnded, Finished, Started
 from hogwild.executor.progress import count, show_progress
@@ -55,6 +56,11 @@ def run_demo(options: Options) -> int:
     speed_up = hogwild.samples_per_second / serial.samples_per_second
     error_rate = traced.trace["error_rate"] if traced.trace else 0.0
     best = truth.right / truth.rows
+    if not options.show.json:
+        _print_table((serial, hogwild), (0.0, error_rate))
+        print(f"{hogwild.threads} workers without locks were {speed_up:.2f}x as fast as one.")
+        print(f"The true weights that the data was made with reach accuracy {best:.4f}.", flush=True)
+    words = show_words(options, say) if demo.words else None
     if options.show.json:
         print_json(
             {
@@ -63,12 +69,11 @@ def run_demo(options: Options) -> int:
                 "error_rate": error_rate,
                 "trace": traced.trace,
                 "truth": best,
+                "words": words,
             }
         )
-    else:
-        _print_table((serial, hogwild), (0.0, error_rate))
-        print(f"{hogwild.threads} workers without locks were {speed_up:.2f}x as fast as one.")
-        print(f"The true weights that the data was made with reach accuracy {best:.4f}.")
+    elif words is not None:
+        print_words(words)
     return 0
 
 
