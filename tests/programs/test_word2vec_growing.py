@@ -79,20 +79,29 @@ def test_training_on_from_learnt_vectors_keeps_what_they_know(text: hogwild.Corp
     assert np.abs(part.vectors[TOPICS[1][0]]).max() <= 1 / DIM
 
 
+FITTING = {"words": ["a", "b"], "vectors": np.zeros((2, DIM)), "outputs": np.zeros((2, DIM)), "counts": [2, 1]}
+
+
 @pytest.mark.parametrize(
-    ("vectors", "said"),
+    ("changed", "said"),
     [
-        (np.zeros((2, DIM - 1)), r"\(2, 15\), not \(2, 16\)"),
-        (np.zeros((3, DIM)), r"\(3, 16\), not \(2, 16\)"),
-        (np.zeros(DIM), r"\(16,\), not \(2, 16\)"),
-        (np.full((2, DIM), np.nan), "not finite"),
-        (np.full((2, DIM), 1e39), "not finite"),
+        ({"vectors": np.zeros((2, DIM - 1))}, r"vectors .* \(2, 15\), not \(2, 16\)"),
+        ({"vectors": np.zeros((3, DIM))}, r"vectors .* \(3, 16\), not \(2, 16\)"),
+        ({"vectors": np.zeros(DIM)}, r"vectors .* \(16,\), not \(2, 16\)"),
+        ({"vectors": np.full((2, DIM), np.nan)}, "vectors .* not finite"),
+        ({"vectors": np.full((2, DIM), 1e39)}, "vectors .* not finite"),
+        ({"outputs": np.zeros((1, DIM))}, r"outputs .* \(1, 16\), not \(2, 16\)"),
+        ({"outputs": np.full((2, DIM), np.inf)}, "outputs .* not finite"),
+        ({"counts": [1, 2, 3]}, "counts .* 2 numbers"),
+        ({"counts": [1, -2]}, "none below 0"),
+        ({"words": ["a", "a"]}, "occurs twice"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:overflow")
-def test_vectors_to_start_from_that_cannot_work(vectors: np.ndarray, said: str) -> None:
+def test_what_cannot_be_started_from(changed: dict[str, Any], said: str) -> None:
+    assert made().begin_with(**FITTING).words == ("a", "b")
     with pytest.raises(ConfigError, match=said):
-        made().begin_with(["a", "b"], vectors)
+        made().begin_with(**{**FITTING, **changed})
 
 
 # -- saving ---------------------------------------------------------------------------------------------------------

@@ -168,17 +168,24 @@ class Word2Vec(Program):
         counts: npt.ArrayLike | None = None,
     ) -> Word2Vec:  # fmt: skip
         """Start from these vectors; the words of a text that are not among them begin at random. Returns itself."""
-        given = np.asarray(vectors, np.float32)
-        if given.shape != (len(words), self.config.dim):
-            raise ConfigError(f"the vectors to start from are {given.shape}, not ({len(words)}, {self.config.dim}).")
-        if not np.isfinite(given).all():
-            raise ConfigError("the vectors to start from hold numbers that are not finite; clean them first.")
+        tables = {"vectors": vectors, "outputs": outputs}
+        given = {name: np.asarray(table, np.float32) for name, table in tables.items() if table is not None}
+        for name, table in given.items():
+            if table.shape != (len(words), self.config.dim):
+                raise ConfigError(f"the {name} to start from are {table.shape}, not ({len(words)}, {self.config.dim}).")
+            if not np.isfinite(table).all():
+                raise ConfigError(f"the {name} to start from hold numbers that are not finite; clean them first.")
+        times = np.zeros(len(words), np.int64) if counts is None else np.array(counts, np.int64)
+        if times.shape != (len(words),) or (times < 0).any():
+            raise ConfigError(f"the counts to start from must be {len(words)} numbers, none below 0.")
+        if len(set(words)) < len(words):
+            raise ConfigError("a word occurs twice among those to start from; give each one vector.")
         self.words = tuple(words)
         self._allocate(seed=0)
-        self.weights.inputs[:, : self.config.dim] = given
-        if outputs is not None:
-            self.weights.outputs[:, : self.config.dim] = np.asarray(outputs, np.float32)
-        self.counts = np.zeros(len(words), np.int64) if counts is None else np.array(counts, np.int64)
+        self.weights.inputs[:, : self.config.dim] = given["vectors"]
+        if "outputs" in given:
+            self.weights.outputs[:, : self.config.dim] = given["outputs"]
+        self.counts = times
         self._earlier, self._goes_on = self.counts, False
         return self
 
