@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from hogwild.kernels.word2vec import Cbow, SkipGram, plan_cbow, plan_skip_gram
 
 from hogwild.arrays import Room, Scratch, Step, aligned_floats, make_scratch
+from hogwild.kernels.cbow import Cbow, plan_cbow
 from hogwild.kernels.jit import kernel
 from hogwild.kernels.lanes import LANES, layout
 from hogwild.kernels.noise import alias_table, chances_to_stay
+from hogwild.kernels.skipgram import SkipGram, plan_skip_gram
 from hogwild.kernels.task import apply, fused, gradient
 from hogwild.kernels.windows import Embeddings, Text
 from reference_word2vec import Pick

@@ -12,17 +12,19 @@ from hogwild.arrays import CELL, Floats, Room, Table, aligned_floats, make_scrat
 from hogwild.config import Word2VecConfig
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.corpus import Corpus
+from hogwild.kernels.cbow import Cbow, plan_cbow
 from hogwild.kernels.lanes import LANES, layout
 from hogwild.kernels.loss import total_loss
 from hogwild.kernels.noise import alias_table, chances_to_stay
+from hogwild.kernels.skipgram import SkipGram, plan_skip_gram
 from hogwild.kernels.windows import Embeddings, Text
-from hogwild.kernels.word2vec import Cbow, SkipGram, plan_cbow, plan_skip_gram
 from hogwild.machine import memory
 from hogwild.programs.program import Metrics, Program
 from hogwild.programs.vectors import Vectors
 
-STRETCH = 32  # words of a visit
-SHARED = 32  # negatives of a visit
+# Words of a visit, and negatives drawn for it: fewer are faster, and analogies suffer first (docs/performance.md).
+SKIP_GRAM_SIZES = (64, 48)
+CBOW_SIZES = (48, 22)
 _EVALUATION = 0x5EED  # held-out loss draws the same windows and negatives each time
 
 
@@ -58,6 +60,7 @@ class Word2Vec(Program):
         self.counts: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._earlier: npt.NDArray[np.int64] = self.counts  # counts of texts before this one
         self._goes_on = False  # whether `counts` has those of the text that comes next
+        self._stretch, self._shared = CBOW_SIZES if cbow else SKIP_GRAM_SIZES
         self._lanes, self._blocks = layout(dim)
         self._scale = 1.0
 
@@ -73,8 +76,8 @@ class Word2Vec(Program):
         """Skip-gram or CBOW."""
         config = self.config
         return (Cbow if config.cbow else SkipGram)(
-            self._lanes, self._blocks, self.cells, STRETCH, config.window, config.negatives,
-            0 if config.pair_negatives else SHARED, self._scale,
+            self._lanes, self._blocks, self.cells, self._stretch, config.window, config.negatives,
+            0 if config.pair_negatives else self._shared, self._scale,
         )  # fmt: skip
 
     def startup(self, feed: Corpus, seed: int) -> None:
@@ -111,7 +114,7 @@ class Word2Vec(Program):
 
     def visits(self, feed: Corpus) -> int:
         """Stretches of text."""
-        return -(-len(feed.samples.ids) // STRETCH)
+        return -(-len(feed.samples.ids) // self._stretch)
 
     def units(self, feed: Corpus) -> int:
         """Words of the text, those that are not in the vocabulary included."""
@@ -122,7 +125,7 @@ class Word2Vec(Program):
         task, config = self.task, self.config
         plan = plan_cbow(task) if config.cbow else plan_skip_gram(task)
         each = config.negatives * (1 if config.cbow else 2 * config.window)
-        rows = STRETCH + plan.most + (STRETCH * each if config.pair_negatives else SHARED)
+        rows = self._stretch + plan.most + (self._stretch * each if config.pair_negatives else self._shared)
         return Room(rows=rows, width=self.cells, floats=plan.floats, ints=plan.ints)
 
     def tables(self) -> Mapping[str, Table]:
