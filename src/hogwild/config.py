@@ -259,13 +259,13 @@ class WordTrainConfig(TrainConfig):
     sharing: Sharing = "auto"
     """Which weights the workers hold in common: all, all but the hot ones, or none between merges; `auto` tries."""
     lr: Annotated[float | None, Shown("RATE")] = None
-    """First learning rate. Default: 0.025 for skip-gram, 0.075 with --cbow."""
+    """First learning rate. Default: 0.025 for skip-gram, 0.15 with --cbow."""
     lr_end: float = 0.17
     """With `linear`: share of the first learning rate that is left at the end."""
     shuffle: bool = False
     """Visit the text in a new order each epoch. Default: from its beginning to its end, as memory likes it."""
 
-    _rates: ClassVar[str] = "Try 0.025, with cbow 0.075"
+    _rates: ClassVar[str] = "Try 0.025, with cbow 0.15"
 
 
 @dataclass(frozen=True)

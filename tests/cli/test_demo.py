@@ -48,11 +48,10 @@ def test_the_demo_as_json(hogwild):
     assert all(len(near) == 5 and word not in near for word, near in words["neighbors"].items())
 
 
-def test_words_that_are_used_alike_are_neighbours(monkeypatch):
-    """The whole text at the dimension of the other tests: what the demonstration shows makes sense."""
-    options = Options(DemoConfig(dim=16, threads=2, words=600_000), ShowConfig(quiet=True))
+def test_words_that_are_used_alike_are_neighbours():
+    """A part of the text, at the dimension of the other tests: what the demonstration shows makes sense."""
+    options = Options(DemoConfig(dim=16, threads=2, words=300_000), ShowConfig(quiet=True))
     near = show_words(options, lambda line: None)["neighbors"]
-    assert list(near) == list(ASKED)
     expected = {"file": {"files", "filename", "opened", "open"}, "integer": {"integers", "int", "unsigned", "signed"}}
     for word, some in expected.items():
         assert some & set(near[word]), (word, near[word])

@@ -6,11 +6,25 @@ from dataclasses import dataclass, field, fields
 
 import pytest
 
-from hogwild.config import FeedConfig, LinearConfig, SaveConfig, ShowConfig, SparseConfig, TrainConfig, WatchConfig
+from hogwild.config import (
+    CorpusConfig,
+    FeedConfig,
+    LinearConfig,
+    SaveConfig,
+    ShowConfig,
+    SparseConfig,
+    TrainConfig,
+    WatchConfig,
+    Word2VecConfig,
+    WordTrainConfig,
+)
 from hogwild.errors import ConfigError
 from hogwild.options import convert, nearest, options_of, read_toml, to_toml
 
-ALL = (FeedConfig, TrainConfig, LinearConfig, SaveConfig, WatchConfig, ShowConfig, SparseConfig)
+ALL = (
+    FeedConfig, TrainConfig, LinearConfig, SaveConfig, WatchConfig, ShowConfig, SparseConfig, CorpusConfig,
+    Word2VecConfig, WordTrainConfig,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,6 +42,14 @@ def test_every_field_has_help(config):
     assert list(options_of(config)) == [item.name for item in fields(config)]
 
 
+def test_other_defaults_have_their_own_help_and_the_rest_is_inherited():
+    own, first = options_of(WordTrainConfig), options_of(TrainConfig)
+    assert "0.15 with --cbow" in own["lr"].help
+    assert (own["lr_end"].default, first["lr_end"].default) == (0.17, 0.0)
+    assert (own["shuffle"].default, first["shuffle"].default) == (False, True)
+    assert {name for name in own if own[name] != first[name]} == {"lr", "lr_end", "shuffle"}
+
+
 def test_nested_options_are_in_line():
     assert {"epochs", "loss"} <= set(options_of(Both))
 
@@ -39,6 +61,8 @@ def test_nested_options_are_in_line():
         (TrainConfig, {"lr": -0.1}, "positive"),
         (TrainConfig, {"lr": float("nan")}, "positive"),
         (TrainConfig, {"lr": float("inf")}, "positive"),
+        (TrainConfig, {"lr": 0.0}, "Try 0.1 with adagrad, 0.01 with sgd, or leave it out."),
+        (WordTrainConfig, {"lr": 0.0}, "Try 0.025, with cbow 0.15, or leave it out."),
         (TrainConfig, {"threads": 0}, "at least 1"),
         (TrainConfig, {"threads": -2}, "at least 1"),
         (TrainConfig, {"epochs": 0}, "at least 1"),
@@ -115,6 +139,7 @@ def _round_trip(config, tmp_path):
         FeedConfig(label="a \"quoted\" näme\n\x7f\t", numeric=("x", "y"), bad_share=1 / 3, cache=False),
         TrainConfig(threads=3, lr=1e-7, mode="round-robin"),
         LinearConfig(class_weight={"sp am": 2.0, "=": 0.1}, l1=1e-300),
+        WordTrainConfig(lr=0.5, shuffle=True),
         SparseConfig(nonzeros="3:7"),
         ShowConfig(json=True),
     ],

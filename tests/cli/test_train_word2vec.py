@@ -113,7 +113,7 @@ def test_two_workers_learn_the_same_topics(hogwild, text, tmp_path, more):
     assert all(of_topic(vectors, topic) > 0.8 for topic in TOPICS)
 
 
-@pytest.mark.parametrize(("more", "rate"), [((), 0.025), (("--cbow",), 0.075), (("--cbow", "--lr", 0.01), 0.01)])
+@pytest.mark.parametrize(("more", "rate"), [((), 0.025), (("--cbow",), 0.15), (("--cbow", "--lr", 0.01), 0.01)])
 def test_the_learning_rate_by_default(hogwild, text, more, rate):
     found = hogwild("train", "word2vec", text, *DIM, "--mode", "serial", "--epochs", 1, *more, "--json").json
     assert found["lr"] == pytest.approx(rate)
@@ -319,9 +319,16 @@ def test_starting_from_what_does_not_fit(refused, text, trained, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-def test_words_and_classes_do_not_mix(refused, hogwild, trained, files):
-    assert refused("predict", trained, files / "test.svm")
+def test_words_and_classes_do_not_mix(refused, trained, files):
+    assert "a word2vec model predicts nothing; see hogwild neighbors" in refused("predict", trained, files / "test.svm")
     assert refused("evaluate", trained, files / "test.svm")
+
+
+def test_a_text_of_which_little_is_left_is_said_to_be(hogwild, text):
+    words = ["train", "word2vec", text, *SERIAL, "--json"]
+    (note,) = (note for note in hogwild(*words, "--sample", 1e-4).json["notes"] if "--sample" in note)
+    assert "passes over 94% of this text" in note
+    assert not hogwild(*words).json["notes"]
 
 
 def test_text_in_the_cache_is_listed(hogwild, text):

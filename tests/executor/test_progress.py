@@ -82,6 +82,23 @@ def test_plain_progress_comes_at_most_every_few_seconds(monkeypatch):
     assert lines[0] == " 25%  loss 0.2500  1.3M samples/s  lr 0.1  1:15 left  workers 52% 48%"
 
 
+def test_what_the_user_counts_in(monkeypatch):
+    started = replace(STARTED, unit="words", each=32.0)
+    watched = Watched(1.0, 0, 400, {"norm(w)": 1.0})
+    lines = shown([started, watched, FINISHED], io.StringIO(), epochs=2).splitlines()
+    assert lines[0].endswith("32k words to visit, learning rate 0.1")
+    assert lines[2] == "12.8k words: norm(w) = 1"
+    assert lines[3] == "done: 32k words in 2.00 s, 16k words/s"
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with show_progress(stream=(stream := io.StringIO())) as show:
+        show(started)
+        now[0] += 60
+        show(at(250))
+    assert "  41.6M words/s  " in stream.getvalue()
+    assert "  41.6M words/s  " in draw(at(437), 2, 100, told=progress.Told("words", 32.0)).plain
+
+
 def test_trace_is_part_of_the_epoch_line():
     entry = {"gradients": 80, "errors": 4}
     epoch = EpochEnded(1.0, 1, 500, loss=0.4, lr=0.1, epoch_seconds=1.5, trace=(entry, entry))

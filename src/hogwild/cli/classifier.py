@@ -40,7 +40,7 @@ class ClassifierJob(Job):
         """With the model go its labels, and how files become features."""
         return Output(path, feed.schema, self.options.feed, feed.labels, keep_best)
 
-    def started_notes(self, program: Any) -> list[str]:
+    def started_notes(self, program: Any, feed: Feed) -> list[str]:
         """What to say when the labels decided what is trained."""
         if self.options.linear.loss != "auto" or program.classes:
             return []

@@ -61,7 +61,7 @@ class Job(ABC):
     def output(self, path: Path, feed: Any, keep_best: bool) -> Output:
         """What is saved beside the weights."""
 
-    def started_notes(self, program: Any) -> list[str]:
+    def started_notes(self, program: Any, feed: Any) -> list[str]:
         """What to say once the program has seen the data."""
         return []
 

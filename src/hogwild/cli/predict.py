@@ -64,6 +64,8 @@ def run(options: Options) -> int:
     began = time.perf_counter()
     model = load_model(options.model)
     program: Any = model.program
+    if not hasattr(program, "predict"):
+        raise ConfigError(f"{options.model}: a {program.name} model predicts nothing; see hogwild neighbors.")
     feed = open_for(model, options.files, options.read, unlabelled=True)
     notes = list(feed.notes)
     if options.write.proba:

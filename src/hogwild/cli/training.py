@@ -85,7 +85,7 @@ class Training:
             for event in self.executor.run(self.program, self.feed, valid=self.valid, watch=self.watch, start=start):
                 if isinstance(event, Started):
                     interrupts.arm()
-                    self.note(*self.job.started_notes(self.program))
+                    self.note(*self.job.started_notes(self.program, self.feed))
                 if interrupts.asked:
                     self.executor.stop()
                 self.keep(event)

@@ -15,11 +15,13 @@ from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
 from hogwild.feeds.corpus import Corpus
 from hogwild.feeds.corpusreader import open_corpus
+from hogwild.kernels.noise import chances_to_stay
 from hogwild.programs.store import load_model
 from hogwild.programs.vectors import Vectors
 from hogwild.programs.word2vec import Word2Vec
 
-_RATES = {False: 0.025, True: 0.075}  # learning rate by default, without and with CBOW
+_LITTLE = 0.2  # share of the text: where less is left, frequent words are most of it
+_RATES = {False: 0.025, True: 0.15}  # learning rate by default, without and with CBOW
 
 
 class WordVectorsJob(Job):
@@ -72,12 +74,20 @@ class WordVectorsJob(Job):
         """With the model goes how text becomes words."""
         return Output(path, feed.schema, keep_best=keep_best)
 
-    def started_notes(self, program: Word2Vec) -> list[str]:
-        """What became of the vectors to start from."""
-        if not self.known:
-            return []
-        new = len(program.words) - self.known
-        return [f"{self.known:,} words have their vectors from {self.options.start}; {new:,} words are new."]
+    def started_notes(self, program: Word2Vec, feed: Corpus) -> list[str]:
+        """What became of the vectors to start from; whether too little of the text is left."""
+        notes = []
+        if self.known:
+            new = len(program.words) - self.known
+            notes.append(f"{self.known:,} words have their vectors from {self.options.start}; {new:,} words are new.")
+        sample = program.config.sample
+        stay = float(feed.counts @ chances_to_stay(feed.counts, sample)) / 2**32 / max(1, len(feed))
+        if stay < _LITTLE:
+            notes.append(
+                f"--sample {sample:g} passes over {1 - stay:.0%} of this text, whose words are few; "
+                "try --sample 1e-3, or 0 to keep all."
+            )
+        return notes
 
     def counts(self, program: Word2Vec, feed: Corpus) -> dict[str, Any]:
         """Words of the text and of the model."""
