@@ -15,7 +15,7 @@ import hogwild
 TOPICS = (tuple(f"sea{k}" for k in range(25)), tuple(f"sky{k}" for k in range(25)))
 COMMON = ("the", "of")
 DIM = 16
-LR = 0.04
+LR = 0.03
 
 
 def sentences(count: int, seed: int = 0, topics: Sequence[Sequence[str]] = TOPICS) -> list[list[str]]:

@@ -102,13 +102,14 @@ def test_other_layouts(dim: int) -> None:
         (2, {"window": 20, "negatives": 3, "shared": 0}),
         (WORDS, {"window": 20, "negatives": 1, "shared": 16}),
         (WORDS, {"window": 2, "negatives": 17, "shared": 0}),
-        (WORDS, {"window": 6, "stretch": 32, "negatives": 5, "shared": 32}),
+        (WORDS, {"window": 5, "stretch": 64, "negatives": 5, "shared": 48}),
+        (WORDS, {"window": 5, "stretch": 48, "negatives": 5, "shared": 22}),
         (WORDS, {"window": 6, "stretch": 1, "negatives": 5, "shared": 4}),
     ],
 )
 def test_all_sizes(kind: type, words: int, options: dict[str, int]) -> None:
     task = make_task(kind, **options)
-    ids = [min(word, words - 1) for word in SENTENCES + ENDLESS]
+    ids = [min(word, words - 1) for word in SENTENCES + ENDLESS * 2]
     text, weights, scratch = make_text(ids, words), make_weights(task, words, 16), scratch_for(task)
     seen: list[twin.Pick] = []
     for visit in range(visits_of(task, ids)):

@@ -162,6 +162,14 @@ def test_text_in_another_vocabulary_is_refused(text: hogwild.Corpus) -> None:
         program.evaluate(hogwild.corpus_of([["a", "b"]], CorpusConfig(min_count=1)))
 
 
+@pytest.mark.parametrize("cbow", [False, True], ids=["skip-gram", "cbow"])
+def test_shared_negatives_are_even_in_number(cbow: bool) -> None:
+    """Compiled code takes them two at a time, and would leave an odd one out."""
+    assert made(cbow).task.shared % 2 == 0
+    assert made(cbow).task.shared > 0
+    assert made(cbow, pair_negatives=True).task.shared == 0
+
+
 # -- what cannot work -----------------------------------------------------------------------------------------------
 
 
