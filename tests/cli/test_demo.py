@@ -52,9 +52,14 @@ def test_words_that_are_used_alike_are_neighbours():
     """A part of the text, at the dimension of the other tests: what the demonstration shows makes sense."""
     options = Options(DemoConfig(dim=16, threads=2, words=300_000), ShowConfig(quiet=True))
     near = show_words(options, lambda line: None)["neighbors"]
-    expected = {"file": {"files", "filename", "opened", "open"}, "integer": {"integers", "int", "unsigned", "signed"}}
-    for word, some in expected.items():
-        assert some & set(near[word]), (word, near[word])
+    expected = {
+        "file": {"files", "filename", "opened", "open", "read", "gzip"},
+        "thread": {"threads", "lock", "acquire", "acquired", "process"},
+        "error": {"errors", "exception", "failure", "occurred", "warning"},
+        "socket": {"connection", "connected", "transport", "client", "server", "pipe"},
+    }
+    right = [word for word, some in expected.items() if some & set(near[word])]
+    assert len(right) >= 3, near  # other versions of Python have other text
 
 
 def test_the_demo_without_words(hogwild):
