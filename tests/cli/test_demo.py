@@ -22,7 +22,7 @@ def test_the_demo_ends_with_a_table(hogwild):
     assert all(re.fullmatch(r"\d+\.\d\d%", row[-1]) for row in rows)
     assert "epoch 2/2" in said.err
     assert "\x1b" not in said.out + said.err
-    assert "epoch 12/12" in said.err
+    assert "epoch 20/20" in said.err
     asked = [line.split()[0] for line in said.out.partition("nearest in use")[2].splitlines() if ", " in line]
     assert asked
     assert set(asked) <= set(ASKED)

@@ -19,6 +19,7 @@ from hogwild.programs.word2vec import Word2Vec
 
 ASKED = ("file", "list", "thread", "integer", "mean", "minimum", "socket", "error")
 _NEAR = 5  # neighbours shown
+_EPOCHS = 20
 _RARE = 20  # occurrences that a word needs: names that one module made up are of no interest
 
 
@@ -35,8 +36,8 @@ def show_words(options: Options, say: Callable[[str], None]) -> dict[str, Any] |
     gathered = time.perf_counter() - began
     say(f"6. word vectors of {len(corpus.words):,} words from {corpus.total:,} words of text, {demo.threads} workers")
     program = Word2Vec(dim=demo.dim, sample=1e-3)
-    settings: dict[str, Any] = {"epochs": 12, "lr": 0.03, "lr_end": 0.1, "shuffle": False, "seed": demo.seed}
-    with show_progress(quiet=options.show.quiet, epochs=12) as show:
+    settings: dict[str, Any] = {"epochs": _EPOCHS, "lr": 0.03, "lr_end": 0.1, "shuffle": False, "seed": demo.seed}
+    with show_progress(quiet=options.show.quiet, epochs=_EPOCHS) as show:
         for event in AsyncExecutor(threads=demo.threads, **settings).run(program, corpus):
             show(event)
             if isinstance(event, Started):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from hogwild.programs.vectors import Vectors
 from hogwild.programs.word2vec import Word2Vec
 
 _LITTLE = 0.2  # share of the text: where less is left, frequent words are most of it
-_RATES = {False: 0.025, True: 0.15}  # learning rate by default, without and with CBOW
 
 
 class WordVectorsJob(Job):
@@ -29,7 +27,7 @@ class WordVectorsJob(Job):
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.train = replace(options.train, lr=options.train.lr or _RATES[options.word2vec.cbow])
+        self.train = options.train
         self.known = 0  # words to start from
         self._start_digest = "none"
 

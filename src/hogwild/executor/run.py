@@ -194,7 +194,7 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
     if plan.workers > plan.visits:
         notes.append(f"{plan.workers} workers for {plan.visits} samples: some have nothing to do.")
     began, compiling = time.perf_counter(), 0.0
-    lr = config.lr or (start.lr if start else None)
+    lr = config.lr or (start.lr if start else plan.program.rate)
     if lr is None:
         compiling += compile_tries(plan)
         lr, loss, tries = calibrate(plan, config.seed)

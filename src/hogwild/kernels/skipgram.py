@@ -41,8 +41,8 @@ class SkipGram(NamedTuple):
     """Tell the neighbours of a word from random words, by the word.
 
     lanes, blocks, cells: the layout of a row, see lanes.py; stretch: words of a visit, before any is left out;
-    shared: negatives drawn for a visit; 0: `negatives` new ones for each pair; scale: of the loss, to make its mean
-    over visits one over words.
+    shared: negatives drawn for a visit, an even number; 0: `negatives` new ones for each pair; scale: of the loss, to
+    make its mean over visits one over words.
     """
 
     lanes: tuple[int, ...]

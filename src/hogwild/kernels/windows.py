@@ -108,7 +108,7 @@ def pick_words(text: Any, visit: int, stretch: int, window: int, cells: int, pla
             # Written in any case, kept only if the word stays: no branch that nobody can foresee.
             ints[at] = np.int64(word) * cells
             ints[plan.low + at] = sentence
-            at += np.int64(stays(seed, position, text.stay[word]))
+            at += int(stays(seed, position, text.stay[word]))
     centres = at - window
     last = at + window
     for position in range(stop, min(len(ids), stop + _FARTHEST * window)):

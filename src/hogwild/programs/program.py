@@ -31,6 +31,11 @@ class Program(ABC):
     """A NamedTuple of float32 arrays, C-contiguous, that all workers share; None before startup."""
 
     @property
+    def rate(self) -> float | None:
+        """Learning rate where the user gives none; None: it is calibrated."""
+        return None
+
+    @property
     @abstractmethod
     def task(self) -> Any:
         """The NamedTuple whose type selects the compiled `gradient` and `apply`."""

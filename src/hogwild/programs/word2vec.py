@@ -25,6 +25,8 @@ from hogwild.programs.vectors import Vectors
 # Words of a visit, and negatives drawn for it: fewer are faster, and analogies suffer first (docs/performance.md).
 SKIP_GRAM_SIZES = (64, 48)
 CBOW_SIZES = (48, 22)
+_RATES = {False: 0.025, True: 0.15}  # without and with CBOW, whose gradient is shared by some six neighbours
+_MOST_MOVED = 1.0  # gradients of one visit to one row times the rate; from about three on vectors run away
 _EVALUATION = 0x5EED  # held-out loss draws the same windows and negatives each time
 
 
@@ -65,6 +67,11 @@ class Word2Vec(Program):
         self._scale = 1.0
 
     @property
+    def rate(self) -> float:
+        """Learning rate where the user gives none."""
+        return _RATES[self.config.cbow]
+
+    @property
     def cells(self) -> int:
         """Cells of a row of weights: the numbers of a vector and zeros up to whole cache lines."""
         return LANES * len(self._lanes) * self._blocks
@@ -85,6 +92,7 @@ class Word2Vec(Program):
         if not isinstance(feed, Corpus):
             raise ConfigError(f"{type(feed).__name__} is no text; use hogwild.open_corpus or hogwild.corpus_of.")
         feed.check().check_trainable()
+        self._stretch = self._stretch_for(feed)
         self._scale = self.visits(feed) / max(1, len(feed))
         before = self._earlier if self._goes_on else self._known_counts()
         self._goes_on = False
@@ -106,6 +114,22 @@ class Word2Vec(Program):
             self._earlier[new] = before[past]
         self.counts = self._earlier.copy()
         self.counts[: len(feed.words)] += feed.counts
+
+    def _stretch_for(self, feed: Corpus) -> int:
+        """Words of a visit: as many as can be learnt from at once.
+
+        All gradients of a visit are taken at the same weights. Where a few words are most of a text, one row has so
+        many of them that their sum would carry it far beyond where they point to.
+        """
+        config = self.config
+        most = (CBOW_SIZES if config.cbow else SKIP_GRAM_SIZES)[0]
+        stay = feed.counts * (chances_to_stay(feed.counts, config.sample) / 2**32)
+        noise = feed.counts**0.75 / (feed.counts**0.75).sum()
+        pairs = 1 if config.cbow else config.window + 1
+        # A word that stays has gradients as the centre of pairs, as their neighbour, and as a negative of any.
+        share = stay / stay.sum()
+        hits = pairs * (share * (2 + config.negatives) + config.negatives * noise) * stay.sum() / feed.counts.sum()
+        return max(1, min(most, int(_MOST_MOVED / (self.rate * float(hits.max())))))
 
     def samples(self, feed: Corpus) -> Text:
         """The text, with what is drawn from it."""
