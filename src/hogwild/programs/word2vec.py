@@ -146,10 +146,12 @@ class Word2Vec(Program):
 
     def room(self, feed: Corpus) -> Room:
         """For a stretch, its neighbours and its negatives."""
-        task, config = self.task, self.config
-        plan = plan_cbow(task) if config.cbow else plan_skip_gram(task)
-        each = config.negatives * (1 if config.cbow else 2 * config.window)
-        rows = self._stretch + plan.most + (self._stretch * each if config.pair_negatives else self._shared)
+        return self._room_for(self.task)
+
+    def _room_for(self, task: SkipGram | Cbow) -> Room:
+        plan = plan_skip_gram(task) if isinstance(task, SkipGram) else plan_cbow(task)
+        each = task.negatives * (2 * task.window if isinstance(task, SkipGram) else 1)
+        rows = task.stretch + plan.most + (task.shared or task.stretch * each)
         return Room(rows=rows, width=self.cells, floats=plan.floats, ints=plan.ints)
 
     def tables(self) -> Mapping[str, Table]:
@@ -171,11 +173,13 @@ class Word2Vec(Program):
         """The loss a word of a text in the model's vocabulary, on windows and negatives that are always the same."""
         if feed.words != self.words[: len(feed.words)]:
             raise ConfigError("this text has another vocabulary; use open_corpus(..., vocabulary=program.words).")
-        scale = self.visits(feed) / max(1, len(feed))
-        scratch = make_scratch(self.room(feed), np.uint64(_EVALUATION))
-        visits = self.visits(feed)
-        total = total_loss(self.task._replace(scale=scale), self.samples(feed), self.weights, scratch, visits)
-        return {"loss": total / max(1, visits)}
+        # Nothing is learnt here, so that stretches of one length serve every text.
+        stretch = (CBOW_SIZES if self.config.cbow else SKIP_GRAM_SIZES)[0]
+        task = self.task._replace(stretch=stretch, scale=1.0)
+        scratch = make_scratch(self._room_for(task), np.uint64(_EVALUATION))
+        visits = -(-len(feed.samples.ids) // stretch)
+        total = total_loss(task, self.samples(feed), self.weights, scratch, visits)
+        return {"loss": total / max(1, len(feed))}
 
     def watchable(self) -> Mapping[str, Any]:
         """The vectors, inputs and outputs, without the zeros that fill their rows."""
