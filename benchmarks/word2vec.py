@@ -32,11 +32,11 @@ GENSIM_RATES = {"skip-gram": 0.025, "cbow": 0.05}
 TESTS = ("EN-WS-353-ALL.txt", "EN-SIMLEX-999.txt", "EN-MEN-TR-3k.txt")
 
 
-def ours(corpus: Any, model: str, dim: int, threads: int, epochs: int = 1, seed: int = 1, sharing: str = "auto") -> Any:
+def ours(corpus: Any, model: str, dim: int, threads: int, epochs: int = 1, seed: int = 1) -> Any:
     """Words a second of training, and the program."""
     program = hogwild.Word2Vec(dim=dim, cbow=model == "cbow")
     executor = hogwild.AsyncExecutor(
-        threads=threads, epochs=epochs, seed=seed, lr=RATES[model], lr_end=0.17, shuffle=False, sharing=sharing
+        threads=threads, epochs=epochs, seed=seed, lr=RATES[model], lr_end=0.17, shuffle=False, sharing="all"
     )
     for event in executor.run(program, corpus):
         if isinstance(event, Finished):

@@ -256,7 +256,7 @@ class Word2VecConfig:
 class WordTrainConfig(TrainConfig):
     """How training of word vectors runs: as all training, with other defaults."""
 
-    sharing: Sharing = "auto"
+    sharing: Sharing = "all"
     """Which weights the workers hold in common: all, all but the hot ones, or none between merges; `auto` tries."""
     lr: Annotated[float | None, Shown("RATE")] = None
     """First learning rate. Default: 0.025 for skip-gram, 0.15 with --cbow."""
