@@ -67,7 +67,7 @@ def fasttext(path: Path, model: str, dim: int, threads: int, words: int) -> floa
     begun = time.perf_counter()
     peer.train_unsupervised(
         str(path), model="skipgram" if model == "skip-gram" else "cbow", dim=dim, ws=5, neg=5, t=1e-4, minCount=5,
-        epoch=1, thread=threads, minn=0, maxn=0, bucket=1, verbose=0,
+        epoch=1, lr=0.025, thread=threads, minn=0, maxn=0, bucket=1, verbose=0,
     )  # fmt: skip
     return words / (time.perf_counter() - begun)
 
