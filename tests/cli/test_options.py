@@ -47,7 +47,8 @@ def test_other_defaults_have_their_own_help_and_the_rest_is_inherited():
     assert "0.15 with --cbow" in own["lr"].help
     assert (own["lr_end"].default, first["lr_end"].default) == (0.17, 0.0)
     assert (own["shuffle"].default, first["shuffle"].default) == (False, True)
-    assert {name for name in own if own[name] != first[name]} == {"lr", "lr_end", "shuffle"}
+    assert (own["sharing"].default, first["sharing"].default) == ("all", "auto")
+    assert {name for name in own if own[name] != first[name]} == {"lr", "lr_end", "sharing", "shuffle"}
 
 
 def test_nested_options_are_in_line():

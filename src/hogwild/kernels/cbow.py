@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.kernels.jit import kernel
+from hogwild.kernels.jit import inner, kernel
 from hogwild.kernels.lanes import LANES, weigh
 from hogwild.kernels.skipgram import apply_rows
 from hogwild.kernels.stretches import (
@@ -43,11 +43,13 @@ class Cbow(NamedTuple):
     scale: float
 
 
-@kernel
 def plan_cbow(task: Any) -> Any:
     """Where a visit keeps its things: beside the negatives there are the words themselves."""
     picks = 2 + (task.shared if task.shared > 0 else task.negatives)
     return plan_of(task.stretch, task.window, picks, task.shared == 0, task.cells)
+
+
+_plan = inner(plan_cbow)
 
 
 @kernel
@@ -57,10 +59,10 @@ def _begin_list(plan: Any, window: int, i: int, centres: int, ints: Any) -> None
     ints[plan.picks + 1] = ints[window + min(i + 1, centres - 1)]
 
 
-@kernel
+@inner
 def cbow(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
     """One visit; returns the loss. The gradient of a neighbour is that of the mean divided by their number."""
-    plan = plan_cbow(task)
+    plan = _plan(task)
     floats, ints, cells, window = scratch.floats, scratch.ints, task.cells, task.window
     first, centres, end = pick_words(text, visit, task.stretch, window, cells, plan, scratch)
     if centres == 0:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hogwild.kernels.jit import kernel
+from hogwild.kernels.jit import open_kernel
 from hogwild.kernels.task import gradient
 
 
-@kernel
+@open_kernel
 def total_loss(task: Any, samples: Any, weights: Any, scratch: Any, visits: int) -> float:
-    """The sum over the visits, in their order. For tasks of this package."""
+    """The sum over the visits, in their order."""
     total = 0.0
     for visit in range(visits):
         total += gradient(task, samples, visit, weights, scratch)

@@ -81,10 +81,10 @@ def move_pairs(table: Any, first: int, least: int, target: Any) -> int:
 
 
 @exact
-def best_pairs(table: Any, counts: Any, rule: Any, found: Any) -> int:
+def best_pairs(table: Any, counts: Any, limits: Any, found: Any) -> int:
     """Put the slots of pairs whose score is above the threshold into `found`; returns how many.
 
-    rule: occurrences that do not count, the factor N, the threshold. The score is
+    limits: occurrences that do not count, the factor N, the threshold. The score is
     (count(ab) - least) / (count(a) count(b)) * N, in float64 and in this order.
     """
     written = 0
@@ -93,7 +93,7 @@ def best_pairs(table: Any, counts: Any, rule: Any, found: Any) -> int:
         if key != 0:
             first, second = np.int64(key >> _HALF) - 1, np.int64(key & _LOW)
             both = np.float64(counts[first]) * np.float64(counts[second])
-            if (table.numbers[slot] - rule[0]) / both * rule[1] > rule[2]:
+            if (table.numbers[slot] - limits[0]) / both * limits[1] > limits[2]:
                 found[written] = slot
                 written += 1
     return written

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.kernels.jit import kernel
+from hogwild.kernels.jit import inner
 from hogwild.kernels.lanes import copy_row
 from hogwild.kernels.stretches import (
     Into,
@@ -55,17 +55,19 @@ class SkipGram(NamedTuple):
     scale: float
 
 
-@kernel
 def plan_skip_gram(task: Any) -> Any:
     """Where a visit keeps its things."""
     picks = task.shared if task.shared > 0 else 2 * task.window * task.negatives
     return plan_of(task.stretch, task.window, picks, task.shared == 0, task.cells)
 
 
-@kernel
+_plan = inner(plan_skip_gram)
+
+
+@inner
 def skip_gram(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
     """One visit; returns the loss."""
-    plan = plan_skip_gram(task)
+    plan = _plan(task)
     floats, ints, cells, window = scratch.floats, scratch.ints, task.cells, task.window
     first, centres, end = pick_words(text, visit, task.stretch, window, cells, plan, scratch)
     if centres == 0:

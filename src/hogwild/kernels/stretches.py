@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.kernels.jit import kernel
+from hogwild.kernels.jit import inner, kernel
 from hogwild.kernels.lanes import LANES, TOGETHER, add_rows, dots, prefetch_row, weigh
 
 _F = np.float32
@@ -29,7 +29,7 @@ def place_in(into: Any, place: int, number: int, cells: int) -> int:
     return place if into.direct else number * cells
 
 
-@kernel
+@inner
 def score(task: Any, row: int, table: Any, first: int, count: int, to: int, scratch: Any) -> None:
     """Scores of a row of scratch with rows of a table; up to three more are written after them."""
     for k in range(0, count, 4):
@@ -38,7 +38,7 @@ def score(task: Any, row: int, table: Any, first: int, count: int, to: int, scra
         )
 
 
-@kernel
+@inner
 def score_two(task: Any, plan: Any, table: Any, count: int, i: int, scratch: Any) -> None:
     """Scores of the centres i and i + 1 with `count` rows that they share."""
     floats, ints = scratch.floats, scratch.ints
@@ -53,7 +53,7 @@ def score_two(task: Any, plan: Any, table: Any, count: int, i: int, scratch: Any
     score(task, two, table, plan.picks, count, to + plan.rivals, scratch)
 
 
-@kernel
+@inner
 def add(
     task: Any, target: Any, to: int, source: Any, first: int, start: int, stride: int, count: int, scratch: Any
 ) -> None:
@@ -62,7 +62,7 @@ def add(
     add_rows(task.lanes, task.blocks, target, (to,), source, ints, first, floats, (start,), stride, count)
 
 
-@kernel
+@inner
 def add_two(
     task: Any, target: Any, one: int, two: int, source: Any, first: int, start: int, other: int, stride: int,
     count: int, scratch: Any,
@@ -96,13 +96,13 @@ def weigh_rivals(plan: Any, i: int, first: int, last: int, weight: Any, factor: 
     return weight * loss
 
 
-@kernel
+@inner
 def ask_for(task: Any, table: Any, first: int, last: int, scratch: Any) -> None:
     for at in range(first, last):
         prefetch_row(task.lanes, task.blocks, table, scratch.ints[at])
 
 
-@kernel
+@inner
 def spread_negatives(
     task: Any, plan: Any, into: Any, skip: int, centres: int, each: int, number: int, scratch: Any
 ) -> None:
@@ -132,14 +132,14 @@ def seen_by(plan: Any, at: int, ints: Any) -> int:
     return ints[plan.high + at] - ints[plan.low + at]
 
 
-@kernel
+@inner
 def own_count(task: Any, plan: Any, i: int, each: int, ints: Any) -> int:
     """Negatives that centre i has for itself, of `each` at the most: so many a neighbour."""
     at = task.window + i
     return min(each, seen_by(plan, at, ints) * task.negatives)
 
 
-@kernel
+@inner
 def spread_neighbours(
     task: Any, plan: Any, target: Any, into: Any, first: int, centres: int, end: int, number: int, source: int,
     scratch: Any,
@@ -167,7 +167,7 @@ def name_rows(ints: Any, rows: Any, first: int, last: int, cells: int, offset: i
     return number
 
 
-@kernel
+@inner
 def name_negatives(
     task: Any, plan: Any, offset: int, skip: int, centres: int, each: int, number: int, scratch: Any
 ) -> int:
