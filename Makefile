@@ -40,7 +40,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/startup.py
