@@ -34,7 +34,7 @@ BY_CONTENT = [
     (b"a;b\n1;2\n", "csv"),
     (b"PAR1....", "parquet"),
     (b"ARROW1\x00\x00", "arrow"),
-    (gzip.compress(b"a,b,c\n1,2,3\n"), "csv"),
+    (gzip.compress(b"a,b,c\n1,2,3\n", mtime=0), "csv"),
 ]
 
 
@@ -90,7 +90,7 @@ def test_one_file_in_two_formats_is_two_entries(tmp_path: Path) -> None:
 
 
 def test_several_files_are_one_feed(tmp_path: Path) -> None:
-    (tmp_path / "b.svm.gz").write_bytes(gzip.compress(b"# c\n1 2:1\n1 3:1\n"))
+    (tmp_path / "b.svm.gz").write_bytes(gzip.compress(b"# c\n1 2:1\n1 3:1\n", mtime=0))
     (tmp_path / "a.svm").write_text("0 0:1\n")
     feed = open_feed(str(tmp_path / "*.svm*"))
     assert feed.samples.targets.tolist() == [0, 1, 1]
