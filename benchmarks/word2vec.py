@@ -61,14 +61,18 @@ def gensim(path: Path, model: str, dim: int, threads: int, epochs: int = 1, seed
 
 
 def fasttext(path: Path, model: str, dim: int, threads: int, words: int) -> float:
-    """Words a second, vocabulary included."""
+    """Words a second, vocabulary included; 0 where it gives up, as with "Encountered NaN" on this text."""
     import fasttext as peer
 
     begun = time.perf_counter()
-    peer.train_unsupervised(
-        str(path), model="skipgram" if model == "skip-gram" else "cbow", dim=dim, ws=5, neg=5, t=1e-4, minCount=5,
-        epoch=1, lr=0.025, thread=threads, minn=0, maxn=0, bucket=1, verbose=0,
-    )  # fmt: skip
+    try:
+        peer.train_unsupervised(
+            str(path), model="skipgram" if model == "skip-gram" else "cbow", dim=dim, ws=5, neg=5, t=1e-4, minCount=5,
+            epoch=1, lr=0.025, thread=threads, minn=0, maxn=0, bucket=1, verbose=0,
+        )  # fmt: skip
+    except RuntimeError as error:
+        print(f"fastText: {error}")
+        return 0.0
     return words / (time.perf_counter() - begun)
 
 
@@ -151,7 +155,8 @@ def main() -> None:
                 found["speed"][f"{model} {dim}"] = best
                 print(f"{model}, dim {dim}")
                 for name, rate in best.items():
-                    print(f"  {name:22} {rate / 1e6:7.2f} million words/s  {best['hogwild, 2 threads'] / rate:6.2f}x")
+                    ratio = best["hogwild, 2 threads"] / rate if rate else float("nan")
+                    print(f"  {name:22} {rate / 1e6:7.2f} million words/s  {ratio:6.2f}x")
             if options.quality:
                 found["quality"][model] = quality(path, corpus, tests, model, epochs=3, seeds=3)
                 for name, by_test in found["quality"][model].items():
