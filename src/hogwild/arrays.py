@@ -1,6 +1,6 @@
 """The bundles of arrays that cross into compiled code. Integers and floats only: no strings, no objects.
 
-`samples` (Rows, BinaryRows, DenseRows, Tokens or a program's own) are read-only while training runs.
+`samples` (Rows, BinaryRows, DenseRows, Tokens, Chains or a program's own) are read-only while training runs.
 `weights` are NamedTuples of float32 arrays that all workers read and write with no lock.
 `Scratch` belongs to one worker.
 """
@@ -56,7 +56,29 @@ class Tokens(NamedTuple):
     ids: Ids
 
 
+class Chains(NamedTuple):
+    """Tagged sentences: sentence s is the tokens offsets[s]:offsets[s + 1]; token t has the features
+    ids[starts[t]:starts[t + 1]], in rising order, which are ranks of frequency (0 the most frequent), and the tag
+    tags[t]; -1 is a tag that training has not seen."""
+
+    offsets: Offsets
+    starts: Offsets
+    ids: Ids
+    tags: Ids
+
+
+class ValuedChains(NamedTuple):
+    """As Chains, where each feature of a token has a value."""
+
+    offsets: Offsets
+    starts: Offsets
+    ids: Ids
+    tags: Ids
+    values: Floats
+
+
 AnyRows = Rows | BinaryRows | DenseRows
+AnyChains = Chains | ValuedChains
 
 
 class Scratch(NamedTuple):

@@ -1,0 +1,28 @@
+"""Options, defined once: one dataclass field = one flag = one TOML key = one line of help."""
+
+from hogwild.config.datasets import SparseConfig
+from hogwild.config.kinds import (
+    Column,
+    Columns,
+    Directory,
+    File,
+    Files,
+    Format,
+    Mode,
+    Optimizer,
+    ScheduleName,
+    Sharing,
+)
+from hogwild.config.output import SaveConfig, ShowConfig, WatchConfig
+from hogwild.config.places import cache_home
+from hogwild.config.programs import LinearConfig, Word2VecConfig
+from hogwild.config.reading import CorpusConfig, FeedConfig
+from hogwild.config.tagging import CRFConfig, TaggerTrainConfig, TaggingConfig
+from hogwild.config.training import TrainConfig, WordTrainConfig
+
+__all__ = [
+    "CRFConfig", "Column", "Columns", "CorpusConfig", "Directory", "FeedConfig", "File", "Files", "Format",
+    "LinearConfig", "Mode", "Optimizer", "SaveConfig", "ScheduleName", "Sharing", "ShowConfig", "SparseConfig",
+    "TaggerTrainConfig", "TaggingConfig", "TrainConfig", "WatchConfig", "Word2VecConfig", "WordTrainConfig",
+    "cache_home",
+]  # fmt: skip

@@ -1,0 +1,19 @@
+"""Values that options may have."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from hogwild.options import Shown
+
+Mode = Literal["hogwild", "serial", "locked", "round-robin", "minibatch"]
+Sharing = Literal["auto", "all", "hot", "replica"]
+Optimizer = Literal["sgd", "momentum", "adagrad", "adam", "ftrl"]
+ScheduleName = Literal["constant", "linear", "inverse"]
+Format = Literal["auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text"]
+
+Column = Annotated[str, Shown("COLUMN")]
+Columns = Annotated[tuple[str, ...], Shown("COLUMN")]
+File = Annotated[str, Shown("FILE")]
+Files = Annotated[tuple[str, ...], Shown("FILE")]
+Directory = Annotated[str, Shown("DIR")]

@@ -1,0 +1,111 @@
+"""How files are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from hogwild.config.kinds import Column, Columns, Format
+from hogwild.options import Shown, check_choices, require
+
+
+@dataclass(frozen=True)
+class FeedConfig:
+    """How files are read."""
+
+    format: Format = "auto"
+    """Kind of file; `auto` goes by name and content."""
+    label: Column = ""
+    """Label column of a table, by name or number (0 is the first, -1 the last). Default: `label`, else the first."""
+    text: Column = ""
+    """Text column of a table or of `label<TAB>text` lines, by name or number."""
+    numeric: Columns = ()
+    """Columns to read as numbers. Default: those whose first rows all are."""
+    categorical: Columns = ()
+    """Columns to read as categories. Default: those that are not numbers."""
+    ignore: Columns = ()
+    """Columns to leave out."""
+    header: Literal["auto", "yes", "no"] = "auto"
+    """Whether the first line of a table names the columns."""
+    hash_bits: int = 20
+    """Hashed features (text, hashed categories) go to 2^N ids."""
+    categories: Literal["enumerate", "hash"] = "enumerate"
+    """Give every category an id of its own, or hash it."""
+    ngrams: int = 2
+    """Words and word n-grams up to this length become features of text."""
+    lowercase: bool = True
+    """Lower-case text before it is hashed."""
+    normalize: bool = True
+    """Scale every text row to length one."""
+    scale: bool = True
+    """Divide every column of numbers by the root mean square of its values other than 0."""
+    unlabelled: Annotated[bool, Shown(hidden=True)] = False
+    """For prediction: files without a label column, and rows without a known label, are read with target 0."""
+    features: int = 0
+    """Number of features of svmlight files; 0: one more than the largest id."""
+    zero_based: Literal["auto", "yes", "no"] = "auto"
+    """Whether svmlight ids start at 0."""
+    bad_lines: Literal["stop", "skip"] = "stop"
+    """What a malformed line does; `skip` counts and reports them."""
+    bad_share: float = 0.01
+    """With `skip`: give up when more than this share of the lines is malformed."""
+    invalid_utf8: Literal["stop", "replace"] = "stop"
+    """What invalid UTF-8 does; `replace` counts it."""
+    max_line: int = 64 << 20
+    """Longest line in bytes; a longer one means that this is not the format it seems to be."""
+    pipe: Annotated[str, Shown("COMMAND")] = ""
+    """Shell command that each file is sent through before it is read."""
+    cache: bool = True
+    """Keep the encoded data on disk and use it again."""
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        check_choices(self)
+        require(self, "hash_bits", 1 <= self.hash_bits <= 30, "it must lie between 1 and 30. Try 20.")
+        require(self, "ngrams", 1 <= self.ngrams <= 16, "it must lie between 1 and 16. Try 2.")
+        require(self, "features", 0 <= self.features < 2**31, "it must lie between 0 (count them) and 2147483647.")
+        require(self, "bad_share", 0 <= self.bad_share <= 1, "it is a share between 0 and 1. Try 0.01.")
+        require(self, "max_line", self.max_line >= 1, "it must be at least 1 byte. Try 67108864.")
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """How running text is read."""
+
+    min_count: int = 5
+    """Words that occur less often are left out."""
+    max_vocab: int = 0
+    """Keep at most this many words, the most frequent ones; 0: no limit."""
+    lowercase: bool = False
+    """Lower-case the text."""
+    phrases: int = 0
+    """Passes that join pairs of words which occur together more often than by chance (`new_york`); 0: none."""
+    phrase_threshold: float = 10.0
+    """Pairs with a higher score become phrases."""
+    phrase_min_count: int = 5
+    """Occurrences that a pair does not get counted for its score; those that have no more are no phrases."""
+    max_token: int = 1000
+    """Longest word in bytes; a longer one is left out and counted."""
+    invalid_utf8: Literal["stop", "replace"] = "stop"
+    """What invalid UTF-8 does; `replace` counts it."""
+    pipe: Annotated[str, Shown("COMMAND")] = ""
+    """Shell command that each file is sent through before it is read."""
+    cache: bool = True
+    """Keep the encoded text on disk and use it again."""
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        check_choices(self)
+        require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every word. Try 5.")
+        require(self, "max_vocab", 0 <= self.max_vocab < 2**31, "it must lie between 0 (no limit) and 2147483647.")
+        require(self, "phrases", 0 <= self.phrases <= 10, "it must lie between 0 (none) and 10. Try 1.")
+        fits = 0 <= self.phrase_threshold < float("inf")
+        require(self, "phrase_threshold", fits, "it must not be negative. Try 10; higher gives fewer phrases.")
+        require(self, "phrase_min_count", self.phrase_min_count >= 0, "it must not be negative. Try 5.")
+        require(self, "max_token", 1 <= self.max_token <= 1 << 20, "it must lie between 1 and 1048576. Try 1000.")
