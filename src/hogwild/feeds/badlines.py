@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hogwild.config import FeedConfig
+from hogwild.config import FeedConfig, TaggingConfig
 from hogwild.errors import InputError
 
 SHOWN = 3         # places that a note names
@@ -11,6 +11,8 @@ PATIENCE = 10_000  # lines to see before the share of bad ones is judged
 
 class BadLines:
     """Counts what cannot be read, as `bad_lines` and `bad_share` of the configuration ask.
+
+    things: what is counted, where a malformed line costs more than itself.
 
     Examples
     --------
@@ -21,7 +23,8 @@ class BadLines:
     ('1 of 10 lines malformed and skipped: a.svm:2:7: `x` is not a number.',)
     """
 
-    def __init__(self, config: FeedConfig) -> None:
+    def __init__(self, config: FeedConfig | TaggingConfig, things: str = "lines") -> None:
+        self.things = things
         self.stop = config.bad_lines == "stop"
         self.share = config.bad_share
         self.count = 0
@@ -48,11 +51,11 @@ class BadLines:
         if not self.count:
             return ()
         more = "; …" if self.count > len(self.first) else ""
-        return (f"{self.count} of {self.lines} lines malformed and skipped: {'; '.join(self.first)}{more}.",)
+        return (f"{self.count} of {self.lines} {self.things} malformed and skipped: {'; '.join(self.first)}{more}.",)
 
     def _judge(self) -> None:
         if self.count > self.share * self.lines:
             raise InputError(
-                f"{self.count} of {self.lines} lines are malformed, more than the share {self.share:g} that may be"
-                f" skipped: {'; '.join(self.first)}. Check --format, or raise --bad-share."
+                f"{self.count} of {self.lines} {self.things} are malformed, more than the share {self.share:g} that"
+                f" may be skipped: {'; '.join(self.first)}. Check --format, or raise --bad-share."
             )
