@@ -17,16 +17,15 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from hogwild.kernels.vectorcode import BYTE, INT, LONG, VectorCode, data
+
 LANES = 16
 # Sums of a block that stay in registers: there are 32 registers of 16 floats with AVX-512, 16 of 8 with AVX2.
 _WIDE = bool(llvm.get_host_cpu_features().get("avx512f"))
 MOST = 8 if _WIDE else 4
 TOGETHER = 2 if _WIDE else 1  # rows whose sums are made in one pass over the rows that go into them
 
-_FLOAT, _INT, _LONG, _BYTE = ir.FloatType(), ir.IntType(32), ir.IntType(64), ir.IntType(8)
-_VECTOR = ir.VectorType(_FLOAT, LANES)
-_NOTHING = ir.Constant(_VECTOR, ir.Undefined)
-_ZERO = ir.Constant(_VECTOR, [0.0] * LANES)
+_CODE = VectorCode(LANES)
 
 
 def layout(dim: int) -> tuple[tuple[int, ...], int]:
@@ -38,114 +37,18 @@ def layout(dim: int) -> tuple[tuple[int, ...], int]:
     return (0,) * size, blocks
 
 
-# -- pieces of code -------------------------------------------------------------------------------------------------
-
-
-def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
-    return context.make_array(kind)(context, builder, array).data
-
-
-def _at(builder: Any, base: Any, place: Any, vector: int) -> Any:
-    start = builder.gep(base, [builder.add(place, _LONG(LANES * vector))])
-    return builder.bitcast(start, _VECTOR.as_pointer())
-
-
-def _load(builder: Any, base: Any, place: Any, vector: int) -> Any:
-    found = builder.load(_at(builder, base, place, vector))
-    found.align = 4
-    return found
-
-
-def _store(builder: Any, value: Any, base: Any, place: Any, vector: int) -> None:
-    builder.store(value, _at(builder, base, place, vector)).align = 4
-
-
-def _multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
-    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f32"), [a, b, c])
-
-
-def _spread(builder: Any, number: Any) -> Any:
-    first = builder.insert_element(_NOTHING, number, _INT(0))
-    return builder.shuffle_vector(first, _NOTHING, _places([0] * LANES))
-
-
-def _places(numbers: list[int]) -> Any:
-    return ir.Constant(ir.VectorType(_INT, len(numbers)), numbers)
-
-
-def _fold(builder: Any, a: Any, b: Any, step: int) -> Any:
-    """Sums of neighbours `step` lanes apart: of a in the even groups of lanes, of b in the odd ones."""
-    even = [(k // step) % 2 == 0 for k in range(LANES)]
-    low = [k if even[k] else LANES + k - step for k in range(LANES)]
-    high = [k + step if even[k] else LANES + k for k in range(LANES)]
-    return builder.fadd(builder.shuffle_vector(a, b, _places(low)), builder.shuffle_vector(a, b, _places(high)))
-
-
-def _four_sums(builder: Any, four: list[Any]) -> Any:
-    """The sums over the lanes of four vectors, as one vector of four."""
-    a, b, c, d = four
-    found = _fold(builder, _fold(builder, a, b, 1), _fold(builder, c, d, 1), 2)
-    for half in (LANES // 2, LANES // 4):
-        low = builder.shuffle_vector(found, found, _places(list(range(half))))
-        high = builder.shuffle_vector(found, found, _places(list(range(half, 2 * half))))
-        found = builder.fadd(low, high)
-    return found
-
-
-def _step(builder: Any, blocks: Any, size: int) -> Any:
-    """Loops over the blocks of a row; gives the first cell of each."""
-    return cgutils.for_range_slice(builder, _LONG(0), builder.mul(blocks, _LONG(LANES * size)), _LONG(LANES * size))
-
-
-def _spread_whole(builder: Any, number: Any) -> Any:
-    nothing = ir.Constant(ir.VectorType(_INT, LANES), ir.Undefined)
-    return builder.shuffle_vector(builder.insert_element(nothing, number, _INT(0)), nothing, _places([0] * LANES))
-
-
-def _sum(builder: Any, vector: Any) -> Any:
-    for half in (8, 4, 2, 1):
-        low = builder.shuffle_vector(vector, vector, _places(list(range(half))))
-        high = builder.shuffle_vector(vector, vector, _places(list(range(half, 2 * half))))
-        vector = builder.fadd(low, high)
-    return builder.extract_element(vector, _INT(0))
-
-
-def _each(number: float) -> Any:
-    return ir.Constant(_VECTOR, [float(np.float32(number))] * LANES)
-
-
-def _polynomial(builder: Any, x: Any, factors: list[float]) -> Any:
-    """factors[0] + factors[1] x + …"""
-    found = _each(factors[-1])
-    for factor in factors[-2::-1]:
-        found = _multiply_add(builder, found, x, _each(factor))
-    return found
-
-
-def _select(builder: Any, sign: str, x: Any, y: Any, chosen: Any, other: Any) -> Any:
-    return builder.select(builder.fcmp_ordered(sign, x, y), chosen, other)
-
-
 def _logistic(builder: Any, score: Any) -> tuple[Any, Any]:
     """1 / (1 + exp(score)) and log(1 + exp(-score)), both to about 3e-7 of 1; a NaN stays one."""
-    minus = builder.fsub(_ZERO, score)
-    size = _select(builder, "<", score, _ZERO, minus, score)
-    # exp(-size) = 2^whole exp(r), |r| <= log(2) / 2. Kept above 2^-126, which is next to nothing.
-    power = builder.fmul(size, _each(-1.4426950408889634))
-    power = _select(builder, "<", power, _each(-126), _each(-126), power)
-    integers = ir.VectorType(_INT, LANES)
-    whole = builder.fptosi(builder.fsub(power, _each(0.5)), integers)  # cut towards zero: the nearest
-    r = builder.fmul(builder.fsub(power, builder.sitofp(whole, _VECTOR)), _each(0.6931471805599453))
-    rest = _polynomial(builder, r, [1, 1, 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720])
-    exponent = builder.shl(builder.add(whole, _places([127] * LANES)), _places([23] * LANES))
-    rest = builder.fmul(rest, builder.bitcast(exponent, _VECTOR))
-    above = builder.fdiv(_each(1), builder.fadd(_each(1), rest))
-    chance = _select(builder, ">", score, _ZERO, builder.fmul(rest, above), above)
+    code = _CODE
+    minus = builder.fsub(code.zero, score)
+    size = code.select(builder, "<", score, code.zero, minus, score)
+    rest = code.exp_of_less(builder, builder.fsub(code.zero, size))
+    above = builder.fdiv(code.each(1), builder.fadd(code.each(1), rest))
+    chance = code.select(builder, ">", score, code.zero, builder.fmul(rest, above), above)
     # log(1 + rest) = 2 artanh(s), s = rest / (rest + 2) <= 1/3
-    s = builder.fdiv(rest, builder.fadd(rest, _each(2)))
-    series = _polynomial(builder, builder.fmul(s, s), [2 / k for k in (1, 3, 5, 7, 9, 11)])
-    short = _select(builder, "<", score, _ZERO, minus, _ZERO)
+    s = builder.fdiv(rest, builder.fadd(rest, code.each(2)))
+    series = code.polynomial(builder, builder.fmul(s, s), [2 / k for k in (1, 3, 5, 7, 9, 11)])
+    short = code.select(builder, "<", score, code.zero, minus, code.zero)
     cost = builder.fadd(builder.fmul(s, series), short)
     lost = builder.fcmp_unordered("uno", score, score)
     return builder.select(lost, score, chance), builder.select(lost, score, cost)
@@ -155,7 +58,7 @@ def _logistic(builder: Any, score: Any) -> tuple[Any, Any]:
 
 
 def _compiled() -> tuple[Any, ...]:
-    long = types.int64
+    long, code = types.int64, _CODE
 
     @intrinsic
     def dots(typing: Any, lanes: Any, blocks: Any, x: Any, ats: Any, y: Any, four: Any, first: Any, out: Any, to: Any) -> Any:  # noqa: E501
@@ -163,20 +66,20 @@ def _compiled() -> tuple[Any, ...]:
             _, blocks, x, ats, y, four, first, out, to = args
             kinds = signature.args
             x, y, four, out = (
-                _data(context, builder, kinds[k], v) for k, v in ((2, x), (4, y), (5, four), (7, out))
+                data(context, builder, kinds[k], v) for k, v in ((2, x), (4, y), (5, four), (7, out))
             )
             mine, results = cgutils.unpack_tuple(builder, ats), cgutils.unpack_tuple(builder, to)
-            rows = [builder.load(builder.gep(four, [builder.add(first, _LONG(k))])) for k in range(4)]
-            sums = [[cgutils.alloca_once_value(builder, _ZERO) for _ in rows] for _ in mine]
-            with _step(builder, blocks, kinds[0].count) as (cell, _):
+            rows = [builder.load(builder.gep(four, [builder.add(first, LONG(k))])) for k in range(4)]
+            sums = [[cgutils.alloca_once_value(builder, code.zero) for _ in rows] for _ in mine]
+            with code.rows_of(builder, blocks, kinds[0].count) as (cell, _):
                 for vector in range(kinds[0].count):
-                    values = [_load(builder, x, builder.add(at, cell), vector) for at in mine]
+                    values = [code.load(builder, x, builder.add(at, cell), vector) for at in mine]
                     for k, row in enumerate(rows):
-                        other = _load(builder, y, builder.add(row, cell), vector)
+                        other = code.load(builder, y, builder.add(row, cell), vector)
                         for value, totals in zip(values, sums, strict=True):
-                            builder.store(_multiply_add(builder, value, other, builder.load(totals[k])), totals[k])
+                            builder.store(code.multiply_add(builder, value, other, builder.load(totals[k])), totals[k])
             for result, totals in zip(results, sums, strict=True):
-                found = _four_sums(builder, [builder.load(total) for total in totals])
+                found = code.four_sums(builder, [builder.load(total) for total in totals])
                 target = builder.bitcast(builder.gep(out, [result]), found.type.as_pointer())
                 builder.store(found, target).align = 4
             return context.get_dummy_value()
@@ -189,29 +92,29 @@ def _compiled() -> tuple[Any, ...]:
             _, blocks, target, to, source, places, first, factors, starts, stride, count = args
             kinds = signature.args
             target, source, places, factors = (
-                _data(context, builder, kinds[k], v) for k, v in ((2, target), (4, source), (5, places), (7, factors))
+                data(context, builder, kinds[k], v) for k, v in ((2, target), (4, source), (5, places), (7, factors))
             )
             size = kinds[0].count
             targets, begins = cgutils.unpack_tuple(builder, to), cgutils.unpack_tuple(builder, starts)
-            sums = [[cgutils.alloca_once(builder, _VECTOR) for _ in range(size)] for _ in targets]
-            with _step(builder, blocks, size) as (cell, _):
+            sums = [[cgutils.alloca_once(builder, code.vector) for _ in range(size)] for _ in targets]
+            with code.rows_of(builder, blocks, size) as (cell, _):
                 for mine, totals in zip(targets, sums, strict=True):
                     for vector, total in enumerate(totals):
-                        builder.store(_load(builder, target, builder.add(mine, cell), vector), total)
+                        builder.store(code.load(builder, target, builder.add(mine, cell), vector), total)
                 with cgutils.for_range(builder, count) as loop:
                     row = builder.add(builder.load(builder.gep(places, [builder.add(first, loop.index)])), cell)
                     step = builder.mul(stride, loop.index)
                     numbers = [builder.load(builder.gep(factors, [builder.add(start, step)])) for start in begins]
-                    numbers = [_spread(builder, number) for number in numbers]
+                    numbers = [code.spread(builder, number) for number in numbers]
                     for vector in range(size):
-                        value = _load(builder, source, row, vector)
+                        value = code.load(builder, source, row, vector)
                         for number, totals in zip(numbers, sums, strict=True):
                             total = totals[vector]
-                            builder.store(_multiply_add(builder, number, value, builder.load(total)), total)
+                            builder.store(code.multiply_add(builder, number, value, builder.load(total)), total)
                 for mine, totals in zip(targets, sums, strict=True):
                     for vector, total in enumerate(totals):
                         # RACE(lost update): docs/races.md
-                        _store(builder, builder.load(total), target, builder.add(mine, cell), vector)
+                        code.store(builder, builder.load(total), target, builder.add(mine, cell), vector)
             return context.get_dummy_value()
 
         return types.void(lanes, long, target, to, source, places, long, factors, starts, long, long), build
@@ -220,12 +123,12 @@ def _compiled() -> tuple[Any, ...]:
     def copy_row(typing: Any, lanes: Any, blocks: Any, target: Any, to: Any, source: Any, at: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             _, blocks, target, to, source, at = args
-            target = _data(context, builder, signature.args[2], target)
-            source = _data(context, builder, signature.args[4], source)
-            with _step(builder, blocks, signature.args[0].count) as (cell, _):
+            target = data(context, builder, signature.args[2], target)
+            source = data(context, builder, signature.args[4], source)
+            with code.rows_of(builder, blocks, signature.args[0].count) as (cell, _):
                 for vector in range(signature.args[0].count):
-                    value = _load(builder, source, builder.add(at, cell), vector)
-                    _store(builder, value, target, builder.add(to, cell), vector)
+                    value = code.load(builder, source, builder.add(at, cell), vector)
+                    code.store(builder, value, target, builder.add(to, cell), vector)
             return context.get_dummy_value()
 
         return types.void(lanes, long, target, long, source, long), build
@@ -234,13 +137,13 @@ def _compiled() -> tuple[Any, ...]:
     def prefetch_row(typing: Any, lanes: Any, blocks: Any, source: Any, at: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             _, blocks, source, at = args
-            source = _data(context, builder, signature.args[2], source)
-            kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
+            source = data(context, builder, signature.args[2], source)
+            kind = ir.FunctionType(ir.VoidType(), [BYTE.as_pointer(), INT, INT, INT])
             ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-            with _step(builder, blocks, signature.args[0].count) as (cell, _):
+            with code.rows_of(builder, blocks, signature.args[0].count) as (cell, _):
                 for vector in range(signature.args[0].count):
-                    line = builder.bitcast(_at(builder, source, builder.add(at, cell), vector), _BYTE.as_pointer())
-                    builder.call(ask, [line, _INT(0), _INT(3), _INT(1)])
+                    line = builder.bitcast(code.at(builder, source, builder.add(at, cell), vector), BYTE.as_pointer())
+                    builder.call(ask, [line, INT(0), INT(3), INT(1)])
             return context.get_dummy_value()
 
         return types.void(lanes, long, source, long), build
@@ -249,15 +152,16 @@ def _compiled() -> tuple[Any, ...]:
     def weigh(typing: Any, scores: Any, at: Any, low: Any, middle: Any, high: Any, sign: Any, factor: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             scores, at, low, middle, high, sign, factor = args
-            scores = _data(context, builder, signature.args[0], scores)
-            score = builder.fmul(_load(builder, scores, at, 0), _spread(builder, sign))
+            scores = data(context, builder, signature.args[0], scores)
+            score = builder.fmul(code.load(builder, scores, at, 0), code.spread(builder, sign))
             chance, cost = _logistic(builder, score)
-            lane = _places(list(range(LANES)))
-            low, middle, high = (_spread_whole(builder, builder.trunc(edge, _INT)) for edge in (low, middle, high))
+            lane = code.places(range(LANES))
+            low, middle, high = (code.spread(builder, builder.trunc(edge, INT)) for edge in (low, middle, high))
             inside = builder.and_(builder.icmp_signed(">=", lane, low), builder.icmp_signed("<=", lane, high))
             on = builder.and_(inside, builder.icmp_signed("!=", lane, middle))
-            _store(builder, builder.select(on, builder.fmul(chance, _spread(builder, factor)), _ZERO), scores, at, 0)
-            return _sum(builder, builder.select(on, cost, _ZERO))
+            weighed = builder.fmul(chance, code.spread(builder, factor))
+            code.store(builder, builder.select(on, weighed, code.zero), scores, at, 0)
+            return code.sum(builder, builder.select(on, cost, code.zero))
 
         number = types.float32
         return number(scores, long, long, long, long, number, number), build
