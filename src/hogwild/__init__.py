@@ -25,6 +25,8 @@ _HOMES = {
     "Scratch": "arrays",
     "Step": "arrays",
     "Table": "arrays",
+    "TaggingConfig": "config",
+    "TaggingFeed": "feeds.tagging",
     "TrainConfig": "config",
     "UnknownWordError": "errors",
     "Vectors": "programs.vectors",
@@ -39,6 +41,7 @@ _HOMES = {
     "load_model": "programs.store",
     "open_corpus": "feeds.corpusreader",
     "open_feed": "feeds.reader",
+    "open_tagging": "feeds.taggingreader",
     "save_model": "programs.store",
     "train": "executor.train",
 }

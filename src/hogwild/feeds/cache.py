@@ -21,18 +21,20 @@ from hogwild.feeds.corpus import Corpus
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.source import Source
 from hogwild.feeds.store import map_feed, write_feed
+from hogwild.feeds.tagging import TaggingFeed
 from hogwild.feeds.workspace import PREFIX, drop_workspace, feeds_home, make_workspace, release, size_of, sweep, writing
 
-K = TypeVar("K", Feed, Corpus)
+K = TypeVar("K", Feed, Corpus, TaggingFeed)
 Opener = Callable[[Path, Sequence[str], str], K]  # maps what a directory holds: (directory, names of sources, key)
 
 _ATTEMPTS = 5
+_COUNTED = {"rows": "targets", "tokens": "tags"}  # units with the array that has one item each
 _CHECKED = 1 << 30  # bytes up to which an entry is read through before it is used: compiled code trusts its ids
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One encoded feed or corpus in the cache; `unit` says what its rows are: `rows`, or `words` of a text."""
+    """One encoded feed in the cache; `unit` says what its rows are: `rows`, or `words` or tagged `tokens` of a text."""
 
     key: str
     bytes: int
@@ -174,13 +176,19 @@ def entries() -> list[Entry]:
             continue
         try:
             header = read_header(directory)
-            unit = "words" if "counts" in header["arrays"] else "rows"
-            rows = int(header["total"] if unit == "words" else header["arrays"]["targets"][1])
+            unit = _unit_of(header)
+            rows = int(header["total"] if unit == "words" else header["arrays"][_COUNTED[unit]][1])
             sources = tuple(header["sources"])
         except (Damaged, KeyError, TypeError, ValueError):
             rows, unit, sources = 0, "rows", ()
         found.append(Entry(directory.name, size_of(directory), rows, unit, sources, directory.stat().st_mtime))
     return sorted(found, key=lambda entry: -entry.used)
+
+
+def _unit_of(header: Mapping[str, Any]) -> str:
+    if _COUNTED["tokens"] in header["arrays"]:
+        return "tokens"
+    return "words" if "counts" in header["arrays"] else "rows"
 
 
 def clear() -> int:
