@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 # Public names and the modules that hold them, imported when first used: `import hogwild` is light.
 _HOMES = {
     "AsyncExecutor": "executor.run",
+    "CRF": "programs.crf",
     "ConfigError": "errors",
     "Corpus": "feeds.corpus",
     "CorpusConfig": "config",
@@ -25,6 +26,7 @@ _HOMES = {
     "Scratch": "arrays",
     "Step": "arrays",
     "Table": "arrays",
+    "TagScores": "programs.scorecard",
     "TaggingConfig": "config",
     "TaggingFeed": "feeds.tagging",
     "TrainConfig": "config",
@@ -34,6 +36,7 @@ _HOMES = {
     "Word2Vec": "programs.word2vec",
     "apply_of": "kernels.task",
     "async_executor": "executor.train",
+    "chunks_of": "programs.chunks",
     "corpus_of": "feeds.corpusreader",
     "feed_of": "feeds.memory",
     "fused_of": "kernels.task",
@@ -43,16 +46,24 @@ _HOMES = {
     "open_feed": "feeds.reader",
     "open_tagging": "feeds.taggingreader",
     "save_model": "programs.store",
+    "score_tags": "programs.tagscores",
+    "tagging_of": "feeds.tagginglists",
     "train": "executor.train",
 }
 
-__all__ = sorted([*_HOMES, "__version__"])  # noqa: PLE0605
+_MODULES = {"theory": "observe.theory"}  # public under a shorter name
+
+__all__ = sorted([*_HOMES, *_MODULES, "__version__"])  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    value: Any
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f"hogwild.{_HOMES[name]}"), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"hogwild.{_MODULES[name]}")
+    else:
         raise AttributeError(f"module 'hogwild' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"hogwild.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -57,7 +57,7 @@ def encode(
     layout = plan_features(text, templates)
     pool = _Threads(threads or min(cores(), 8))
     chosen = _count(layout, templates, text, min_count, pool) if names is None else _look_up(layout, text, names, pool)
-    tagged = encode_tags(text, tags)
+    tagged = encode_tags(text.tags, text.tokens, tags)
     samples = Chains(layout.plan.offsets, chosen.starts, chosen.ids, tagged.codes)
     return TaggingFeed(
         samples,
@@ -200,13 +200,18 @@ def _notes(ranked: _Ranked, templates: Templates, source: str, min_count: int) -
             named = ", ".join(f"`{shown(line)}`" for line in empty[:_SHOWN])
             more = f" and {len(empty) - _SHOWN} more" if len(empty) > _SHOWN else ""
             notes.append(f"{'The template' if len(empty) == 1 else 'Each of the templates'} {named}{more} {what}.")
-    if ranked.rare[0]:
-        verb = "occurs" if ranked.rare[0] == 1 else "occur"
-        notes.append(
-            f"{counted(ranked.rare[0], 'feature')} left out that {verb} fewer than {min_count} times (--min-count):"
-            f" {counted(ranked.rare[1], 'occurrence')}."
-        )
-    return tuple(notes)
+    return (*notes, *rare_note(*ranked.rare, min_count))
+
+
+def rare_note(features: int, occurrences: int, min_count: int) -> tuple[str, ...]:
+    """What is to be said of features that are left out because they are rare."""
+    if not features:
+        return ()
+    verb = "occurs" if features == 1 else "occur"
+    return (
+        f"{counted(features, 'feature')} left out that {verb} fewer than {min_count} times (--min-count):"
+        f" {counted(occurrences, 'occurrence')}.",
+    )
 
 
 # -- with the features of a model --

@@ -10,11 +10,13 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hogwild.config import TaggingConfig
+from hogwild.errors import InputError
 from hogwild.feeds import cache
 from hogwild.feeds.features import encode
 from hogwild.feeds.source import Paths, open_sources
 from hogwild.feeds.taggedreader import read_tagged
 from hogwild.feeds.tagging import TaggingFeed
+from hogwild.feeds.tagginglists import MADE, FeatureFunction, encode_with
 from hogwild.feeds.taggingstore import map_tagging, write_tagging
 from hogwild.feeds.templates import Templates, open_templates, parse_templates
 
@@ -27,6 +29,7 @@ def open_tagging(
     names: Sequence[str] | None = None,
     tags: Sequence[str] | None = None,
     with_tags: bool = True,
+    features: FeatureFunction | None = None,
 ) -> TaggingFeed:
     """Open tagged text: encoded once into memory-mapped feature ids, found again on the next run.
 
@@ -42,6 +45,10 @@ def open_tagging(
         Features and tags of a model. Other features are left out and counted, other tags become -1.
     with_tags
         False for text whose tags are not known, or not wanted. Such a feed is not kept in the cache.
+    features
+        A function that makes features, instead of templates: features(sentence, i) gives those of token i as a list of
+        strings or a dict, where the sentence is a list of dicts from names of columns to strings. Such a feed is not
+        kept in the cache either.
 
     Returns
     -------
@@ -54,8 +61,12 @@ def open_tagging(
     """
     config = config or TaggingConfig()
     schema = schema or {}
-    templates = _templates_of(config, schema)
     min_count = int(schema.get("min_count", config.min_count))
+    if features is not None:
+        text = read_tagged(paths, config, schema=schema or None, with_tags=with_tags)
+        feed = encode_with(text, features, min_count=min_count, names=names, tags=tags)
+        return replace(feed, schema={**getattr(text, "schema", {}), **feed.schema})
+    templates = _templates_of(config, schema)
 
     def make() -> TaggingFeed:
         text = read_tagged(paths, config, schema=schema or None, with_tags=with_tags)
@@ -85,6 +96,10 @@ def open_tagging(
 
 
 def _templates_of(config: TaggingConfig, schema: Mapping[str, Any]) -> Templates:
+    if schema.get("features") == MADE:
+        raise InputError(
+            "this model has features that Python made; give them with tagging_of, or their function as `features`."
+        )
     if "templates" in schema:
         return parse_templates(schema["templates"], "the templates of the model")
     return open_templates(config.features)

@@ -10,7 +10,7 @@ import numpy as np
 from hogwild.arrays import Ids
 from hogwild.errors import InputError
 from hogwild.feeds.labels import counted, shown
-from hogwild.feeds.taggedtext import TaggedText
+from hogwild.feeds.taggedtext import TextColumn
 
 _SHOWN = 5
 
@@ -24,18 +24,17 @@ class EncodedTags(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def encode_tags(text: TaggedText, tags: Sequence[str] | None) -> EncodedTags:
-    """Encode the tags of a text, which has none if it was read without.
+def encode_tags(column: TextColumn | None, tokens: int, tags: Sequence[str] | None) -> EncodedTags:
+    """Encode the tags of so many tokens; all are -1 where there is no column of tags.
 
     Tags are ranked by falling frequency, those that are equally frequent by their first place. With `tags`, those of a
     model, others become -1.
     """
-    column = text.tags
     if column is None:
-        return EncodedTags(np.full(text.tokens, -1, np.int32), tuple(tags or ()), {})
+        return EncodedTags(np.full(tokens, -1, np.int32), tuple(tags or ()), {})
     counts = np.bincount(column.codes, minlength=len(column.values))
     firsts = np.zeros(len(counts), np.int64)
-    firsts[column.codes[::-1]] = np.arange(text.tokens)[::-1]  # where a code comes twice the last one stays: the first
+    firsts[column.codes[::-1]] = np.arange(tokens)[::-1]  # where a code comes twice the last one stays: the first
     final = np.full(len(counts), -1, np.int32)
     if tags is None:
         order = np.lexsort((firsts, -counts))[: int(np.count_nonzero(counts))]
@@ -43,7 +42,8 @@ def encode_tags(text: TaggedText, tags: Sequence[str] | None) -> EncodedTags:
         return EncodedTags(final[column.codes], tuple(column.values[k] for k in order.tolist()), {})
     places = {tag: place for place, tag in enumerate(tags)}
     if len(places) < len(tags):
-        raise InputError("the tags of the model hold one twice; it is damaged.")
+        twice = next(tag for tag in tags if tags.count(tag) > 1)
+        raise InputError(f"the tags of the model hold `{shown(twice)}` twice; it is damaged.")
     strange: dict[str, int] = {}
     for code in np.argsort(firsts, kind="stable").tolist():
         tag = column.values[code]
@@ -51,7 +51,7 @@ def encode_tags(text: TaggedText, tags: Sequence[str] | None) -> EncodedTags:
             final[code] = places[tag]
         elif counts[code]:
             strange[tag] = int(counts[code])
-    return EncodedTags(final[column.codes], tuple(tags), strange, _strange_note(strange, text.tokens))
+    return EncodedTags(final[column.codes], tuple(tags), strange, _strange_note(strange, tokens))
 
 
 def _strange_note(strange: dict[str, int], tokens: int) -> tuple[str, ...]:

@@ -22,8 +22,8 @@ BIAS = "bias"
 FARTHEST = 100  # tokens that an atom may look back or ahead
 _LONGEST = 100  # characters of an affix
 _INCLUDE = "@include"
-_COMMENT = "#"
-_NAME = re.compile(r"[^\s\[\](),|=#@]+")
+_COMMENT = re.compile(r"(?:^|\s)#")  # a column may have a # in its name
+_NAME = re.compile(r"[^\s\[\](),|=]+")
 _NUMBER = re.compile(r"[+-]?\d+")
 _BLANKS = re.compile(r"[ \t]*")
 
@@ -121,7 +121,7 @@ def open_templates(features: str) -> Templates:
 def parse_templates(text: str | Iterable[str], name: str = "templates") -> Templates:
     """Templates from text, or from lines; `name` is what messages call it.
 
-    Blank lines and what follows a `#` are passed over; `@include chunking` stands for the lines of a preset.
+    Blank lines, and comments that begin with `#`, are passed over; `@include chunking` stands for the lines of a preset.
     """
     lines = re.split(r"\r\n|\r|\n", text) if isinstance(text, str) else list(text)
     found: dict[str, Template] = {}
@@ -136,7 +136,7 @@ def parse_templates(text: str | Iterable[str], name: str = "templates") -> Templ
 
 
 def _read_line(line: str, place: str) -> tuple[Template, ...]:
-    content = line.partition(_COMMENT)[0].rstrip()
+    content = _COMMENT.split(line, maxsplit=1)[0].rstrip()
     start = content.lstrip()
     if not start:
         return ()

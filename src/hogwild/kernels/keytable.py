@@ -133,3 +133,33 @@ def settle(numbers: Any, width: int, final: Any, starts: Any) -> int:
                 written += 1
     starts[tokens] = written
     return written
+
+
+@kernel
+def settle_valued(numbers: Any, values: Any, final: Any, begins: Any, starts: Any) -> int:
+    """As `settle`, for rows of any length with values: that of token t begins at begins[t].
+
+    Values of the same feature at one token are added.
+    """
+    written, tokens = 0, len(starts) - 1
+    for token in range(tokens):
+        starts[token] = written
+        first = written
+        for k in range(begins[token], begins[token + 1]):
+            ident, value = final[numbers[k]], values[k]
+            if ident < 0:
+                continue
+            at = written
+            while at > first and numbers[at - 1] > ident:
+                at -= 1
+            if at > first and numbers[at - 1] == ident:
+                values[at - 1] += value
+                continue
+            for j in range(written, at, -1):
+                numbers[j] = numbers[j - 1]
+                values[j] = values[j - 1]
+            numbers[at] = ident
+            values[at] = value
+            written += 1
+    starts[tokens] = written
+    return written

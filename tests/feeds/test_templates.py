@@ -1,0 +1,160 @@
+"""Feature templates: what is read from their text, what their transforms make, what is said of mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hogwild.errors import InputError
+from hogwild.feeds.presets import PRESETS
+from hogwild.feeds.templates import open_templates, parse_templates
+from hogwild.feeds.transforms import TRANSFORMS
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("w[0]", "w[0]"),
+        ("  w [ -1 ] |\tw[+2]  # a pair", "w[-1]|w[2]"),
+        ("suffix( lower(w) , 3 )[0]", "suffix(lower(w),3)[0]"),
+        ("same(w)[0,-2]|class(w)[0]", "same(w)[0,-2]|class(w)[0]"),
+        ("same(lower(w))[1,-1]", "same(lower(w))[1,-1]"),
+        ("same[0]", "same[0]"),
+        ("bias", "bias"),
+        ("bias[0]", "bias[0]"),
+        ("x.y-z:1[0]|Größe[1]", "x.y-z:1[0]|Größe[1]"),
+        ("w[-0]", "w[0]"),
+        ("a#@b[0] #a comment", "a#@b[0]"),
+    ],
+)
+def test_a_line_and_its_plain_form(line: str, expected: str) -> None:
+    templates = parse_templates(line)
+    assert templates.lines() == [expected]
+    assert parse_templates(templates.lines()).items[0].atoms == templates.items[0].atoms
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "said"),
+    [
+        ("w", 2, "expected `[`; the line ends"),
+        ("w[0", 4, "expected `]`; the line ends"),
+        ("w[x]", 3, "expected an offset between -100 and 100; found `x]`"),
+        ("w[101]", 3, "expected an offset"),
+        ("w[99999999999999999999]", 3, "expected an offset"),
+        ("w[0]w[1]", 5, "expected `|` or the end of the line; found `w[1]`"),
+        ("w[0]|", 6, "expected a column, such as w[0]"),
+        ("|w[0]", 1, "expected a column"),
+        ("w[0,1]", 4, "expected `]`"),
+        ("pos[0]|lowr(w)[0]", 8, "unknown transform `lowr` (did you mean lower?)"),
+        ("prefix(w)[0]", 9, "expected `,`"),
+        ("prefix(w,0)[0]", 10, "expected a number of characters between 1 and 100"),
+        ("lower(w,3)[0]", 8, "expected `)`"),
+        ("lower(same(w))[0]", 7, "cannot stand inside a transform"),
+        ("same(w)[0]", 10, "expected `,`"),
+        ("same(w)[1,1]", 12, "two different offsets"),
+        ("w[0]|bias", 6, "stands alone"),
+        ("w=x[0]", 2, "expected `[`"),
+    ],
+)
+def test_mistakes_are_placed(line: str, column: int, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse_templates(f"# mine\nw[5]\n{line}\n", "own.txt")
+    assert str(error.value).startswith(f"own.txt:3:{column}: ")
+    assert said in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "own.txt: no templates"),
+        ("# nothing\n\n", "own.txt: no templates"),
+        ("w[0]\nw[ 0 ]\n", "own.txt:2: the template `w[0]` stands at own.txt:1 too"),
+        ("@include chunking\nw[0]\n", "own.txt:2: the template `w[0]` stands at chunking:4 too"),
+        ("@include chonking\n", "own.txt:1: @include needs one preset, not `chonking` (did you mean chunking?)"),
+        ("@include\n", "own.txt:1: @include needs one preset"),
+        ("@use chunking\n", "own.txt:1: unknown command `@use`"),
+    ],
+)
+def test_mistakes_in_files(text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.txt").write_text(text)
+    with pytest.raises(InputError) as error:
+        open_templates("own.txt")
+    assert str(error.value).startswith(said)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"neither a preset \(chunking, pos, segmentation\) .*did you mean chunking"):
+        open_templates("chunkin")
+    with pytest.raises(InputError, match="needs a readable file"):
+        open_templates(str(tmp_path))
+    path = tmp_path / "latin"
+    path.write_bytes("w[0] # größer".encode("latin-1"))
+    with pytest.raises(InputError, match="byte 9 is not UTF-8"):
+        open_templates(str(path))
+
+
+def test_a_file_with_a_preset(tmp_path: Path) -> None:
+    path = tmp_path / "own.txt"
+    path.write_bytes("\ufeff@include chunking  # all of it\r\n\r\nlower(w)[0]\r\n".encode())
+    assert open_templates(str(path)).lines() == [*open_templates("chunking").lines(), "lower(w)[0]"]
+
+
+def test_presets() -> None:
+    counts = {name: len(open_templates(name)) for name in PRESETS}
+    assert counts["chunking"] == 19
+    assert set(counts) == {"chunking", "pos", "segmentation"}
+    for name in ("pos", "segmentation"):
+        assert {atom.column for template in open_templates(name).items for atom in template.atoms} == {"w"}
+
+
+def test_columns_are_checked() -> None:
+    templates = parse_templates("w[0]\nw[0]|tga[1]\n", "own.txt")
+    templates.check_columns(["w", "tga"])
+    with pytest.raises(InputError) as error:
+        templates.check_columns(["w", "tag"])
+    assert "own.txt:2: the template `w[0]|tga[1]` looks at the column `tga` (did you mean tag?)" in str(error.value)
+    assert "the columns are `w`, `tag`" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "value", "expected"),
+    [
+        ("lower", 0, "ÄB", "äb"),
+        ("prefix", 3, "große", "gro"),
+        ("prefix", 3, "ab", None),
+        ("suffix", 2, "große", "ße"),
+        ("suffix", 2, "a", None),
+        ("suffix", 2, "ab", "ab"),
+        ("shape", 0, "McDonald-90,5", "XxXx-d,d"),
+        ("fullshape", 0, "McDon-90", "XxXxx-dd"),
+        ("shape", 0, "东京Tower", "aXx"),
+        ("shape", 0, "...", "."),
+        ("shape", 0, "", ""),
+        ("digits", 0, "3,14 km", "0,00 km"),
+        ("class", 0, "2004", "digit"),
+        ("class", 0, "5", "digit"),
+        ("class", 0, "abc", "letter"),
+        ("class", 0, "京", "cjk"),
+        ("class", 0, "三", "numeral"),
+        ("class", 0, "か", "hiragana"),
+        ("class", 0, "カ", "katakana"),
+        ("class", 0, "ー", "katakana"),
+        ("class", 0, "한", "hangul"),
+        ("class", 0, "。", "punctuation"),
+        ("class", 0, "€", "symbol"),
+        ("class", 0, "a1", "mixed"),
+        ("class", 0, "", None),
+        ("hasdigit", 0, "a1", "1"),
+        ("hasdigit", 0, "ab", None),
+        ("hashyphen", 0, "well-known", "1"),
+        ("hashyphen", 0, "a–b", "1"),
+        ("hashyphen", 0, "ab", None),
+        ("hasupper", 0, "aB", "1"),
+        ("hasupper", 0, "ab", None),
+    ],
+)
+def test_transforms(name: str, number: int, value: str, expected: str | None) -> None:
+    assert TRANSFORMS[name].make(value, number) == expected

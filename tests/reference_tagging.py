@@ -1,0 +1,134 @@
+"""Slow, obvious twins of feature templates and their encoding: Python strings and dicts."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from hogwild.arrays import AnyChains, ValuedChains
+from hogwild.feeds.taggedtext import TaggedText, TextColumn
+
+Row = dict[str, str]
+Sentence = list[Row]
+
+
+def _shape(value: str) -> str:
+    signs = ""
+    for c in value:
+        if c.isdecimal():
+            signs += "d"
+        elif c.isalpha():
+            signs += "X" if c.isupper() or c.istitle() else "x" if c.islower() else "a"
+        else:
+            signs += c
+    return signs
+
+
+TRANSFORMS: dict[str, Callable[..., str | None]] = {
+    "lower": lambda value: value.lower(),
+    "prefix": lambda value, size: value[:size] if len(value) >= size else None,
+    "suffix": lambda value, size: value[len(value) - size :] if len(value) >= size else None,
+    "fullshape": _shape,
+    "shape": lambda value: re.sub(r"(.)\1+", r"\1", _shape(value), flags=re.DOTALL),
+    "digits": lambda value: re.sub(r"\d", "0", value),
+    "hasdigit": lambda value: "1" if re.search(r"\d", value) else None,
+    "hasupper": lambda value: "1" if any(c.isupper() for c in value) else None,
+}
+
+
+def value_of(expression: str, row: Row) -> str | None:
+    """What `suffix(lower(w),3)` is for a token."""
+    call = re.fullmatch(r"(\w+)\((.*?)(?:,(\d+))?\)", expression)
+    if not call:
+        return row[expression]
+    inner = value_of(call[2], row)
+    if inner is None:
+        return None
+    return TRANSFORMS[call[1]](inner, *([int(call[3])] if call[3] else []))
+
+
+def atom_at(atom: str, sentence: Sentence, i: int) -> str | None:
+    """The value of an atom at token i, or None."""
+    call = re.fullmatch(r"same\((.*)\)\[(-?\d+),(-?\d+)\]", atom)
+    if call:
+        places = i + int(call[2]), i + int(call[3])
+        if min(places) < 0 or max(places) >= len(sentence):
+            return None
+        first, second = (value_of(call[1], sentence[place]) for place in places)
+        return "1" if first is not None and first == second else None
+    parts = re.fullmatch(r"(.*)\[(-?\d+)\]", atom)
+    assert parts, atom
+    place = i + int(parts[2])
+    if place < 0:
+        return f"_B{place}"
+    if place >= len(sentence):
+        return f"_E+{place - len(sentence) + 1}"
+    return value_of(parts[1], sentence[place])
+
+
+def features_at(templates: Sequence[str], sentence: Sentence, i: int) -> list[str]:
+    """The names of the features of token i, in the order of the templates."""
+    found = []
+    for template in templates:
+        if template == "bias":
+            found.append("bias")
+            continue
+        values = [atom_at(atom, sentence, i) for atom in template.split("|")]
+        if None not in values:
+            found.append(template + "=" + "|".join(str(value) for value in values))
+    return found
+
+
+def ranked(items: Sequence[str], min_count: int = 1) -> dict[str, int]:
+    """Counts by falling count; `most_common` leaves equal ones in the order of their first places."""
+    return {item: count for item, count in Counter(items).most_common() if count >= min_count}
+
+
+def rows_of(text: TaggedText) -> list[Sentence]:
+    """The sentences of a text."""
+    tokens = [{column.name: column.values[column.codes[t]] for column in text.columns} for t in range(text.tokens)]
+    return [tokens[first:last] for first, last in pairwise(text.offsets.tolist())]
+
+
+def features_of(templates: Sequence[str], text: TaggedText) -> list[list[str]]:
+    """The names of the features of every token."""
+    return [features_at(templates, rows, i) for rows in rows_of(text) for i in range(len(rows))]
+
+
+def tags_of(text: TaggedText) -> list[str]:
+    """The tag of every token."""
+    assert text.tags is not None
+    return [text.tags.values[code] for code in text.tags.codes]
+
+
+def text_of(sentences: Sequence[Sentence], tags: Sequence[Sequence[str]] | None = None) -> TaggedText:
+    """A text of rows; values are numbered in the order of the alphabet, not of their first places."""
+
+    def column(name: str, cells: list[str]) -> TextColumn:
+        values = sorted(set(cells))
+        places = {value: place for place, value in enumerate(values)}
+        return TextColumn(name, np.array([places[cell] for cell in cells], np.int32), tuple(values))
+
+    tokens = [row for rows in sentences for row in rows]
+    offsets = np.cumsum([0, *map(len, sentences)])
+    tagged = None if tags is None else column("tag", [tag for row in tags for tag in row])
+    return TaggedText(tuple(column(name, [row[name] for row in tokens]) for name in tokens[0]), tagged, offsets)
+
+
+def named_rows(samples: AnyChains, names: Sequence[str]) -> list[Any]:
+    """The features of every token by name: a list, or with values a dict. Ids must rise."""
+    rows: list[Any] = []
+    for first, last in pairwise(samples.starts.tolist()):
+        ids = samples.ids[first:last].tolist()
+        assert ids == sorted(set(ids))
+        found = [names[k] for k in ids]
+        if isinstance(samples, ValuedChains):
+            rows.append(dict(zip(found, samples.values[first:last].tolist(), strict=True)))
+        else:
+            rows.append(found)
+    return rows
