@@ -52,6 +52,7 @@ def random_sentences(tags, count, seed=0):
         ("B I I O B", [(0, 3, ""), (4, 5, "")]),                    # no dash, no type
         ("B- I-", [(0, 2, "")]),
         ("B I-X", [(0, 1, ""), (1, 2, "X")]),
+        (".-X B-X", [(1, 2, "X")]),
         ("B-X . I-X", [(0, 1, "X"), (2, 3, "X")]),
         ("B-NP-TMP I-NP-TMP I-NP", [(0, 2, "NP-TMP"), (2, 3, "NP")]),
         ("B-X O-X I-X", [(0, 1, "X"), (2, 3, "X")]),

@@ -83,6 +83,7 @@ def test_tags_of_no_scheme_are_bound_as_they_are_read():
         ("NN -LRB- . , PRP$", "tags", ""),
         ("O", "tags", ""),
         ("S", "tags", ""),
+        ("B", "tags", ""),
         ("E S", "tags", ""),
         ("", "tags", ""),
         ("O B-X I-X B-Y I-Y 0", "chunks", "iob2"),    # one of five is misspelt

@@ -362,6 +362,7 @@ def test_json_is_json():
     assert shown["counts"]["right_tokens"] == scores.right
     assert shown["counts"]["oov_support"] == len(flat(gold)) - flat(gold).count("O")
     assert shown["kind"] == "chunks"
+    assert shown["metrics"]["oov_share"] == pytest.approx(1 - flat(gold).count("O") / len(flat(gold)))
 
 
 def test_names_of_the_package():
