@@ -52,8 +52,9 @@ class CRFConfig:
 
     optimizer: Optimizer = "sgd"
     """Update rule."""
-    l2: float = 1.0
-    """L2 penalty: the objective is the sum of the losses of all sentences + l2 w^2 / 2."""
+    l2: float | None = None
+    """L2 penalty: the objective is the sum of the losses of all sentences + l2 w^2 / 2. Default: 0.5 for the features
+    chunking, else 1."""
     l1: float = 0.0
     """L1 penalty: the objective has + l1 |w|; drives weights to zero."""
     rich_edges: bool = True
@@ -74,7 +75,8 @@ class CRFConfig:
         """Raise ConfigError where a value cannot work."""
         check_choices(self)
         require(self, "l1", 0 <= self.l1 < float("inf"), "it must not be negative. Try 0.")
-        require(self, "l2", 0 <= self.l2 < float("inf"), "it must not be negative. Try 1.")
+        if self.l2 is not None:
+            require(self, "l2", 0 <= self.l2 < float("inf"), "it must not be negative. Try 1.")
         fits = self.rich_edge_min_count >= 1
         require(self, "rich_edge_min_count", fits, "it must be at least 1, which takes all features. Try 10.")
         fits = 0 <= self.structure_regularization <= 1000

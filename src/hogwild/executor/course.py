@@ -83,6 +83,7 @@ class Course:
         if self._since is not None:
             self._seconds += time.perf_counter() - self._since
             self._since = None
+            self.plan.program.stand_at(self._elapsed(int(self.crew.counters.visits.sum())))
 
     def bring_home(self) -> None:
         """The run is over: the weights are in the program's own arrays again, no longer in memory that workers map."""
@@ -104,12 +105,17 @@ class Course:
         self.crew.open_epoch(self.epoch, order, self.offset)
         self.offset, self._loss_sum = 0, 0.0
 
+    def _elapsed(self, visits: int) -> float:
+        """The sum of learning rates of so many visits since the epoch began."""
+        began = self.epoch * self.plan.visits
+        schedule = self.crew.schedule
+        return float(elapsed_at(schedule, float(began + visits)) - elapsed_at(schedule, float(began)))
+
     def end_epoch(self, valid: Any) -> EpochEnded:
         """All samples are visited: settle penalties, evaluate, compare with the best."""
         plan, crew = self.plan, self.crew
         visits = plan.visits
-        end = (self.epoch + 1) * visits
-        elapsed = elapsed_at(crew.schedule, float(end)) - elapsed_at(crew.schedule, float(end - visits))
+        elapsed = self._elapsed(visits)
         for worker, copies in enumerate(crew.sharing.copies):
             step = Step(np.float32(0), np.float32(elapsed), copies.private, worker, plan.workers)
             plan.program.settle_copy(copies.weights, step)

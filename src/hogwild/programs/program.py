@@ -67,6 +67,9 @@ class Program(ABC):
             for name, array in zip(self.weights._fields, self.weights, strict=True)
         }
 
+    def stand_at(self, elapsed: float) -> None:
+        """The workers are parked at this time of lazy regularization."""
+
     def settle_copy(self, weights: Any, step: Step) -> None:
         """Pay lazy regularization up to `step.elapsed` on the private rows that a worker pays for, before merging."""
 

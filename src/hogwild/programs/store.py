@@ -22,7 +22,11 @@ from hogwild.programs.program import Metrics, Program
 from hogwild.programs.sealed import Sealed, check_ours, read_sealed, write_sealed
 from hogwild.programs.tensors import Arrays
 
-PROGRAMS = {"linear": "hogwild.programs.linear:Linear", "word2vec": "hogwild.programs.word2vec:Word2Vec"}
+PROGRAMS = {
+    "crf": "hogwild.programs.crf:CRF",
+    "linear": "hogwild.programs.linear:Linear",
+    "word2vec": "hogwild.programs.word2vec:Word2Vec",
+}
 """Where the class of each program is; a model names its program, never a module, so that loading imports only these."""
 
 KIND = "model"

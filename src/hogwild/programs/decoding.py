@@ -1,0 +1,123 @@
+"""Reading tags off a CRF: best paths, several of them, probabilities, the loss; in as many threads as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import Floats, Room, aligned_floats, make_scratch
+from hogwild.errors import ConfigError
+from hogwild.feeds.tagging import TaggingFeed
+from hogwild.kernels.chains import ChainTask, ChainWeights, PlainEdges, RichEdges, Tagged, floats_for
+from hogwild.kernels.crf import fill_marginals, sum_losses
+from hogwild.kernels.octets import LANES, layout
+from hogwild.kernels.penalties import Free
+from hogwild.kernels.updates import Sgd
+from hogwild.kernels.viterbi import FORBIDDEN, Rules, Trellis, find_paths
+from hogwild.programs import crfarrays
+from hogwild.programs.richpairs import RichPairs
+from hogwild.programs.schemes import allowed, scheme_of
+
+
+def rules_of(tags: Sequence[str], constrain: bool) -> Rules:
+    """What may follow what: all, or what the scheme of the tags allows."""
+    count = len(tags)
+    if not constrain:
+        return Rules(np.zeros(count), np.zeros((count, count)), np.zeros(count))
+    scheme = scheme_of(tags)
+    if not scheme:
+        raise ConfigError(f"tags such as {', '.join(tags[:4])} follow no scheme (IOB, IOBES, BMES); do not constrain.")
+    can = allowed(tags, scheme)
+    return Rules(*(np.where(part, 0.0, FORBIDDEN) for part in (can.first, can.pairs, can.last)))
+
+
+class Decoder:
+    """A CRF at rest, over one feed."""
+
+    def __init__(self, weights: crfarrays.Plain, pairs: RichPairs, tags: int, feed: TaggingFeed) -> None:
+        lanes, blocks = layout(tags)
+        edges = RichEdges() if pairs.features else PlainEdges()
+        self.task = ChainTask(lanes, blocks, tags, edges, Sgd(), Free(), np.float32(0), 0)
+        self.feed, self.tags = feed, tags
+        width, rows = LANES * len(lanes) * blocks, -(-tags // 4) * 4
+        self.samples = Tagged(feed.samples, pairs.chunk_starts, pairs.cells(width, rows))
+        shapes = ((len(feed.names), width), (tags, width), (int(pairs.chunk_starts[-1]), LANES))
+        self.weights = ChainWeights(*(aligned_floats(count * cells) for count, cells in shapes))
+        crfarrays.put(weights, self.weights, shapes, pairs)
+
+    def best(self, rules: Rules, threads: int = 1) -> npt.NDArray[np.int32]:
+        """The best tag of each token."""
+        found = np.zeros(self.feed.tokens, np.int32)
+        offsets = self.feed.samples.offsets
+
+        def decode(first: int, last: int) -> None:
+            scratch, trellis = self._scratch(), self._trellis(1)
+            chance = np.zeros(1)
+            for visit in range(first, last):
+                out = found[offsets[visit] : offsets[visit + 1]].reshape(1, -1)
+                find_paths(self.task, self.samples, self.weights, scratch, rules, trellis, visit, out, chance)
+
+        self._share(decode, threads)
+        return found
+
+    def several(self, count: int, rules: Rules) -> list[list[tuple[float, list[int]]]]:
+        """For each sentence its best paths, with their probabilities."""
+        if not 1 <= count <= 1000:
+            raise ConfigError(f"{count} best paths cannot be given; ask for 1 to 1000.")
+        scratch, trellis = self._scratch(), self._trellis(count)
+        paths, chances = np.zeros((count, self.feed.longest), np.int32), np.zeros(count)
+        offsets = self.feed.samples.offsets
+        found = []
+        for visit in range(len(self.feed)):
+            tokens = int(offsets[visit + 1] - offsets[visit])
+            kept = find_paths(
+                self.task, self.samples, self.weights, scratch, rules, trellis, visit, paths[:, :tokens], chances
+            )
+            found.append([(float(np.exp(chances[k])), paths[k, :tokens].tolist()) for k in range(kept)])
+        return found
+
+    def marginals(self, threads: int = 1) -> Floats:
+        """(tokens, tags): the probability of each tag."""
+        found = np.zeros((self.feed.tokens, self.tags), np.float32)
+        offsets = self.feed.samples.offsets
+
+        def fill(first: int, last: int) -> None:
+            out = found[offsets[first] : offsets[last]]
+            fill_marginals(self.task, self.samples, self.weights, self._scratch(), (first, last), out)
+
+        self._share(fill, threads)
+        return found
+
+    def loss(self, threads: int = 1) -> float:
+        """The mean loss of the sentences whose tags are all known; NaN if there are none."""
+        sums: list[tuple[float, int]] = []
+
+        def add(first: int, last: int) -> None:
+            sums.append(sum_losses(self.task, self.samples, self.weights, self._scratch(), first, last))
+
+        self._share(add, threads)
+        known = sum(count for _, count in sums)
+        return sum(sorted(total for total, _ in sums)) / known if known else float("nan")
+
+    def _share(self, work: Callable[[int, int], None], threads: int) -> None:
+        """Give each thread its part of the sentences."""
+        cuts = np.linspace(0, len(self.feed), max(1, threads) + 1).astype(int).tolist()
+        parts = [(first, last) for first, last in pairwise(cuts) if last > first]
+        if len(parts) <= 1:
+            for part in parts:
+                work(*part)
+            return
+        with ThreadPoolExecutor(len(parts)) as pool:
+            list(pool.map(lambda part: work(*part), parts))
+
+    def _scratch(self) -> Any:
+        longest = self.feed.longest
+        return make_scratch(Room(0, 1, floats_for(self.task, longest), longest), np.uint64(0))
+
+    def _trellis(self, paths: int) -> Trellis:
+        return Trellis(np.zeros((2, self.tags, paths)), np.zeros((self.feed.longest, self.tags, paths), np.int32))

@@ -1,0 +1,82 @@
+"""Which pairs of neighbouring tags the rich edges of a CRF weigh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import Ids, Offsets
+from hogwild.errors import ModelError
+from hogwild.feeds.tagging import TaggingFeed
+from hogwild.kernels.octets import LANES
+
+
+@dataclass(frozen=True)
+class RichPairs:
+    """The pairs former * tags + tag that features weigh; those of feature f are pairs[starts[f]:starts[f + 1]].
+
+    Compiled code has them in chunks of 8, the last of a feature filled up; `slots` is the place of each pair there.
+    """
+
+    starts: Offsets
+    pairs: Ids
+    tags: int
+
+    @property
+    def features(self) -> int:
+        """Features with rich edges."""
+        return len(self.starts) - 1
+
+    @property
+    def chunk_starts(self) -> Offsets:
+        """First chunk of each feature, and the number of all."""
+        chunks = -(-np.diff(self.starts) // LANES)
+        return np.concatenate([[0], np.cumsum(chunks)]).astype(np.int64)
+
+    @property
+    def slots(self) -> npt.NDArray[np.int64]:
+        """Place of each pair among the chunks."""
+        owner = np.repeat(np.arange(self.features), np.diff(self.starts))
+        return np.arange(len(self.pairs)) - self.starts[owner] + LANES * self.chunk_starts[owner]
+
+    def cells(self, width: int, rows: int) -> Ids:
+        """The pairs in chunks, as cells of a matrix with rows that wide; fillings are the cell after its last row."""
+        found = np.full(LANES * int(self.chunk_starts[-1]), rows * width, np.int32)
+        found[self.slots] = self.pairs // self.tags * width + self.pairs % self.tags
+        return found
+
+    def check(self, features: int) -> RichPairs:
+        """Raise ModelError unless compiled code may trust it; returns itself."""
+        sound = len(self.starts) >= 1 and self.starts[0] == 0 and self.starts[-1] == len(self.pairs)
+        sound = sound and bool((np.diff(self.starts) >= 0).all()) and self.features <= features
+        if len(self.pairs):
+            sound = sound and int(self.pairs.min()) >= 0 and int(self.pairs.max()) < self.tags**2
+        if not sound:
+            raise ModelError("the pairs of its rich edges do not fit its features and tags.")
+        return self
+
+
+def no_pairs(tags: int) -> RichPairs:
+    """No feature has rich edges."""
+    return RichPairs(np.zeros(1, np.int64), np.zeros(0, np.int32), tags)
+
+
+def find_pairs(feed: TaggingFeed, min_count: int, seen_only: bool) -> RichPairs:
+    """The pairs for features that occur at least `min_count` times: those seen with each, or all."""
+    tags = len(feed.tags)
+    rich = int(np.searchsorted(-feed.counts, -min_count, side="right"))  # counts fall
+    if not seen_only:
+        starts = np.arange(rich + 1, dtype=np.int64) * tags**2
+        return RichPairs(starts, np.tile(np.arange(tags**2, dtype=np.int32), rich), tags)
+    samples = feed.samples
+    inside = np.ones(feed.tokens, bool)
+    inside[samples.offsets[:-1]] = False  # the first token of a sentence has no neighbour before it
+    pairs = np.zeros(feed.tokens, np.int64)
+    pairs[1:] = samples.tags[:-1].astype(np.int64) * tags + samples.tags[1:]
+    token = np.repeat(np.arange(feed.tokens), np.diff(samples.starts))
+    chosen = (samples.ids < rich) & inside[token]
+    keys = np.unique(samples.ids[chosen].astype(np.int64) * tags**2 + pairs[token[chosen]])
+    starts = np.searchsorted(keys, np.arange(rich + 1, dtype=np.int64) * tags**2)
+    return RichPairs(starts.astype(np.int64), (keys % tags**2).astype(np.int32), tags)
