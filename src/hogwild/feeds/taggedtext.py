@@ -48,7 +48,7 @@ class Origin:
     total: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TaggedText:
     """Sentences as columns of strings.
 
@@ -72,6 +72,11 @@ class TaggedText:
     def __len__(self) -> int:
         """Sentences."""
         return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        names = ", ".join(column.name for column in self.columns)
+        tags = f", {len(self.tags.values)} tags" if self.tags else ""
+        return f"<TaggedText of {self.source}: {len(self):,} sentences, {self.tokens:,} tokens, columns {names}{tags}>"
 
     @property
     def tokens(self) -> int:
