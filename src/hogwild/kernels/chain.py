@@ -89,7 +89,7 @@ def forward(task: Any, tokens: int, scratch: Any, places: Any) -> Any:
             weigh_matrix(task.edges, scratch, places, i, top)
             total += top
             at = matrix_at(task.edges, places, i)
-            combine(task.lanes, task.blocks, floats, at, task.tags, floats, alpha - width, floats, alpha)
+            combine(task.lanes, len(task.blocks), floats, at, task.tags, floats, alpha - width, floats, alpha)
             for y in range(width):
                 floats[alpha + y] *= floats[node + y]
         norm = np.float32(0)
@@ -128,7 +128,7 @@ def step_back(task: Any, i: int, scratch: Any, places: Any) -> None:
     at, alpha = matrix_at(task.edges, places, i), places.alphas + (i - 1) * width
     for y in range(width):
         floats[places.pull + y] = floats[places.nodes + i * width + y] * floats[places.beta + y]
-    row_products(task.lanes, task.blocks, floats, at, places.rows, floats, places.pull, floats, places.beta)
+    row_products(task.lanes, len(task.blocks), floats, at, places.rows, floats, places.pull, floats, places.beta)
     norm = np.float32(0)
     for y in range(width):
         norm += floats[alpha + y] * floats[places.beta + y]
@@ -147,14 +147,14 @@ def add_pairs(edges: Any, task: Any, scratch: Any, places: Any, at: int, alpha: 
 @add_pairs.of(PlainEdges)
 def _add_outer(edges: Any, task: Any, scratch: Any, places: Any, at: int, alpha: int) -> None:
     floats = scratch.floats
-    add_outer(task.lanes, task.blocks, floats, places.totals, task.tags, floats, alpha, floats, places.pull)
+    add_outer(task.lanes, len(task.blocks), floats, places.totals, task.tags, floats, alpha, floats, places.pull)
 
 
 @add_pairs.of(RichEdges)
 def _times_outer(edges: Any, task: Any, scratch: Any, places: Any, at: int, alpha: int) -> None:
     floats = scratch.floats
     times_outer(
-        task.lanes, task.blocks, floats, at, task.tags, floats, alpha, floats, places.pull, floats, places.totals
+        task.lanes, len(task.blocks), floats, at, task.tags, floats, alpha, floats, places.pull, floats, places.totals
     )
 
 

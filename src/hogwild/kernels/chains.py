@@ -49,7 +49,7 @@ class ChainTask(NamedTuple):
     (see `scale_at`); pieces: how many a sentence is cut into, 0 for none."""
 
     lanes: tuple[int, ...]
-    blocks: int
+    blocks: tuple[int, ...]
     tags: int
     edges: Any
     rule: Any
@@ -78,7 +78,7 @@ class Places(NamedTuple):
 @inner
 def places_of(task: Any, tokens: int) -> Any:
     """The places of a sentence of so many tokens."""
-    width = LANES * len(task.lanes) * task.blocks
+    width = LANES * len(task.lanes) * len(task.blocks)
     rows = (task.tags + 3) // 4 * 4
     size = rows * width + LANES
     # Rounded up to whole vectors: rows begin at cache lines as scratch does.

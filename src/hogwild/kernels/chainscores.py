@@ -83,9 +83,9 @@ def _value(chains: Any, entry: int) -> Any:
 def read_nodes(task: Any, chains: Any, t: int, weights: Any, scratch: Any, to: int) -> None:
     """Sum the weights of the features of a token, one number a tag."""
     if quick(task.penalty) and quick(chains):
-        cells = stride(task.rule, task.penalty, LANES * len(task.lanes) * task.blocks)
+        cells = stride(task.rule, task.penalty, LANES * len(task.lanes) * len(task.blocks))
         first, last = chains.starts[t], chains.starts[t + 1]
-        sum_rows(task.lanes, task.blocks, weights.nodes, cells, chains.ids, first, last, scratch.floats, to)
+        sum_rows(task.lanes, len(task.blocks), weights.nodes, cells, chains.ids, first, last, scratch.floats, to)
     else:
         add_slowly(task, chains, t, weights, scratch, to)
 
@@ -93,7 +93,7 @@ def read_nodes(task: Any, chains: Any, t: int, weights: Any, scratch: Any, to: i
 @inner
 def add_slowly(task: Any, chains: Any, t: int, weights: Any, scratch: Any, to: int) -> None:
     """The sum of rows for every kind of chain and penalty."""
-    width = LANES * len(task.lanes) * task.blocks
+    width = LANES * len(task.lanes) * len(task.blocks)
     cells, now = stride(task.rule, task.penalty, width), scratch.clock[0]
     for y in range(width):
         scratch.floats[to + y] = np.float32(0)

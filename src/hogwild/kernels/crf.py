@@ -147,7 +147,7 @@ def _keep_rich(edges: Any, samples: Any, t: int, scratch: Any, at: int, first: i
 
 @apply.of(ChainTask)
 def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
-    width = LANES * len(task.lanes) * task.blocks
+    width = LANES * len(task.lanes) * len(task.blocks)
     edges = len(weights.nodes) // stride(task.rule, task.penalty, width)
     rich = edges + task.tags
     rate = step.rate / scale_at(task, step.elapsed)
@@ -203,9 +203,10 @@ def move_nodes(task: Any, chains: Any, t: int, weights: Any, scratch: Any, place
     if quick(task.rule) and quick(task.penalty) and quick(chains):
         for y in range(places.width):
             scratch.floats[places.residual + y] *= rate
+        first, last = chains.starts[t], chains.starts[t + 1]
         take_from_rows(
-            task.lanes, task.blocks, weights.nodes, places.width, chains.ids, chains.starts[t], chains.starts[t + 1],
-            scratch.floats, places.residual,
+            task.lanes, len(task.blocks), weights.nodes, places.width, chains.ids, first, last, scratch.floats,
+            places.residual,
         )  # fmt: skip
     else:
         for e in range(chains.starts[t], chains.starts[t + 1]):

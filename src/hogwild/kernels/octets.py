@@ -1,8 +1,8 @@
 """Rows with one number a tag, as vectors of 8 floats in registers: what a chain of tags is reckoned with.
 
-A row is `blocks` times as many vectors as the tuple `lanes` has entries, a constant of the code; the cells beyond the
-last tag are filled up. As in lanes.py a place is a number of cells from the beginning of an array, and nothing checks
-it. Tables of weights are read and written by several workers at once: docs/races.md.
+A row is `blocks` times as many vectors as the tuple `lanes` has entries; the cells beyond the last tag are filled up.
+As in lanes.py a place is a number of cells from the beginning of an array, and nothing checks it. Tables of weights are
+read and written by several workers at once: docs/races.md.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ MOST = 8  # vectors of a block, whose sums stay in registers
 _CODE = VectorCode(LANES)
 
 
-def layout(tags: int) -> tuple[tuple[int, ...], int]:
-    """`lanes` and `blocks` of rows of so many numbers."""
+def layout(tags: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Rows of so many numbers: tuples as long as a block has vectors, and as a row has blocks."""
     vectors = -(-tags // LANES)
     blocks = -(-vectors // MOST)
-    return (0,) * -(-vectors // blocks), blocks
+    return (0,) * -(-vectors // blocks), (0,) * blocks
 
 
 def _row_at(builder: Any, ids: Any, entry: Any, stride: Any) -> Any:

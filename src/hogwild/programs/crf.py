@@ -113,7 +113,7 @@ class CRF(Program):
     def width(self) -> int:
         """Cells of a row of weights without what the update rule remembers: a number a tag, and fillings."""
         lanes, blocks = layout(len(self.tags))
-        return LANES * len(lanes) * blocks
+        return LANES * len(lanes) * len(blocks)
 
     @property
     def task(self) -> ChainTask:
@@ -283,11 +283,11 @@ class CRF(Program):
 
     def evaluate(self, feed: TaggingFeed, threads: int = 1) -> Metrics:
         """loss (mean of -log p over the sentences whose tags are all known) and the scores of tags and chunks."""
-        from hogwild.programs.tagscores import score_codes
+        from hogwild.programs.tagscores import score_feed
 
         decoder = self._decoder(feed)
         guess = decoder.best(decoding.rules_of(self.tags, False), threads)
-        scores = score_codes(feed.samples.offsets, feed.samples.tags, guess, self.tags)
+        scores = score_feed(feed, guess)
         return {"loss": decoder.loss(threads), **scores.metrics()}
 
     def trained(self) -> ChainWeights:

@@ -44,7 +44,7 @@ class Decoder:
         edges = RichEdges() if pairs.features else PlainEdges()
         self.task = ChainTask(lanes, blocks, tags, edges, Sgd(), Free(), np.float32(0), 0)
         self.feed, self.tags = feed, tags
-        width, rows = LANES * len(lanes) * blocks, -(-tags // 4) * 4
+        width, rows = LANES * len(lanes) * len(blocks), -(-tags // 4) * 4
         self.samples = Tagged(feed.samples, pairs.chunk_starts, pairs.cells(width, rows))
         shapes = ((len(feed.names), width), (tags, width), (int(pairs.chunk_starts[-1]), LANES))
         self.weights = ChainWeights(*(aligned_floats(count * cells) for count, cells in shapes))
