@@ -64,5 +64,5 @@ def run(options: Options) -> int:
         else:
             for entry in entries_found:
                 used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
-                print(f"{used}  {count(entry.bytes):>6}B  {entry.rows:>12,} {entry.unit:<5}  {' '.join(entry.sources)}")
+                print(f"{used}  {count(entry.bytes):>6}B  {entry.rows:>12,} {entry.unit:<6}  {' '.join(entry.sources)}")
     return 0

@@ -25,7 +25,7 @@ class TaggingFeed:
     tags of a model).
     unknown: features of this text that are not in `names`; they are left out.
     schema: what turns another text into the same ids (format, columns, templates); JSON values only.
-    text: the columns as they were read; None for features from memory.
+    text: the columns as they were read, with their origin unless the cache was asked; None for features from memory.
     """
 
     samples: AnyChains

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from hogwild.config import TaggingConfig
-from hogwild.errors import InputError
+from hogwild.errors import InputError, ModelError
 from hogwild.feeds import cache
 from hogwild.feeds.features import encode
+from hogwild.feeds.labels import shown
 from hogwild.feeds.source import Paths, open_sources
 from hogwild.feeds.taggedreader import read_tagged
 from hogwild.feeds.tagging import TaggingFeed
@@ -40,7 +42,8 @@ def open_tagging(
     config
         How the text is read, and which features it has.
     schema
-        `TaggingFeed.schema` of the feed that a model was trained on; it wins over `config`.
+        `TaggingFeed.schema` of the feed that a model was trained on. Its templates are used instead of those of
+        `config`; what `config` says of the format and the columns of these files goes before it.
     names, tags
         Features and tags of a model. Other features are left out and counted, other tags become -1.
     with_tags
@@ -60,26 +63,24 @@ def open_tagging(
     >>> feed = open_tagging("train.txt", TaggingConfig(features="chunking"))     # doctest: +SKIP
     """
     config = config or TaggingConfig()
-    schema = schema or {}
-    min_count = int(schema.get("min_count", config.min_count))
-    if features is not None:
-        text = read_tagged(paths, config, schema=schema or None, with_tags=with_tags)
-        feed = encode_with(text, features, min_count=min_count, names=names, tags=tags)
-        return replace(feed, schema={**getattr(text, "schema", {}), **feed.schema})
-    templates = _templates_of(config, schema)
+    min_count = _min_count_of(config, schema or {})
+    templates = Templates(()) if features is not None else _templates_of(config, schema or {})
 
     def make() -> TaggingFeed:
-        text = read_tagged(paths, config, schema=schema or None, with_tags=with_tags)
-        feed = encode(text, templates, min_count=min_count, names=names, tags=tags)
-        return replace(feed, schema={**getattr(text, "schema", {}), **feed.schema})
+        text = read_tagged(paths, config, schema=schema, with_tags=with_tags)
+        if features is not None:
+            feed = encode_with(text, features, min_count=min_count, names=names, tags=tags)
+        else:
+            feed = encode(text, templates, min_count=min_count, names=names, tags=tags)
+        return replace(feed, schema={**text.schema, **feed.schema})
 
-    if not (config.cache and with_tags) or "-" in _listed(paths):
+    if features is not None or not with_tags or not config.cache or not _can_be_read_twice(paths):
         return make()
     sources = open_sources(paths, config)
     content = {
         "tagging": {**asdict(config), "features": templates.lines(), "min_count": min_count, "cache": True},
         "suffixes": [PurePath(source.name).suffixes for source in sources],
-        "schema": dict(schema),
+        "schema": schema,
         "names": _digest(names),
         "tags": _digest(tags),
     }
@@ -87,10 +88,9 @@ def open_tagging(
     found = cache.load_entry(key, sources, map_tagging)
     if found is not None:
         return found
-    named = [source.name for source in sources]
 
     def write(directory: Path) -> None:
-        write_tagging(directory, make(), named)
+        write_tagging(directory, make(), [source.name for source in sources])
 
     return cache.make_entry(write, sources, key, map_tagging)
 
@@ -100,13 +100,28 @@ def _templates_of(config: TaggingConfig, schema: Mapping[str, Any]) -> Templates
         raise InputError(
             "this model has features that Python made; give them with tagging_of, or their function as `features`."
         )
-    if "templates" in schema:
-        return parse_templates(schema["templates"], "the templates of the model")
-    return open_templates(config.features)
+    if "templates" not in schema:
+        return open_templates(config.features)
+    lines = schema["templates"]
+    try:
+        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+            raise InputError("its templates are no lines of text.")
+        return parse_templates(lines, "templates")
+    except InputError as error:
+        raise ModelError(f"the model is damaged ({str(error).rstrip('.')}); copy it again.") from None
 
 
-def _listed(paths: Paths) -> list[str]:
-    return [str(paths)] if isinstance(paths, (str, PurePath)) else [str(path) for path in paths]  # type: ignore[union-attr]
+def _min_count_of(config: TaggingConfig, schema: Mapping[str, Any]) -> int:
+    least = schema.get("min_count", config.min_count)
+    if type(least) is not int or least < 1:
+        raise ModelError(f"the model is damaged (min_count is {shown(str(least))}); copy it again.")
+    return least
+
+
+def _can_be_read_twice(paths: Paths) -> bool:
+    """Not so for standard input and pipes: what is read to find it in the cache is gone."""
+    listed = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    return all(path != "-" and (not os.path.exists(path) or os.path.isfile(path)) for path in listed)
 
 
 def _digest(strings: Sequence[str] | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,7 @@ def write_tagging(directory: Path, feed: TaggingFeed, sources: Sequence[str]) ->
             writer.write(name, array)
         writer.write("counts", feed.counts)
         _write_strings(writer, "words", "letters", feed.names)
-        columns = _columns_of(feed.text)
-        for column in columns:
+        for column in _columns_of(feed.text):
             writer.write("codes", column.codes)
             _write_strings(writer, "columns", "column_letters", column.values)
         writer.seal(
@@ -35,8 +34,7 @@ def write_tagging(directory: Path, feed: TaggingFeed, sources: Sequence[str]) ->
                 "tag_names": feed.tags,
                 "strange": feed.strange,
                 "unknown": feed.unknown,
-                "text": [[column.name, len(column.values)] for column in columns],
-                "tagged": feed.text is not None and feed.text.tags is not None,
+                "text": _described(feed.text),
                 "notes": feed.notes,
                 "sources": list(sources),
             }
@@ -49,6 +47,17 @@ def _columns_of(text: TaggedText | None) -> tuple[TextColumn, ...]:
     if text is None:
         return ()
     return text.columns if text.tags is None else (*text.columns, text.tags)
+
+
+def _described(text: TaggedText | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    return {
+        "columns": [[column.name, len(column.values)] for column in _columns_of(text)],
+        "tagged": text.tags is not None,
+        "notes": text.notes,
+        "schema": text.schema,
+    }
 
 
 def _write_strings(writer: ArrayWriter, name: str, letters: str, strings: Sequence[str]) -> None:
@@ -66,7 +75,6 @@ def map_tagging(directory: Path, names: Sequence[str], fingerprint: str) -> Tagg
         arrays = map_arrays(directory, header)
         samples = Chains(arrays["offsets"], arrays["starts"], arrays["ids"], arrays["tags"])
         source = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names) or "sentences"
-        notes = tuple(header["notes"])
         return TaggingFeed(
             samples,
             _strings(arrays["words"], arrays["letters"]),
@@ -75,8 +83,8 @@ def map_tagging(directory: Path, names: Sequence[str], fingerprint: str) -> Tagg
             header["schema"],
             header["strange"],
             int(header["unknown"]),
-            _text(arrays, header, notes, source),
-            notes,
+            _text(arrays, header["text"], source),
+            tuple(header["notes"]),
             source,
             fingerprint,
         )
@@ -91,17 +99,19 @@ def _strings(data: npt.NDArray[Any], letters: npt.NDArray[Any]) -> tuple[str, ..
     return cut_text(text, letters.tolist())
 
 
-def _text(arrays: dict[str, Any], header: dict[str, Any], notes: Iterable[str], source: str) -> TaggedText | None:
-    if not header["text"]:
+def _text(arrays: dict[str, Any], described: dict[str, Any] | None, source: str) -> TaggedText | None:
+    """The columns as they were read; what would write the sentences again is not kept."""
+    if described is None:
         return None
     tokens = len(arrays["tags"])
     values = _strings(arrays["columns"], arrays["column_letters"])
     columns, first = [], 0
-    for place, (name, size) in enumerate(header["text"]):
+    for place, (name, size) in enumerate(described["columns"]):
         codes = arrays["codes"][place * tokens : (place + 1) * tokens]
         if len(codes) != tokens or int(codes.min()) < 0 or int(codes.max()) >= size or first + size > len(values):
             raise Damaged("its columns do not fit together")
         columns.append(TextColumn(name, codes, values[first : first + size]))
         first += size
-    tags = columns.pop() if header["tagged"] else None
-    return TaggedText(tuple(columns), tags, arrays["offsets"], tuple(notes), source)
+    tags = columns.pop() if described["tagged"] else None
+    notes, schema = tuple(described["notes"]), described["schema"]
+    return TaggedText(tuple(columns), tags, arrays["offsets"], notes, source, schema)

@@ -121,7 +121,7 @@ def open_templates(features: str) -> Templates:
 def parse_templates(text: str | Iterable[str], name: str = "templates") -> Templates:
     """Templates from text, or from lines; `name` is what messages call it.
 
-    Blank lines, and comments that begin with `#`, are passed over; `@include chunking` stands for the lines of a preset.
+    Blank lines and comments, from a `#` on, are passed over; `@include chunking` stands for the lines of a preset.
     """
     lines = re.split(r"\r\n|\r|\n", text) if isinstance(text, str) else list(text)
     found: dict[str, Template] = {}
