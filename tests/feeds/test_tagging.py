@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import lzma
 import random
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from hogwild.errors import InputError
 from hogwild.feeds import features
 from hogwild.feeds.features import encode
 from hogwild.feeds.presets import PRESETS
-from hogwild.feeds.taggedtext import TaggedText
+from hogwild.feeds.taggedtext import TaggedText, TextColumn
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.feeds.templates import open_templates, parse_templates
 
@@ -107,7 +109,8 @@ def test_with_the_names_of_a_model(threads: int, monkeypatch: pytest.MonkeyPatch
     assert feed.samples.tags.tolist() == [tags.index(tag) if tag in tags else -1 for tag in gold]
     strange = twin.ranked([tag for tag in gold if tag not in tags])
     assert feed.strange == strange
-    (note,) = feed.notes
+    missed, note = feed.notes
+    assert missed == f"{feed.unknown} of {sum(map(len, rows))} features not in the model, left out."
     assert all(f"`{tag}` ({count})" in note for tag, count in strange.items())
     assert f"{sum(strange.values())} tokens of {text.tokens}" in note
 
@@ -143,7 +146,8 @@ def test_templates_that_match_nothing_are_named() -> None:
     with pytest.raises(InputError, match="no template matches anything"):
         encode(text, parse_templates("prefix(w,3)[0]\nhasdigit(w)[0]"))
     known = encode(text, parse_templates("w[0]\nhasdigit(w)[0]"), names=("hasdigit(w)[0]=1",))
-    assert (known.notes, known.unknown, len(known.samples.ids)) == ((), 2, 0)
+    assert (known.unknown, len(known.samples.ids)) == (2, 0)
+    assert known.notes == ("2 of 2 features not in the model, left out.",)
 
 
 def test_rare_features_are_counted() -> None:
@@ -176,7 +180,24 @@ def test_what_is_no_text() -> None:
         encode(empty, parse_templates("bias"))
 
 
-def test_a_very_long_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"offsets": np.array([0, 2, 2, 3])},
+        {"offsets": np.array([1, 3])},
+        {"offsets": np.array([0, 4])},
+        {"columns": (TextColumn("w", np.array([0, 1, 3], np.int32), ("a", "b", "c")),)},
+        {"columns": (TextColumn("w", np.array([0, 1, -1], np.int32), ("a", "b", "c")),)},
+        {"columns": (TextColumn("w", np.array([0, 1], np.int32), ("a", "b", "c")),)},
+    ],
+)
+def test_parts_that_do_not_fit_never_reach_compiled_code(change: dict[str, Any]) -> None:
+    text = twin.text_of([[{"w": "a"}, {"w": "b"}], [{"w": "c"}]])
+    with pytest.raises(InputError, match="do not fit each other"):
+        encode(replace(text, **change), parse_templates("w[0]"))
+
+
+def test_a_very_long_sentence() -> None:
     size = 100_000
     words = [{"w": str(k % 1000)} for k in range(size)]
     feed = encode(twin.text_of([words], [["O"] * size]), parse_templates("w[0]\nw[-1]|w[0]\nw[-2]"), threads=2)

@@ -93,7 +93,8 @@ def test_with_a_model() -> None:
     feed = tagging_of([[["c", "new", "a"], {"new": 3.0, "b": 0.5}]], [["Z", "Y"]], names=model.names, tags=model.tags)
     assert twin.named_rows(feed.samples, feed.names) == [{"a": 1.0, "c": 1.0}, {"b": 0.5}]
     assert (feed.unknown, feed.strange, feed.samples.tags.tolist()) == (2, {"Z": 1}, [-1, 1])
-    assert "`Z` (1)" in feed.notes[0]
+    assert feed.notes[0] == "2 of 5 features not in the model, left out."
+    assert "`Z` (1)" in feed.notes[1]
     with pytest.raises(InputError, match="hold `a` twice"):
         tagging_of([[["a"]]], names=("a", "a"))
     nothing = tagging_of([[[], ["new"]]], names=model.names, tags=model.tags).check()

@@ -76,7 +76,7 @@ def plan_features(text: TaggedText, templates: Templates) -> FeaturePlan:
         row[:] = used.index(atom.column), remaps[atom.column, atom.steps], atom.offset, other, atom.other is not None
     codes = np.empty((len(used), text.tokens), np.int32)
     for place, name in enumerate(used):
-        codes[place] = columns[name].codes
+        codes[place] = _sound(columns[name], text)
     begins = packed([f"{template}=" if template.atoms else str(template) for template in templates.items], text.source)
     hashes = np.zeros((len(templates), 2), np.uint64)
     start_hashes(begins.pool, begins.starts, hashes)
@@ -86,6 +86,19 @@ def plan_features(text: TaggedText, templates: Templates) -> FeaturePlan:
     offsets = np.ascontiguousarray(text.offsets, np.int64)
     plan = Plan(codes, offsets, remap, table, firsts, hashes, np.diff(begins.starts))
     return FeaturePlan(plan, packed(strings, text.source, reach), begins)
+
+
+def _sound(column: TextColumn, text: TaggedText) -> Ids:
+    """The codes of a column, after checking all that compiled code will trust."""
+    codes = column.codes
+    if (
+        len(codes) != text.tokens
+        or not 0 <= int(codes.min()) <= int(codes.max()) < len(column.values)
+        or text.offsets[0] != 0
+        or bool((np.diff(text.offsets) < 1).any())
+    ):
+        raise InputError(f"{text.source}: the column `{column.name}` and the sentences do not fit each other.")
+    return codes
 
 
 def _remap(column: TextColumn, atom: Atom, strings: list[str]) -> Ids:

@@ -217,6 +217,11 @@ def rare_note(features: int, occurrences: int, min_count: int) -> tuple[str, ...
 # -- with the features of a model --
 
 
+def unknown_note(unknown: int, total: int) -> tuple[str, ...]:
+    """What is to be said of features that a model does not have."""
+    return (f"{unknown:,} of {counted(total, 'feature')} not in the model, left out.",) if unknown else ()
+
+
 def _look_up(layout: FeaturePlan, text: TaggedText, names: Sequence[str], pool: _Threads) -> _Chosen:
     tokens, width = text.tokens, len(layout.plan.sizes)
     table = _table_of(names)
@@ -238,7 +243,8 @@ def _look_up(layout: FeaturePlan, text: TaggedText, names: Sequence[str], pool: 
     ids = numbers[:total]
     if total < _WASTE * len(numbers):
         ids = ids.copy()
-    return _Chosen(starts, ids, tuple(names), np.bincount(ids, minlength=len(names)), unknown)
+    counts = np.bincount(ids, minlength=len(names))
+    return _Chosen(starts, ids, tuple(names), counts, unknown, unknown_note(unknown, unknown + total))
 
 
 def _table_of(names: Sequence[str]) -> KeyTable:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hogwild.arrays import AnyChains, Chains, Ids, Offsets, ValuedChains
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.features import check_distinct, rare_note
+from hogwild.feeds.features import check_distinct, rare_note, unknown_note
 from hogwild.feeds.labels import counted, fits_float32, shown
 from hogwild.feeds.taggedtext import TaggedText, TextColumn
 from hogwild.feeds.tagging import TaggingFeed
@@ -231,6 +231,7 @@ class _Collector:
             places = {name: place for place, name in enumerate(names)}
             final = np.fromiter((places.get(name, -1) for name in found), np.int32, len(found))
             unknown = int(counts[final < 0].sum())
+            notes = unknown_note(unknown, len(numbers))
         samples = _chains(numbers, values, final, _cumulated(self.widths), self.offsets)
         kept = np.bincount(samples.ids, minlength=len(names))
         schema = {"features": MADE, "min_count": min_count}
