@@ -74,8 +74,8 @@ class ColumnsReader:
         if not said and not self.asked.needed:
             used = ", ".join(plan.features())
             unused = [str(k) for k, name in enumerate(plan.names) if name == UNUSED]
-            tags = f"; tags: {plan.names[plan.tag]} (column {plan.tag})" if plan.tag >= 0 else ""
-            ignored = f"; not used: {', '.join(unused)}" if unused else ""
+            tags = f"; tags: {plan.names[plan.tag] if self.unicode else f'column {plan.tag}'}" if plan.tag >= 0 else ""
+            ignored = f"; not used: column {', '.join(unused)}" if unused and not self.unicode else ""
             notes.append(f"Columns: {used}{tags}{ignored} (--columns and --tag-column say otherwise).")
         if plan.tag >= 0 and self.asked.with_tags:
             notes += self._odd_tags(columns)
@@ -176,6 +176,8 @@ class ColumnsReader:
             return []
         hashes = columns[0].codes == columns[0].values.index("#")
         alone = np.setdiff1d(tags.codes[hashes], tags.codes[~hashes])
+        named = np.array([tags.values[code] == "#" for code in alone.tolist()], np.bool_)  # as treebanks call it
+        alone = alone[~named]
         if not len(alone):
             return []
         names = ", ".join(f"`{shown(tags.values[code])}`" for code in alone[:_SHOWN].tolist())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import compress
+from itertools import compress, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -72,15 +72,24 @@ def layout_of(head: str, name: str) -> Layout:
     """
     if "\r" in head and "\n" not in head:
         raise InputError(f"{name}: lines end with carriage returns only; convert the file with `tr '\\r' '\\n'`.")
-    first = head.encode().split(b"\n", SAMPLE)[:SAMPLE]
-    lines = [line for line in trim_lines(b"\n".join(first) + b"\n", True).split(b"\n") if line.strip()]
-    plain = [line for line in lines if not line.startswith((b"#", DOCUMENT))]
+    text = trim_lines(head.encode() + b"\n", True)
+    plain = list(islice((line for line in _lines(text) if not line.startswith((b"#", DOCUMENT))), SAMPLE))
     if not plain:
         return Layout(False, 0)
     tabs = 2 * sum(b"\t" in line for line in plain) >= len(plain)
     counts = Counter(len(line.split(b"\t") if tabs else line.split()) for line in plain)
     columns, times = counts.most_common(1)[0]
     return Layout(tabs, columns, times / len(plain), sum(count * n for count, n in counts.items()) / len(plain))
+
+
+def _lines(text: bytes) -> Iterator[bytes]:
+    """Lines that are not blank."""
+    start = 0
+    while end := text.find(b"\n", start) + 1:
+        line = text[start : end - 1]
+        if line and not line.isspace():
+            yield line
+        start = end
 
 
 def whole_sentences(blocks: Iterable[Block], tabs: bool) -> Iterator[tuple[int, bytes]]:
@@ -115,8 +124,8 @@ def look_at(text: bytes, layout: Layout) -> Lines:
         solid[1:] &= _GAPS[data[:-1]]
         columns = np.add.reduceat(solid, starts, dtype=np.int64)
     status = np.full(len(starts), BAD, np.int8)
-    status[columns == 0] = BLANK
     status[columns == layout.columns] = TOKEN
+    status[columns == 0] = BLANK
     letters = data[starts]
     if layout.hashed:
         status[letters == _HASH] = COMMENT

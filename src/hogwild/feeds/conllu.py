@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.errors import ConfigError
+from hogwild.errors import ModelError
 from hogwild.feeds.columns import find_column
 from hogwild.feeds.taggedcolumns import UNUSED, WORDS, Asked, ColumnPlan, check_names, find_place, renaming
 
@@ -28,7 +28,7 @@ def plan_conllu(asked: Asked, where: str) -> ColumnPlan:
         tag = known.tag
     if known is not None and not config.columns:
         if len(known.names) != len(FIELDS):
-            raise ConfigError(f"{where}: the model knows {len(known.names)} columns, but CoNLL-U has {len(FIELDS)}.")
+            raise ModelError("what the model says of its columns is damaged; copy the model again.")
         return ColumnPlan(known.names, tag)
     names = [UNUSED] * len(FIELDS)
     for name, field in map(renaming, config.columns or (WORDS,)):

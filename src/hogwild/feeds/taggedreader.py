@@ -91,7 +91,7 @@ def read_tagged(
         notes.append(f"No sentence in {', '.join(without)}.")
     columns = reader.columns()
     notes += reader.notes(columns)
-    if guessed:
+    if guessed and form != "conll":  # columns are said anyway
         notes.append(f"Read as {CALLED[form]}, to judge by the first lines (--format says otherwise).")
     return TaggedText(
         columns=tuple(columns[place] for place in asked.places(plan, name)),
@@ -159,7 +159,8 @@ def _by_content(source: Source, config: TaggingConfig) -> str:
         numbered = plain.partition("\t")[0].isdecimal()
         return "conllu" if layout.columns == len(FIELDS) and numbered else "conll"
     # Sentences differ in their numbers of words; lines of columns do not.
-    return "segmented" if layout.share < _MOST and layout.mean >= _FEW else "conll"
+    differ = layout.share < _MOST and layout.mean >= _FEW
+    return "segmented" if differ and not (config.columns or config.tag_column) else "conll"
 
 
 def _is_json(line: str) -> bool:
