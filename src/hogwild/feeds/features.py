@@ -16,7 +16,7 @@ from hogwild.feeds.labels import counted, shown
 from hogwild.feeds.taggedtext import TaggedText
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.feeds.tagnames import encode_tags
-from hogwild.feeds.templates import Templates
+from hogwild.feeds.templates import Templates, preset_of
 from hogwild.kernels.features import keys_of_names, write_keys
 from hogwild.kernels.keytable import KeyTable, count_keys, find_keys, grown, make_table, settle
 from hogwild.machine import cores
@@ -64,7 +64,7 @@ def encode(
         chosen.names,
         chosen.counts,
         tagged.names,
-        {"templates": templates.lines(), "min_count": min_count},
+        {"templates": templates.lines(), "preset": preset_of(templates), "min_count": min_count},
         tagged.strange,
         chosen.unknown,
         text,

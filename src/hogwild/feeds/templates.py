@@ -118,6 +118,16 @@ def open_templates(features: str) -> Templates:
     return parse_templates(text, features)
 
 
+def preset_of(templates: Templates) -> str:
+    """The name of the preset that these are; empty for templates of the user's own.
+
+    >>> preset_of(open_templates("pos")), preset_of(parse_templates("w[0]"))
+    ('pos', '')
+    """
+    lines = templates.lines()
+    return next((name for name, text in PRESETS.items() if parse_templates(text).lines() == lines), "")
+
+
 def parse_templates(text: str | Iterable[str], name: str = "templates") -> Templates:
     """Templates from text, or from lines; `name` is what messages call it.
 
