@@ -27,6 +27,7 @@ _HOMES = {
     "Step": "arrays",
     "Table": "arrays",
     "TagScores": "programs.scorecard",
+    "TaggedText": "feeds.taggedtext",
     "TaggingConfig": "config",
     "TaggingFeed": "feeds.tagging",
     "TrainConfig": "config",
@@ -45,10 +46,12 @@ _HOMES = {
     "open_corpus": "feeds.corpusreader",
     "open_feed": "feeds.reader",
     "open_tagging": "feeds.taggingreader",
+    "read_tagged": "feeds.taggedreader",
     "save_model": "programs.store",
     "score_tags": "programs.tagscores",
     "tagging_of": "feeds.tagginglists",
     "train": "executor.train",
+    "write_tagged": "feeds.taggedwriter",
 }
 
 _MODULES = {"theory": "observe.theory"}  # public under a shorter name
