@@ -18,7 +18,7 @@ class TaggingConfig:
     """Kind of file: columns, CoNLL-U, words separated by spaces, or JSON lines; `auto` goes by name and content."""
     features: Annotated[str, Shown("chunking|pos|segmentation|FILE")] = "chunking"
     """Feature templates: a preset, or a file of templates."""
-    columns: Annotated[tuple[str, ...], Shown("NAME")] = ()
+    columns: Annotated[tuple[str, ...], Shown("NAME,NAME")] = ()
     """Names of the columns of CoNLL files, or the fields of JSON lines, in order; - leaves one out. Default: all."""
     tag_column: Annotated[str, Shown("NAME|N")] = ""
     """Column of the tags, by name or number (0 is the first, -1 the last). Default: the last; CoNLL-U: upos."""
@@ -36,6 +36,8 @@ class TaggingConfig:
     """Keep the encoded text on disk and use it again."""
 
     def __post_init__(self) -> None:
+        columns = tuple(name.strip() for names in self.columns for name in names.split(","))
+        object.__setattr__(self, "columns", columns)
         self.check()
 
     def check(self) -> None:

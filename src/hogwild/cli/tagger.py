@@ -1,0 +1,88 @@
+"""The job of `hogwild train tagger`: a sequence tagger on tagged text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hogwild.cli.job import Job
+from hogwild.cli.train_tagger import Options
+from hogwild.executor.checkpointer import Output
+from hogwild.executor.events import Finished
+from hogwild.feeds.labels import counted, shown
+from hogwild.feeds.tagging import TaggingFeed
+from hogwild.feeds.taggingreader import open_tagging
+from hogwild.feeds.templates import open_templates
+from hogwild.programs.crf import CRF
+from hogwild.programs.schemes import errors_of, kind_of, scheme_of, strays_of
+
+_SHOWN = 5  # tags that a note names
+
+
+class TaggerJob(Job):
+    """A linear-chain CRF."""
+
+    def __init__(self, options: Options) -> None:
+        self.options, self.train = options, options.train
+
+    def make_program(self) -> CRF:
+        """The model that the flags ask for."""
+        open_templates(self.options.tagging.features)  # what is wrong with them is said before the text is read
+        return CRF(**vars(self.options.crf))
+
+    def open(self, files: tuple[str, ...]) -> TaggingFeed:
+        """The tagged text."""
+        return open_tagging(files, self.options.tagging)
+
+    def open_valid(self, files: tuple[str, ...], feed: TaggingFeed) -> TaggingFeed:
+        """Tagged text in the features and tags of the training text."""
+        config = self.options.tagging
+        return open_tagging(files, config, schema=feed.schema, names=feed.names, tags=feed.tags)
+
+    def output(self, path: Path, feed: TaggingFeed, keep_best: bool) -> Output:
+        """With the model goes how text becomes features."""
+        return Output(path, feed.schema, keep_best=keep_best)
+
+    def started_notes(self, program: CRF, feed: TaggingFeed) -> list[str]:
+        """How much there is to learn, and of what kind."""
+        sizes = (counted(len(feed), "sentence"), counted(feed.tokens, "token"), counted(len(feed.names), "feature"))
+        rich = ""
+        if len(program.pairs.pairs):
+            features = int(np.count_nonzero(np.diff(program.pairs.starts)))
+            rich = f"; {counted(features, 'feature')} with rich edges, which weigh {len(program.pairs.pairs):,} pairs"
+        return [f"{', '.join(sizes)}, {counted(len(feed.tags), 'tag')}{rich}.", *tag_notes(feed)]
+
+    def counts(self, program: CRF, feed: TaggingFeed) -> dict[str, Any]:
+        """Sizes of the text and of the model."""
+        return {
+            "sentences": len(feed),
+            "tokens": feed.tokens,
+            "features": len(program.names),
+            "tags": len(program.tags),
+            "rich_features": int(np.count_nonzero(np.diff(program.pairs.starts))),
+            "rich_pairs": len(program.pairs.pairs),
+            "l2": program.l2,
+        }
+
+    def training_metrics(self, program: CRF, feed: TaggingFeed, finished: Finished, threads: int) -> dict[str, float]:
+        """Metrics on the training data."""
+        return program.evaluate(feed, threads)
+
+
+def tag_notes(feed: TaggingFeed) -> list[str]:
+    """What the tags say of the text: the scheme that they follow, and where they break it."""
+    if len(feed.tags) == 1:
+        return [f"Every token has the tag `{shown(feed.tags[0])}`: there is nothing to learn."]
+    offsets, codes = feed.samples.offsets, feed.samples.tags
+    scheme = scheme_of(feed.tags, offsets, codes)
+    if not scheme:
+        return []
+    what = "words" if kind_of(feed.tags) == "words" else "chunks"
+    notes = [f"The tags mark {what}, in {scheme.upper()}.", errors_of(offsets, codes, feed.tags, scheme).note()]
+    if strays := strays_of(feed.tags):
+        named = ", ".join(f"`{shown(tag)}`" for tag in strays[:_SHOWN])
+        more = f" and {len(strays) - _SHOWN} more" if len(strays) > _SHOWN else ""
+        notes.append(f"{counted(len(strays), 'tag')} of no scheme ({named}{more}): I with a type, else O.")
+    return [note for note in notes if note]
