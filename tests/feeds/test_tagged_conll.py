@@ -20,7 +20,9 @@ from feeds.taggedfiles import VERSE, names_of, read, sentences_of
 from hogwild.config import TaggingConfig
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.source import Source
+from hogwild.feeds.taggedcolumns import narrowed
 from hogwild.feeds.taggedreader import read_tagged
+from hogwild.feeds.taggingreader import open_tagging
 
 POEM = [[("to", "TO", "B-VP"), ("be", "VB", "I-VP")], [("or", "CC", "O"), ("not", "RB", "O")]]
 
@@ -396,3 +398,26 @@ def test_an_empty_tag_costs_its_sentence(file: Path) -> None:
     assert sentences_of(text) == [[("a", "O"), ("c", "O")]]
     assert np.array_equal(text.columns[0].codes, [0, 1])
     assert "2 of 3 sentences malformed and skipped" in " ".join(text.notes)
+
+
+# -- models that look at few columns -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", ["a X T\n", "a X\n", "a\n"])
+def test_what_a_model_does_not_look_at_may_be_missing(file: Path, data: str) -> None:
+    schema = narrowed(read(file, VERSE).schema, {"w"})
+    text = read(file, data, schema, with_tags=False)
+    assert sentences_of(text) == [[("a",)]]
+    assert text.schema == schema
+    assert narrowed(schema, set()) == schema
+    assert sentences_of(read(file, VERSE, schema))[0] == [("to", "B-VP"), ("be", "I-VP")]
+
+
+def test_words_alone_are_enough_for_templates_that_look_at_words(file: Path) -> None:
+    file.write_text(VERSE)
+    feed = open_tagging(file, TaggingConfig(features="pos", cache=False))
+    assert feed.schema["columns"] == ["w", "-", "tag"]
+    file.write_text("or\nto\n")
+    found = open_tagging(file, schema=feed.schema, names=feed.names, tags=feed.tags, with_tags=False)
+    assert found.text is not None
+    assert sentences_of(found.text) == [[("or",), ("to",)]]

@@ -10,6 +10,7 @@ import pytest
 
 from feeds.taggedfiles import names_of, read, sentences_of
 from hogwild.errors import ConfigError, InputError
+from hogwild.feeds.taggedcolumns import narrowed
 
 FIRST: dict[str, Any] = {"id": 7, "tokens": ["to", "be"], "tags": ["B", "I"], "pos": ["TO", "VB"], "spans": [[0, 2]]}
 SECOND: dict[str, Any] = {"tokens": ["or"], "pos": ["CC"], "tags": ["O"]}
@@ -185,3 +186,9 @@ def test_a_model_of_columns_reads_json(file: Path) -> None:
 def test_more_sentences_than_are_judged_by_or_coded_at_once(file: Path) -> None:
     text = read(file, lines(*({"tokens": [f"w{k}"], "tags": [k % 3]} for k in range(2500))))
     assert sentences_of(text) == [[(f"w{k}", str(k % 3))] for k in range(2500)]
+
+
+def test_what_a_model_does_not_look_at_may_be_missing(file: Path) -> None:
+    schema = narrowed(read(file, lines(FIRST, SECOND)).schema, {"w"})
+    assert schema == {"format": "jsonl", "columns": ["w", "tags"], "tag": 1, "fields": ["tokens", "tags"]}
+    assert sentences_of(read(file, lines({"tokens": ["x"]}), schema, with_tags=False)) == [[("x",)]]

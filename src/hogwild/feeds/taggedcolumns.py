@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -51,6 +51,22 @@ class ColumnPlan:
         kept = [k for k in range(len(self.names)) if k not in places]
         fields = tuple(self.fields[k] for k in kept) if self.fields else ()
         return ColumnPlan(tuple(self.names[k] for k in kept), kept.index(self.tag) if self.tag in kept else -1, fields)
+
+
+def narrowed(schema: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
+    """The schema for a model that looks at these columns only: other text need not have the rest.
+
+    >>> narrowed({"format": "conll", "columns": ["w", "pos", "tag"], "tag": 2, "fields": []}, ["w"])["columns"]
+    ['w', '-', 'tag']
+    """
+    plan = ColumnPlan.known(schema)
+    idle = [k for name, k in plan.features().items() if name not in used]
+    if len(idle) == len(plan.features()):  # templates that look at nothing
+        return dict(schema)
+    if plan.fields:
+        plan = plan.without(idle)
+    names = tuple(UNUSED if k in idle and not plan.fields else name for k, name in enumerate(plan.names))
+    return {**schema, **ColumnPlan(names, plan.tag, plan.fields).schema(schema["format"])}
 
 
 class Asked(NamedTuple):

@@ -16,6 +16,7 @@ from hogwild.feeds import cache
 from hogwild.feeds.features import encode
 from hogwild.feeds.labels import shown
 from hogwild.feeds.source import Paths, open_sources
+from hogwild.feeds.taggedcolumns import narrowed
 from hogwild.feeds.taggedreader import read_tagged
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.feeds.tagginglists import MADE, FeatureFunction, encode_with
@@ -72,6 +73,8 @@ def open_tagging(
             feed = encode_with(text, features, min_count=min_count, names=names, tags=tags)
         else:
             feed = encode(text, templates, min_count=min_count, names=names, tags=tags)
+            used = {atom.column for template in templates.items for atom in template.atoms}
+            text = replace(text, schema=narrowed(text.schema, used))
         return replace(feed, schema={**text.schema, **feed.schema})
 
     if features is not None or not with_tags or not config.cache or not _can_be_read_twice(paths):
