@@ -21,7 +21,7 @@ _PATIENCE = 0.8  # seconds of silence before compiling is named: on a warm start
 _PLAIN_EVERY = 5.0  # seconds between two plain lines
 _NARROWEST_BAR = 8  # columns
 
-_SHOWN = ("loss", "accuracy", "rmse")  # metrics that an epoch line has room for
+_SHOWN = ("loss", "accuracy", "f1", "rmse")  # metrics that an epoch line has room for
 
 COMPILING = "compiling (first run only)"
 
@@ -133,8 +133,8 @@ def started_text(event: Started) -> str:
 def epoch_text(event: EpochEnded, epochs: int) -> str:
     """One finished epoch."""
     of_all = f"/{epochs}" if epochs else ""
-    shown = {name: value for name, value in event.metrics.items() if name in _SHOWN}
-    metrics = "".join(f"  valid {name} {value:.4f}" for name, value in shown.items())
+    shown = [f"  {name} {value:.4f}" for name, value in event.metrics.items() if name in _SHOWN]
+    metrics = "  valid" + "".join(shown)[1:] if shown else ""
     best = "  (best)" if event.best and event.metrics else ""
     errors = ""
     if event.trace:

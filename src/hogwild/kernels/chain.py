@@ -17,7 +17,17 @@ import numpy as np
 
 from hogwild.kernels.chains import PlainEdges, RichEdges, matrix_at
 from hogwild.kernels.jit import choice, inner
-from hogwild.kernels.octets import LANES, add_outer, combine, exps, extent, row_products, times_outer
+from hogwild.kernels.octets import (
+    LANES,
+    add_outer,
+    combine,
+    exps,
+    extent,
+    multiply,
+    row_products,
+    scale_row,
+    times_outer,
+)
 from hogwild.kernels.rng import below
 
 STEEP = np.float32(80)  # largest sum of extents: exp(-80) is a normal float32
@@ -73,7 +83,7 @@ def _weigh_own(edges: Any, scratch: Any, places: Any, i: int, top: Any) -> None:
 @inner
 def forward(task: Any, tokens: int, scratch: Any, places: Any) -> Any:
     """Turn scores into weights and fill the alphas; returns log Z, summed over pieces."""
-    floats, width = scratch.floats, places.width
+    floats, width, lanes, blocks = scratch.floats, places.width, task.lanes, len(task.blocks)
     total = 0.0
     weigh_common(task.edges, scratch, places)
     for i in range(tokens):
@@ -82,23 +92,16 @@ def forward(task: Any, tokens: int, scratch: Any, places: Any) -> Any:
         exps(floats, node, width // LANES, top)
         total += top
         if scratch.ints[i] == 1:
-            for y in range(width):
-                floats[alpha + y] = floats[node + y]
+            norm = multiply(lanes, blocks, floats, alpha, node, places.ones)
         else:
             top = floats[places.tops + 2 * i + 1]
             weigh_matrix(task.edges, scratch, places, i, top)
             total += top
             at = matrix_at(task.edges, places, i)
-            combine(task.lanes, len(task.blocks), floats, at, task.tags, floats, alpha - width, floats, alpha)
-            for y in range(width):
-                floats[alpha + y] *= floats[node + y]
-        norm = np.float32(0)
-        for y in range(width):
-            norm += floats[alpha + y]
+            combine(lanes, blocks, floats, at, task.tags, floats, alpha - width, floats, alpha)
+            norm = multiply(lanes, blocks, floats, alpha, alpha, node)
         total += math.log(norm)
-        scaled = np.float32(1) / norm
-        for y in range(width):
-            floats[alpha + y] *= scaled
+        scale_row(lanes, blocks, floats, alpha, alpha, np.float32(1) / norm)
     return total
 
 
@@ -108,13 +111,10 @@ def forward(task: Any, tokens: int, scratch: Any, places: Any) -> Any:
 @inner
 def chances(task: Any, tokens: int, i: int, scratch: Any, places: Any) -> None:
     """The chances of the tags of token i, to places.residual; for tokens from the last one on."""
-    floats, width = scratch.floats, places.width
+    floats, lanes, blocks = scratch.floats, task.lanes, len(task.blocks)
     if i == tokens - 1 or scratch.ints[i + 1] == 1:
-        for y in range(width):
-            floats[places.beta + y] = np.float32(1 if y < task.tags else 0)
-    alpha = places.alphas + i * width
-    for y in range(width):
-        floats[places.residual + y] = floats[alpha + y] * floats[places.beta + y]
+        scale_row(lanes, blocks, floats, places.beta, places.ones, np.float32(1))
+    multiply(lanes, blocks, floats, places.residual, places.alphas + i * places.width, places.beta)
 
 
 @inner
@@ -124,18 +124,13 @@ def step_back(task: Any, i: int, scratch: Any, places: Any) -> None:
     With rich edges they stand in the matrix of the pair too; with plain ones the weights of the matrix, by which the
     totals are multiplied in the end, are left out.
     """
-    floats, width = scratch.floats, places.width
+    floats, width, lanes, blocks = scratch.floats, places.width, task.lanes, len(task.blocks)
     at, alpha = matrix_at(task.edges, places, i), places.alphas + (i - 1) * width
-    for y in range(width):
-        floats[places.pull + y] = floats[places.nodes + i * width + y] * floats[places.beta + y]
-    row_products(task.lanes, len(task.blocks), floats, at, places.rows, floats, places.pull, floats, places.beta)
-    norm = np.float32(0)
-    for y in range(width):
-        norm += floats[alpha + y] * floats[places.beta + y]
-    scaled = np.float32(1) / norm
-    for y in range(width):
-        floats[places.beta + y] *= scaled
-        floats[places.pull + y] *= scaled
+    multiply(lanes, blocks, floats, places.pull, places.nodes + i * width, places.beta)
+    row_products(lanes, blocks, floats, at, places.rows, floats, places.pull, floats, places.beta)
+    scaled = np.float32(1) / multiply(lanes, blocks, floats, places.residual, alpha, places.beta)
+    scale_row(lanes, blocks, floats, places.beta, places.beta, scaled)
+    scale_row(lanes, blocks, floats, places.pull, places.pull, scaled)
     add_pairs(task.edges, task, scratch, places, at, alpha)
 
 

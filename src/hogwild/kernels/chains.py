@@ -44,14 +44,23 @@ class RichEdges(NamedTuple):
     """Each pair of neighbours has a matrix of its own."""
 
 
+class Quick(NamedTuple):
+    """Rows of weights and nothing else, with values that are all 1: whole vectors at a time."""
+
+
+class Slow(NamedTuple):
+    """Rows with what update rules remember or with penalties to pay, or values: a cell at a time."""
+
+
 class ChainTask(NamedTuple):
-    """A linear-chain CRF. edges: PlainEdges or RichEdges; decay: L2 a visit that all weights pay by one common factor
-    (see `scale_at`); pieces: how many a sentence is cut into, 0 for none."""
+    """A linear-chain CRF. edges: PlainEdges or RichEdges; rows: Quick or Slow; decay: L2 a visit that all weights
+    pay by one common factor (see `scale_at`); pieces: how many a sentence is cut into, 0 for none."""
 
     lanes: tuple[int, ...]
     blocks: tuple[int, ...]
     tags: int
     edges: Any
+    rows: Any
     rule: Any
     penalty: Any
     decay: np.float32
@@ -59,7 +68,8 @@ class ChainTask(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where in scratch.floats the numbers of a sentence are."""
+    """Where in scratch.floats the numbers of a sentence are. ones, pads: rows of 1 and 0 for tags, of 0 and -inf for
+    what fills them up."""
 
     width: int
     rows: int
@@ -72,6 +82,8 @@ class Places(NamedTuple):
     beta: int
     pull: int
     residual: int
+    ones: int
+    pads: int
     edges: int
 
 
@@ -85,8 +97,10 @@ def places_of(task: Any, tokens: int) -> Any:
     tops = 2 * tokens * width
     base = tops + (2 * tokens + 15) // 16 * 16
     beta = base + 2 * size
-    return Places(width, rows, size, 0, tokens * width, tops, base, base + size, beta, beta + width, beta + 2 * width,
-                  beta + 3 * width)  # fmt: skip
+    return Places(
+        width, rows, size, 0, tokens * width, tops, base, base + size, beta, beta + width, beta + 2 * width,
+        beta + 3 * width, beta + 4 * width, beta + 5 * width,
+    )  # fmt: skip
 
 
 def floats_for(task: Any, tokens: int) -> int:

@@ -7,61 +7,11 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import Chains, ValuedChains
-from hogwild.kernels.chains import PlainEdges, RichEdges, matrix_at, places_of
+from hogwild.kernels.chains import PlainEdges, Quick, RichEdges, Slow, matrix_at, places_of
 from hogwild.kernels.jit import choice, inner
-from hogwild.kernels.octets import LANES, extent, sum_rows
-from hogwild.kernels.penalties import Free, Penalty, weight_at
-from hogwild.kernels.updates import Adagrad, Adam, Ftrl, Momentum, Sgd, stride
-
-# -- matrices of pairs: one for all, or one a pair of neighbours -----------------------------------------------------
-
-
-@choice
-def read_matrix(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, places: Any, i: int, scale: Any) -> None:  # noqa: E501
-    """Scores of all pairs of tags between tokens i - 1 and i, of which the second is token t of all."""
-
-
-@read_matrix.of(PlainEdges)
-def _is_read(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, places: Any, i: int, scale: Any) -> None:  # noqa: E501
-    return
-
-
-@read_matrix.of(RichEdges)
-def _read_rich(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, places: Any, i: int, scale: Any) -> None:  # noqa: E501
-    floats = scratch.floats
-    at = matrix_at(edges, places, i)
-    for c in range(places.size):
-        floats[at + c] = floats[places.base + c]
-    cells, now = stride(task.rule, task.penalty, LANES), scratch.clock[0]
-    chains = samples.chains
-    for e in range(chains.starts[t], chains.starts[t + 1]):
-        feature = chains.ids[e]
-        if feature >= len(samples.pair_starts) - 1:
-            break  # ids rise: the rest is too rare for rich edges
-        factor = scale * value_at(chains, e)
-        for chunk in range(samples.pair_starts[feature], samples.pair_starts[feature + 1]):
-            row = chunk * cells
-            for k in range(LANES):  # RACE(stale read): docs/races.md
-                weight = weight_at(task.penalty, task.rule, weights.rich, row + k, LANES, row + cells - 1, now)
-                floats[at + samples.pairs[chunk * LANES + k]] += factor * weight
-
-
-# -- scores of tokens ------------------------------------------------------------------------------------------------
-
-
-@choice
-def quick(kind: Any) -> Any:
-    """Whether chains, a penalty or a rule need nothing but sums of rows. A compile-time constant."""
-
-
-@quick.of(Chains, Free, Sgd)
-def _is_quick(kind: Any) -> bool:
-    return True
-
-
-@quick.of(ValuedChains, Penalty, Momentum, Adagrad, Adam, Ftrl)
-def _is_not(kind: Any) -> bool:
-    return False
+from hogwild.kernels.octets import LANES, extent, score_rows
+from hogwild.kernels.penalties import weight_at
+from hogwild.kernels.updates import stride
 
 
 @choice
@@ -79,52 +29,124 @@ def _value(chains: Any, entry: int) -> Any:
     return chains.values[entry]
 
 
-@inner
-def read_nodes(task: Any, chains: Any, t: int, weights: Any, scratch: Any, to: int) -> None:
-    """Sum the weights of the features of a token, one number a tag."""
-    if quick(task.penalty) and quick(chains):
-        cells = stride(task.rule, task.penalty, LANES * len(task.lanes) * len(task.blocks))
-        first, last = chains.starts[t], chains.starts[t + 1]
-        sum_rows(task.lanes, len(task.blocks), weights.nodes, cells, chains.ids, first, last, scratch.floats, to)
-    else:
-        add_slowly(task, chains, t, weights, scratch, to)
+# -- tokens ---------------------------------------------------------------------------------------------------------
 
 
-@inner
-def add_slowly(task: Any, chains: Any, t: int, weights: Any, scratch: Any, to: int) -> None:
-    """The sum of rows for every kind of chain and penalty."""
-    width = LANES * len(task.lanes) * len(task.blocks)
-    cells, now = stride(task.rule, task.penalty, width), scratch.clock[0]
-    for y in range(width):
-        scratch.floats[to + y] = np.float32(0)
+@choice
+def read_nodes(rows: Any, task: Any, chains: Any, t: int, weights: Any, scratch: Any, places: Any, to: int, scale: Any) -> None:  # noqa: E501
+    """Sum the weights of the features of a token, one number a tag, times the scale."""
+
+
+@read_nodes.of(Quick)
+def _read_rows(rows: Any, task: Any, chains: Any, t: int, weights: Any, scratch: Any, places: Any, to: int, scale: Any) -> None:  # noqa: E501
+    score_rows(
+        task.lanes, len(task.blocks), weights.nodes, places.width, chains.ids, chains.starts[t], chains.starts[t + 1],
+        scale, scratch.floats, places.pads, to,
+    )  # fmt: skip
+
+
+@read_nodes.of(Slow)
+def _read_cells(rows: Any, task: Any, chains: Any, t: int, weights: Any, scratch: Any, places: Any, to: int, scale: Any) -> None:  # noqa: E501
+    cells, now = stride(task.rule, task.penalty, places.width), scratch.clock[0]
+    for y in range(places.width):
+        scratch.floats[to + y] = scratch.floats[places.pads + y]
     for e in range(chains.starts[t], chains.starts[t + 1]):
         row = np.int64(chains.ids[e]) * cells
-        value = value_at(chains, e)
-        for y in range(width):  # RACE(stale read): docs/races.md
-            weight = weight_at(task.penalty, task.rule, weights.nodes, row + y, width, row + cells - 1, now)
+        value = scale * value_at(chains, e)
+        for y in range(task.tags):  # RACE(stale read): docs/races.md
+            weight = weight_at(task.penalty, task.rule, weights.nodes, row + y, places.width, row + cells - 1, now)
             scratch.floats[to + y] += value * weight
 
 
-# -- a sentence ------------------------------------------------------------------------------------------------------
+# -- pairs ----------------------------------------------------------------------------------------------------------
+
+
+@choice
+def read_transitions(rows: Any, task: Any, weights: Any, scratch: Any, places: Any, scale: Any) -> None:
+    """Scores of pairs of tags, whatever the features, to places.base."""
+
+
+@read_transitions.of(Quick)
+def _read_all(rows: Any, task: Any, weights: Any, scratch: Any, places: Any, scale: Any) -> None:
+    for c in range(task.tags * places.width):  # RACE(stale read): docs/races.md
+        scratch.floats[places.base + c] = scale * weights.edges[c]
+
+
+@read_transitions.of(Slow)
+def _read_each(rows: Any, task: Any, weights: Any, scratch: Any, places: Any, scale: Any) -> None:
+    cells, now = stride(task.rule, task.penalty, places.width), scratch.clock[0]
+    for x in range(task.tags):
+        row, to = x * cells, places.base + x * places.width
+        for y in range(task.tags):  # RACE(stale read): docs/races.md
+            weight = weight_at(task.penalty, task.rule, weights.edges, row + y, places.width, row + cells - 1, now)
+            scratch.floats[to + y] = scale * weight
 
 
 @inner
-def read_transitions(task: Any, weights: Any, scratch: Any, places: Any, scale: Any) -> None:
-    """Scores of pairs of tags at places.base, and zeros at places.totals."""
+def clear_matrices(task: Any, scratch: Any, places: Any) -> None:
+    """-inf where the matrix at places.base has no pairs, 0 in its spare cells and at places.totals; ones and pads."""
     floats = scratch.floats
-    cells, now = stride(task.rule, task.penalty, places.width), scratch.clock[0]
     none = np.float32(-np.inf)
-    for x in range(places.rows):
-        row, to = x * cells, places.base + x * places.width
-        for y in range(places.width):
-            floats[to + y] = none
-        for y in range(task.tags if x < task.tags else 0):  # RACE(stale read): docs/races.md
-            weight = weight_at(task.penalty, task.rule, weights.edges, row + y, places.width, row + cells - 1, now)
-            floats[to + y] = scale * weight
-    for c in range(places.size):
-        floats[places.totals + c] = np.float32(0)
+    for x in range(task.tags):
+        for y in range(task.tags, places.width):
+            floats[places.base + x * places.width + y] = none
+    for c in range(task.tags * places.width, places.rows * places.width):
+        floats[places.base + c] = none
     for c in range(places.rows * places.width, places.size):
         floats[places.base + c] = np.float32(0)
+    for c in range(places.size):
+        floats[places.totals + c] = np.float32(0)
+    for y in range(places.width):
+        floats[places.ones + y] = np.float32(1 if y < task.tags else 0)
+        floats[places.pads + y] = np.float32(0) if y < task.tags else none
+
+
+@choice
+def read_matrix(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, places: Any, i: int, scale: Any) -> None:  # noqa: E501
+    """Scores of all pairs of tags between tokens i - 1 and i, of which the second is token t of all."""
+
+
+@read_matrix.of(PlainEdges)
+def _is_read(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, places: Any, i: int, scale: Any) -> None:  # noqa: E501
+    return
+
+
+@read_matrix.of(RichEdges)
+def _read_rich(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, places: Any, i: int, scale: Any) -> None:  # noqa: E501
+    chains, at = samples.chains, matrix_at(edges, places, i)
+    for c in range(places.size):
+        scratch.floats[at + c] = scratch.floats[places.base + c]
+    for e in range(chains.starts[t], chains.starts[t + 1]):
+        feature = chains.ids[e]
+        if feature >= len(samples.pair_starts) - 1:
+            break  # ids rise: the rest is too rare for rich edges
+        factor = scale * value_at(chains, e)
+        first, last = samples.pair_starts[feature], samples.pair_starts[feature + 1]
+        add_chunks(task.rows, task, samples.pairs, first, last, weights, scratch, at, factor)
+
+
+@choice
+def add_chunks(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, factor: Any) -> None:  # noqa: E501
+    """Add the weights of chunks of pairs to a matrix."""
+
+
+@add_chunks.of(Quick)
+def _add_quickly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, factor: Any) -> None:  # noqa: E501
+    for c in range(first * LANES, last * LANES):  # RACE(stale read): docs/races.md
+        scratch.floats[at + pairs[c]] += factor * weights.rich[c]
+
+
+@add_chunks.of(Slow)
+def _add_slowly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, factor: Any) -> None:  # noqa: E501
+    cells, now = stride(task.rule, task.penalty, LANES), scratch.clock[0]
+    for chunk in range(first, last):
+        row = chunk * cells
+        for k in range(LANES):  # RACE(stale read): docs/races.md
+            weight = weight_at(task.penalty, task.rule, weights.rich, row + k, LANES, row + cells - 1, now)
+            scratch.floats[at + pairs[chunk * LANES + k]] += factor * weight
+
+
+# -- a sentence -----------------------------------------------------------------------------------------------------
 
 
 @inner
@@ -134,14 +156,13 @@ def read_sentence(task: Any, samples: Any, visit: int, weights: Any, scratch: An
     first = chains.offsets[visit]
     tokens = chains.offsets[visit + 1] - first
     places = places_of(task, tokens)
-    read_transitions(task, weights, scratch, places, scale)
+    read_transitions(task.rows, task, weights, scratch, places, scale)
+    clear_matrices(task, scratch, places)
     least, top = extent(floats, places.base, places.rows * places.width // LANES)
     steep = np.float32(0)
     for i in range(tokens):
         to = places.nodes + i * places.width
-        read_nodes(task, chains, first + i, weights, scratch, to)
-        for y in range(places.width):
-            floats[to + y] = scale * floats[to + y] if y < task.tags else np.float32(-np.inf)
+        read_nodes(task.rows, task, chains, first + i, weights, scratch, places, to, scale)
         low, high = extent(floats, to, places.width // LANES)
         floats[places.tops + 2 * i] = high
         if scratch.ints[i] == 0:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from hogwild.kernels.chain import STEEP, chances, cut, finish_totals, forward, step_back
-from hogwild.kernels.chains import ChainTask, PlainEdges, RichEdges, matrix_at, places_of, scale_at
-from hogwild.kernels.chainscores import gold_score, quick, read_sentence, value_at
+from hogwild.kernels.chains import ChainTask, PlainEdges, Quick, RichEdges, Slow, matrix_at, places_of, scale_at
+from hogwild.kernels.chainscores import gold_score, read_sentence, value_at
 from hogwild.kernels.jit import choice, inner, open_kernel
 from hogwild.kernels.logchain import log_chances, log_forward, log_step_back
-from hogwild.kernels.octets import LANES, take_from_rows
+from hogwild.kernels.octets import LANES, scale_row, take_from_rows
 from hogwild.kernels.task import apply, fused, gradient
 from hogwild.kernels.updates import begin_row, stride, update
 
@@ -186,32 +186,35 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
     for i in range(tokens - 1, -1, -1):
         t, tag = first + i, chains.tags[first + i]
         pull_tags(task, tokens, i, near, tag, scratch, places)
-        move_nodes(task, chains, t, weights, scratch, places, rate, step)
+        move_nodes(task.rows, task, chains, t, weights, scratch, places, rate, step)
         if scratch.ints[i] == 0:
             pull_pairs(task, i, near, chains.tags[t - 1] * places.width + tag, scratch, places)
             move_rich(task.edges, task, samples, t, weights, scratch, matrix_at(task.edges, places, i), rate, step)
     end_sentence(task, chains, visit, near, scratch, places)
-    for x in range(task.tags):
-        at = places.totals + x * places.width
-        move_row(task, weights.edges, x, places.width, scratch.floats, at, np.float32(1), rate, step)
+    move_edges(task.rows, task, weights, scratch, places, rate, step)
     return loss
 
 
-@inner
-def move_nodes(task: Any, chains: Any, t: int, weights: Any, scratch: Any, places: Any, rate: Any, step: Any) -> None:
+@choice
+def move_nodes(rows: Any, task: Any, chains: Any, t: int, weights: Any, scratch: Any, places: Any, rate: Any, step: Any) -> None:  # noqa: E501
     """Update the rows of the features of a token against places.residual."""
-    if quick(task.rule) and quick(task.penalty) and quick(chains):
-        for y in range(places.width):
-            scratch.floats[places.residual + y] *= rate
-        first, last = chains.starts[t], chains.starts[t + 1]
-        take_from_rows(
-            task.lanes, len(task.blocks), weights.nodes, places.width, chains.ids, first, last, scratch.floats,
-            places.residual,
-        )  # fmt: skip
-    else:
-        for e in range(chains.starts[t], chains.starts[t + 1]):
-            row, value = np.int64(chains.ids[e]), value_at(chains, e)
-            move_row(task, weights.nodes, row, places.width, scratch.floats, places.residual, value, rate, step)
+
+
+@move_nodes.of(Quick)
+def _move_rows(rows: Any, task: Any, chains: Any, t: int, weights: Any, scratch: Any, places: Any, rate: Any, step: Any) -> None:  # noqa: E501
+    scale_row(task.lanes, len(task.blocks), scratch.floats, places.residual, places.residual, rate)
+    first, last = chains.starts[t], chains.starts[t + 1]
+    take_from_rows(
+        task.lanes, len(task.blocks), weights.nodes, places.width, chains.ids, first, last, scratch.floats,
+        places.residual,
+    )  # fmt: skip
+
+
+@move_nodes.of(Slow)
+def _move_cells(rows: Any, task: Any, chains: Any, t: int, weights: Any, scratch: Any, places: Any, rate: Any, step: Any) -> None:  # noqa: E501
+    for e in range(chains.starts[t], chains.starts[t + 1]):
+        row, value = np.int64(chains.ids[e]), value_at(chains, e)
+        move_row(task, weights.nodes, row, places.width, scratch.floats, places.residual, value, rate, step)
 
 
 @choice
@@ -226,18 +229,52 @@ def _move_none(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratc
 
 @move_rich.of(RichEdges)
 def _move_rich(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, at: int, rate: Any, step: Any) -> None:  # noqa: E501
-    chains, floats = samples.chains, scratch.floats
-    cells = stride(task.rule, task.penalty, LANES)
+    chains = samples.chains
     for e in range(chains.starts[t], chains.starts[t + 1]):
         feature = chains.ids[e]
         if feature >= len(samples.pair_starts) - 1:
             break
-        value = value_at(chains, e)
-        for chunk in range(samples.pair_starts[feature], samples.pair_starts[feature + 1]):
-            count = begin_row(task.rule, task.penalty, weights.rich, chunk, LANES, step)
-            for k in range(LANES):
-                pull = value * floats[at + samples.pairs[chunk * LANES + k]]
-                update(task.rule, weights.rich, chunk * cells + k, LANES, pull, rate, count)
+        first, last = samples.pair_starts[feature], samples.pair_starts[feature + 1]
+        move_chunks(task.rows, task, samples.pairs, first, last, weights, scratch, at, value_at(chains, e), rate, step)
+
+
+@choice
+def move_chunks(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, value: Any, rate: Any, step: Any) -> None:  # noqa: E501
+    """Update chunks of pairs against a value times the matrix at `at`."""
+
+
+@move_chunks.of(Quick)
+def _move_quickly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, value: Any, rate: Any, step: Any) -> None:  # noqa: E501
+    for c in range(first * LANES, last * LANES):
+        weights.rich[c] -= rate * scratch.floats[at + pairs[c]]  # RACE(lost update): docs/races.md
+
+
+@move_chunks.of(Slow)
+def _move_slowly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, value: Any, rate: Any, step: Any) -> None:  # noqa: E501
+    cells = stride(task.rule, task.penalty, LANES)
+    for chunk in range(first, last):
+        count = begin_row(task.rule, task.penalty, weights.rich, chunk, LANES, step)
+        for k in range(LANES):
+            pull = value * scratch.floats[at + pairs[chunk * LANES + k]]
+            update(task.rule, weights.rich, chunk * cells + k, LANES, pull, rate, count)
+
+
+@choice
+def move_edges(rows: Any, task: Any, weights: Any, scratch: Any, places: Any, rate: Any, step: Any) -> None:
+    """Update the scores that all pairs of neighbours have in common against places.totals."""
+
+
+@move_edges.of(Quick)
+def _move_all(rows: Any, task: Any, weights: Any, scratch: Any, places: Any, rate: Any, step: Any) -> None:
+    for c in range(task.tags * places.width):
+        weights.edges[c] -= rate * scratch.floats[places.totals + c]  # RACE(lost update): docs/races.md
+
+
+@move_edges.of(Slow)
+def _move_each(rows: Any, task: Any, weights: Any, scratch: Any, places: Any, rate: Any, step: Any) -> None:
+    for x in range(task.tags):
+        at = places.totals + x * places.width
+        move_row(task, weights.edges, x, places.width, scratch.floats, at, np.float32(1), rate, step)
 
 
 # -- looking at a sentence -------------------------------------------------------------------------------------------

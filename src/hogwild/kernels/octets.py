@@ -45,12 +45,13 @@ def _compiled() -> tuple[Any, ...]:
     long, code, number = types.int64, _CODE, types.float32
 
     @intrinsic
-    def sum_rows(typing: Any, lanes: Any, blocks: Any, table: Any, stride: Any, ids: Any, first: Any, last: Any, out: Any, to: Any) -> Any:  # noqa: E501
+    def score_rows(typing: Any, lanes: Any, blocks: Any, table: Any, stride: Any, ids: Any, first: Any, last: Any, factor: Any, out: Any, pads: Any, to: Any) -> Any:  # noqa: E501
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _, blocks, table, stride, ids, first, last, out, to = args
+            _, blocks, table, stride, ids, first, last, factor, out, pads, to = args
             kinds = signature.args
-            table, ids, out = (data(context, builder, kinds[k], v) for k, v in ((2, table), (4, ids), (7, out)))
+            table, ids, out = (data(context, builder, kinds[k], v) for k, v in ((2, table), (4, ids), (8, out)))
             sums = [cgutils.alloca_once(builder, code.vector) for _ in range(kinds[0].count)]
+            factor = code.spread(builder, factor)
             with _all_rows(builder, kinds[0], blocks) as (cell, _):
                 for total in sums:
                     builder.store(code.zero, total)
@@ -61,10 +62,12 @@ def _compiled() -> tuple[Any, ...]:
                         value = code.load(builder, table, row, vector)
                         builder.store(builder.fadd(builder.load(total), value), total)
                 for vector, total in enumerate(sums):
-                    code.store(builder, builder.load(total), out, builder.add(to, cell), vector)
+                    pad = code.load(builder, out, builder.add(pads, cell), vector)
+                    score = code.multiply_add(builder, builder.load(total), factor, pad)
+                    code.store(builder, score, out, builder.add(to, cell), vector)
             return context.get_dummy_value()
 
-        return types.void(lanes, long, table, long, ids, long, long, out, long), build
+        return types.void(lanes, long, table, long, ids, long, long, number, out, long, long), build
 
     @intrinsic
     def take_from_rows(typing: Any, lanes: Any, blocks: Any, table: Any, stride: Any, ids: Any, first: Any, last: Any, row: Any, at: Any) -> Any:  # noqa: E501
@@ -200,6 +203,40 @@ def _compiled() -> tuple[Any, ...]:
         return types.void(lanes, long, matrix, long, long, factors, long, row, long, total, long), build
 
     @intrinsic
+    def multiply(typing: Any, lanes: Any, blocks: Any, array: Any, to: Any, x: Any, y: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            _, blocks, array, to, x, y = args
+            kinds = signature.args
+            array = data(context, builder, kinds[2], array)
+            total = cgutils.alloca_once_value(builder, code.zero)
+            builder.store(code.zero, total)
+            with _all_rows(builder, kinds[0], blocks) as (cell, _):
+                for vector in range(kinds[0].count):
+                    left = code.load(builder, array, builder.add(x, cell), vector)
+                    right = code.load(builder, array, builder.add(y, cell), vector)
+                    value = builder.fmul(left, right)
+                    code.store(builder, value, array, builder.add(to, cell), vector)
+                    builder.store(builder.fadd(builder.load(total), value), total)
+            return code.sum(builder, builder.load(total))
+
+        return number(lanes, long, array, long, long, long), build
+
+    @intrinsic
+    def scale_row(typing: Any, lanes: Any, blocks: Any, array: Any, to: Any, x: Any, factor: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            _, blocks, array, to, x, factor = args
+            kinds = signature.args
+            array = data(context, builder, kinds[2], array)
+            factor = code.spread(builder, factor)
+            with _all_rows(builder, kinds[0], blocks) as (cell, _):
+                for vector in range(kinds[0].count):
+                    value = code.load(builder, array, builder.add(x, cell), vector)
+                    code.store(builder, builder.fmul(value, factor), array, builder.add(to, cell), vector)
+            return context.get_dummy_value()
+
+        return types.void(lanes, long, array, long, long, number), build
+
+    @intrinsic
     def extent(typing: Any, array: Any, at: Any, vectors: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             array, at, vectors = args
@@ -240,7 +277,7 @@ def _compiled() -> tuple[Any, ...]:
 
         return types.void(array, long, long, number), build
 
-    return sum_rows, take_from_rows, combine, row_products, add_outer, times_outer, extent, exps
+    return score_rows, take_from_rows, combine, row_products, add_outer, times_outer, multiply, scale_row, extent, exps
 
 
 # -- the same, interpreted ------------------------------------------------------------------------------------------
@@ -255,11 +292,12 @@ def _matrix(lanes: Any, blocks: int, array: Any, at: int, count: int) -> Any:
     return array.reshape(-1)[at : at + count * width].reshape(count, width)
 
 
-def _sum_rows(lanes: Any, blocks: Any, table: Any, stride: Any, ids: Any, first: Any, last: Any, out: Any, to: Any) -> None:  # noqa: E501
+def _score_rows(lanes: Any, blocks: Any, table: Any, stride: Any, ids: Any, first: Any, last: Any, factor: Any, out: Any, pads: Any, to: Any) -> None:  # noqa: E501
     width = _width(lanes, blocks)
-    out[to : to + width] = 0
+    total = np.zeros(width, np.float32)
     for entry in ids[first:last].tolist():
-        out[to : to + width] += table[entry * stride : entry * stride + width]
+        total += table[entry * stride : entry * stride + width]
+    out[to : to + width] = total * factor + out[pads : pads + width]
 
 
 def _take_from_rows(lanes: Any, blocks: Any, table: Any, stride: Any, ids: Any, first: Any, last: Any, row: Any, at: Any) -> None:  # noqa: E501
@@ -289,6 +327,17 @@ def _times_outer(lanes: Any, blocks: Any, matrix: Any, at: Any, count: Any, fact
     _matrix(lanes, blocks, total, to, count)[:] += here
 
 
+def _multiply(lanes: Any, blocks: Any, array: Any, to: Any, x: Any, y: Any) -> Any:
+    width = _width(lanes, blocks)
+    array[to : to + width] = array[x : x + width] * array[y : y + width]
+    return array[to : to + width].sum()
+
+
+def _scale_row(lanes: Any, blocks: Any, array: Any, to: Any, x: Any, factor: Any) -> None:
+    width = _width(lanes, blocks)
+    array[to : to + width] = array[x : x + width] * factor
+
+
 def _extent(array: Any, at: Any, vectors: Any) -> Any:
     values = array[at : at + LANES * vectors]
     return values[values != -np.inf].min(initial=np.float32(np.inf)), values.max()
@@ -299,15 +348,21 @@ def _exps(array: Any, at: Any, vectors: Any, shift: Any) -> None:
     array[at : at + LANES * vectors] = np.where(values < -87.3, 0, np.exp(values))
 
 
-_INTERPRETED = (_sum_rows, _take_from_rows, _combine, _row_products, _add_outer, _times_outer, _extent, _exps)
-# sum_rows(lanes, blocks, table, stride, ids, first, last, out, to): out[to:] = the sum of the rows of the table, which
-# lie `stride` cells apart, numbered ids[first:last]. take_from_rows(…, row, at): subtract row[at:] from each of them.
+_INTERPRETED = (
+    _score_rows, _take_from_rows, _combine, _row_products, _add_outer, _times_outer, _multiply, _scale_row, _extent,
+    _exps,
+)  # fmt: skip
+# score_rows(lanes, blocks, table, stride, ids, first, last, factor, out, pads, to): out[to:] = factor times the sum of
+# the rows of the table, which lie `stride` cells apart, numbered ids[first:last], + out[pads:].
+# take_from_rows(…, row, at): subtract row[at:] from each of them.
 # combine(lanes, blocks, matrix, at, count, factors, start, out, to): out[to:] = the sum of factors[start + k] times row
 # k of the matrix at `at`, for k below count. row_products(…, row, place, out, to): out[to + k] = row k times
 # row[place:]; writes whole groups of four. add_outer(…, factors, start, row, place): add factors[start + k] row[place:]
 # to row k. times_outer(…, total, to): multiply row k by factors[start + k] row[place:], and add it to that of `total`.
+# multiply(lanes, blocks, array, to, x, y): the row at `to` = that at x times that at y; returns its sum.
+# scale_row(lanes, blocks, array, to, x, factor): the row at `to` = factor times that at x.
 # extent(array, at, vectors): least and largest of so many vectors; -inf, which fills rows up, is no least one.
 # exps(array, at, vectors, shift): x becomes exp(x - shift), for x <= shift.
-sum_rows, take_from_rows, combine, row_products, add_outer, times_outer, extent, exps = (
+score_rows, take_from_rows, combine, row_products, add_outer, times_outer, multiply, scale_row, extent, exps = (
     _INTERPRETED if nb.config.DISABLE_JIT else _compiled()
 )

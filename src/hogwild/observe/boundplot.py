@@ -52,7 +52,7 @@ def _about(check: BoundCheck) -> str:
     if not counted:
         return "errors not measured"
     stale, lost = (sum(getattr(w, name) * w.counted for w in check.windows) / counted for name in ("stale", "lost"))
-    return f"of the updates {stale:.0%} read stale weights, {lost:.0%} wrote over others"
+    return f"updates: {stale:.0%} from stale weights, {lost:.0%} over others"
 
 
 def _distances(axis: Any, check: BoundCheck) -> None:
@@ -88,5 +88,6 @@ def _runs(axis: Any, check: BoundCheck, first: float, runs: Sequence[Sequence[fl
         label=f"measured, mean of {len(runs)}",
     )  # fmt: skip
     axis.set_yscale("log")
+    axis.yaxis.set_minor_formatter("")
     axis.grid(True, which="major", linewidth=0.4, alpha=0.5)
     axis.spines[["top", "right"]].set_visible(False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +64,8 @@ class Measured:
             room=Room(rows=1, width=width, floats=asyngrad.PARTS * width + 2),
         )  # fmt: skip
         found = []
-        for event in _events(self, program, objective.rows, gamma, windows, seed):
+        executor = AsyncExecutor(self.threads, self.mode, sharing="all", seed=seed, epochs=windows)
+        for event in _epochs(executor, program, objective.rows, gamma):
             found.append(_window(objective, event.samples, program.weights.weight[0], sums))
             sums[:] = 0
         return found
@@ -79,17 +81,19 @@ class Trained:
 
     Parameters
     ----------
-    objective, threads, mode : as for `Measured`.
+    objective, threads : as for `Measured`.
+    sharing : `hot` (private copies, merged by adding differences: no update is lost), `replica`, or `all`. With `all`
+        and dense features many updates are lost while the penalty is paid in full: see docs/theory.md.
     """
 
     objective: Objective
     threads: int = 2
-    mode: str = "hogwild"
+    sharing: str = "hot"
 
     @property
     def label(self) -> str:
         """How it is called in pictures."""
-        return f"hogwild.Linear, {self.threads} workers"
+        return f"hogwild.Linear, {self.threads} workers, sharing {self.sharing}"
 
     def run(self, first: Vector, gamma: float, updates: int, windows: int, seed: int) -> list[Window]:
         """Whole epochs, with at least so many updates, in about so many windows."""
@@ -103,15 +107,15 @@ class Trained:
         program.restore({"weight": first.astype(np.float32), "bias": np.zeros(1, np.float32)})
         epochs = -(-max(1, updates) // len(feed))
         each = max(1, epochs // windows)
+        executor = AsyncExecutor(self.threads, sharing=self.sharing, seed=seed, epochs=epochs)
         return [
             _window(objective, event.samples, program.arrays()["weight"])
-            for event in _events(self, program, feed, gamma, epochs, seed)
+            for event in _epochs(executor, program, feed, gamma)
             if event.epoch % each == 0 or event.epoch == epochs
         ]
 
 
-def _events(engine: Measured | Trained, program: Any, feed: Any, gamma: float, epochs: int, seed: int) -> Any:
-    executor = AsyncExecutor(engine.threads, engine.mode, sharing="all", seed=seed, epochs=epochs)
+def _epochs(executor: AsyncExecutor, program: Any, feed: Any, gamma: float) -> Iterator[Any]:
     events = executor.run(program, feed, lr=gamma, schedule="constant")
     return (event for event in events if event.kind == "epoch")
 
@@ -122,7 +126,7 @@ def _window(objective: Objective, end: int, weight: Any, sums: Any = None) -> Wi
         return Window(end, distance, gap)
     total, largest = sums.sum(axis=0), sums.max(axis=0)
     counted = int(total[asyngrad.UPDATES])
-    names = ("ERROR", "ERROR_SQUARE", "STEP_SQUARE", "STALE", "LOST")
+    names = ("ERROR", "ERROR_SQUARE", "STEP_SQUARE", "MOVED", "STALE", "LOST")
     values = {name.lower(): float(total[getattr(asyngrad, name)]) / counted for name in names}
     values |= {
         name.lower(): float(largest[getattr(asyngrad, name)]) for name in ("LARGEST_STEP", "LARGEST_TERM", "FARTHEST")

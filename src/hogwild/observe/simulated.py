@@ -67,7 +67,7 @@ class Simulated:
         stored = np.asarray(np.where(over, then, now) - gamma * terms)
         true = self.objective.sample_gradients(samples, now)
         differs = now != then
-        sums.add(now - self.objective.optimum, (now - stored) / gamma, true, terms)
+        sums.add(now - self.objective.optimum, (now - stored) / gamma, true, terms, gamma)
         sums.stale += int((late & differs).any(axis=1).sum())
         sums.lost += int((over & differs).any(axis=1).sum())
         return stored
@@ -78,10 +78,10 @@ class _Sums:
 
     def __init__(self) -> None:
         self.counted = self.stale = self.lost = 0
-        self._error = self._error_square = self._step_square = 0.0
+        self._error = self._error_square = self._step_square = self._moved = 0.0
         self._largest_step = self._largest_term = self._farthest = 0.0
 
-    def add(self, away: Vector, steps: Vector, true: Vector, terms: Vector) -> None:
+    def add(self, away: Vector, steps: Vector, true: Vector, terms: Vector, gamma: float) -> None:
         """One update of each copy."""
         errors = np.einsum("ij,ij->i", true - steps, away)
         squares = np.einsum("ij,ij->i", steps, steps)
@@ -89,6 +89,7 @@ class _Sums:
         self._error += float(errors.sum())
         self._error_square += float(errors @ errors)
         self._step_square += float(squares.sum())
+        self._moved += float(gamma**2 * squares.sum() - 2 * gamma * np.einsum("ij,ij->", steps, away))
         self._largest_step = max(self._largest_step, float(squares.max()) ** 0.5)
         self._largest_term = max(self._largest_term, float(np.einsum("ij,ij->i", terms, terms).max()) ** 0.5)
         self._farthest = max(self._farthest, float(np.einsum("ij,ij->i", away, away).max()))
@@ -99,7 +100,7 @@ class _Sums:
             end, float(np.mean([objective.distance(w) for w in weights])),
             float(np.mean([objective.gap(w) for w in weights])), self.counted,
             error=self._error / self.counted, error_square=self._error_square / self.counted,
-            step_square=self._step_square / self.counted, largest_step=self._largest_step,
-            largest_term=self._largest_term, farthest=self._farthest, stale=self.stale / self.counted,
-            lost=self.lost / self.counted,
+            step_square=self._step_square / self.counted, moved=self._moved / self.counted,
+            largest_step=self._largest_step, largest_term=self._largest_term, farthest=self._farthest,
+            stale=self.stale / self.counted, lost=self.lost / self.counted,
         )  # fmt: skip

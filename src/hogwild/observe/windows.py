@@ -31,6 +31,8 @@ class Window:
     """Mean of its square."""
     step_square: float = 0.0
     """Mean of |s|^2: what the proof needs kappa^2 for."""
+    moved: float = 0.0
+    """Mean change of |w - w*|^2 by an update; over all updates of a run these add up to last minus first."""
     largest_step: float = 0.0
     """Largest |s|, with updates of others that were undone."""
     largest_term: float = 0.0
@@ -47,6 +49,9 @@ class Window:
         """Standard error of `error`, as if updates were independent."""
         variance = max(0.0, self.error_square - self.error**2)
         return math.sqrt(variance / self.counted) if self.counted else 0.0
+
+
+_MEANS = ("error", "error_square", "step_square", "moved", "stale", "lost")
 
 
 class Engine(Protocol):
@@ -78,6 +83,6 @@ def _together(windows: Sequence[Window]) -> Window:
     def plain_mean(name: str) -> float:
         return float(sum(getattr(window, name) for window in windows) / len(windows))
 
-    values: dict[str, Any] = {name: mean(name) for name in ("error", "error_square", "step_square", "stale", "lost")}
+    values: dict[str, Any] = {name: mean(name) for name in _MEANS}
     values |= {name: max(getattr(w, name) for w in windows) for name in ("largest_step", "largest_term", "farthest")}
     return Window(windows[0].end, plain_mean("distance"), plain_mean("gap"), counted, **values)

@@ -10,11 +10,11 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import CELL, Floats, Room, Step, Table, aligned_floats
+from hogwild.arrays import CELL, Floats, Room, Step, Table, ValuedChains, aligned_floats
 from hogwild.config import CRFConfig, Optimizer
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.tagging import TaggingFeed
-from hogwild.kernels.chains import ChainTask, ChainWeights, PlainEdges, RichEdges, Tagged, floats_for
+from hogwild.kernels.chains import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
 from hogwild.kernels.octets import LANES, layout
 from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.updates import RULES, Ftrl, Sgd, additive_cells, row_cells, settle, settle_copy
@@ -22,6 +22,7 @@ from hogwild.machine import memory
 from hogwild.programs import crfarrays, decoding
 from hogwild.programs.program import Metrics, Program
 from hogwild.programs.richpairs import RichPairs, find_pairs, no_pairs
+from hogwild.programs.scorecard import TagScores
 
 _RATES = {"pos": 0.02, "chunking": 0.05, "segmentation": 0.1}
 _PENALTIES = {"pos": 1.0, "chunking": 0.5, "segmentation": 1.0}
@@ -53,6 +54,7 @@ class CRF(Program):
 
     name = "crf"
     unit = "tokens"
+    tells_units = True
 
     def __init__(
         self, optimizer: Optimizer = "sgd", l2: float | None = None, l1: float = 0.0, rich_edges: bool = True,
@@ -70,6 +72,7 @@ class CRF(Program):
         self.pairs: RichPairs = no_pairs(len(self.tags))
         self.mean: crfarrays.Mean | None = None
         self._sentences = 1
+        self._valued = False  # whether features have values
         self._elapsed = 0.0  # the clock of L2 where the weights stand
         self._rule = self._make_rule()
 
@@ -121,8 +124,9 @@ class CRF(Program):
         lanes, blocks = layout(len(self.tags))
         edges = RichEdges() if self.pairs.features else PlainEdges()
         decay = np.float32(self.l2 / self._sentences if self._decays else 0.0)
+        rows = Slow() if self._valued or row_cells(self._rule, self._penalty, 1) > 1 else Quick()
         pieces = self.config.structure_regularization
-        return ChainTask(lanes, blocks, len(self.tags), edges, self._rule, self._penalty, decay, pieces)
+        return ChainTask(lanes, blocks, len(self.tags), edges, rows, self._rule, self._penalty, decay, pieces)
 
     def startup(self, feed: TaggingFeed, seed: int) -> None:
         """Weights of zero for the features, tags and pairs of the feed, or the ones there are."""
@@ -135,6 +139,7 @@ class CRF(Program):
         self.preset = str(feed.schema.get("preset", self.preset))
         self._rule = self._make_rule()  # ftrl holds the penalty, which depends on the features
         self._sentences = max(1, len(feed))
+        self._valued = isinstance(feed.samples, ValuedChains)
         if self.weights is not None:
             self._check_same(feed)
             return
@@ -171,8 +176,7 @@ class CRF(Program):
 
     def samples(self, feed: TaggingFeed) -> Tagged:
         """The chains, with the pairs of rich edges."""
-        rows = -(-len(self.tags) // 4) * 4
-        return Tagged(feed.samples, self.pairs.chunk_starts, self.pairs.cells(self.width, rows))
+        return Tagged(feed.samples, self.pairs.chunk_starts, self.pairs.cells(self.width))
 
     def units(self, feed: TaggingFeed) -> int:
         """Tokens."""
@@ -283,12 +287,16 @@ class CRF(Program):
 
     def evaluate(self, feed: TaggingFeed, threads: int = 1) -> Metrics:
         """loss (mean of -log p over the sentences whose tags are all known) and the scores of tags and chunks."""
+        loss, scores = self.compare(feed, threads)
+        return {"loss": loss, **scores.metrics()}
+
+    def compare(self, feed: TaggingFeed, threads: int = 1, constrain: bool = False) -> tuple[float, TagScores]:
+        """The loss, and how the best tags compare with those of the feed."""
         from hogwild.programs.tagscores import score_feed
 
         decoder = self._decoder(feed)
-        guess = decoder.best(decoding.rules_of(self.tags, False), threads)
-        scores = score_feed(feed, guess)
-        return {"loss": decoder.loss(threads), **scores.metrics()}
+        guess = decoder.best(decoding.rules_of(self.tags, constrain), threads)
+        return decoder.loss(threads), score_feed(feed, guess)
 
     def trained(self) -> ChainWeights:
         """The weights; raises ConfigError where there are none."""

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats, Room, aligned_floats, make_scratch
+from hogwild.arrays import Floats, Room, ValuedChains, aligned_floats, make_scratch
 from hogwild.errors import ConfigError
 from hogwild.feeds.tagging import TaggingFeed
-from hogwild.kernels.chains import ChainTask, ChainWeights, PlainEdges, RichEdges, Tagged, floats_for
+from hogwild.kernels.chains import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
 from hogwild.kernels.crf import fill_marginals, sum_losses
 from hogwild.kernels.octets import LANES, layout
 from hogwild.kernels.penalties import Free
@@ -42,10 +42,11 @@ class Decoder:
     def __init__(self, weights: crfarrays.Plain, pairs: RichPairs, tags: int, feed: TaggingFeed) -> None:
         lanes, blocks = layout(tags)
         edges = RichEdges() if pairs.features else PlainEdges()
-        self.task = ChainTask(lanes, blocks, tags, edges, Sgd(), Free(), np.float32(0), 0)
+        rows = Slow() if isinstance(feed.samples, ValuedChains) else Quick()
+        self.task = ChainTask(lanes, blocks, tags, edges, rows, Sgd(), Free(), np.float32(0), 0)
         self.feed, self.tags = feed, tags
-        width, rows = LANES * len(lanes) * len(blocks), -(-tags // 4) * 4
-        self.samples = Tagged(feed.samples, pairs.chunk_starts, pairs.cells(width, rows))
+        width = LANES * len(lanes) * len(blocks)
+        self.samples = Tagged(feed.samples, pairs.chunk_starts, pairs.cells(width))
         shapes = ((len(feed.names), width), (tags, width), (int(pairs.chunk_starts[-1]), LANES))
         self.weights = ChainWeights(*(aligned_floats(count * cells) for count, cells in shapes))
         crfarrays.put(weights, self.weights, shapes, pairs)

@@ -41,8 +41,9 @@ class RichPairs:
         owner = np.repeat(np.arange(self.features), np.diff(self.starts))
         return np.arange(len(self.pairs)) - self.starts[owner] + LANES * self.chunk_starts[owner]
 
-    def cells(self, width: int, rows: int) -> Ids:
+    def cells(self, width: int) -> Ids:
         """The pairs in chunks, as cells of a matrix with rows that wide; fillings are the cell after its last row."""
+        rows = -(-self.tags // 4) * 4  # see kernels/chains.py
         found = np.full(LANES * int(self.chunk_starts[-1]), rows * width, np.int32)
         found[self.slots] = self.pairs // self.tags * width + self.pairs % self.tags
         return found
