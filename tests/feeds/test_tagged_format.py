@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from pathlib import Path
 
 import pytest
 
 from feeds.taggedfiles import VERSE, read
 from hogwild.config import TaggingConfig
-from hogwild.errors import InputError
+from hogwild.errors import HogwildError, InputError
 from hogwild.feeds.taggedreader import read_tagged
+from hogwild.feeds.taggedwriter import write_tagged
 
 JSON = json.dumps({"tokens": ["{", "a"], "tags": ["O", "O"]}) + "\n"
 ROW = "1\tVas\taller\tVERB\tV\t_\t0\troot\t_\t_\n"
@@ -84,3 +86,32 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         read_tagged(str(tmp_path / "*.conll"), TaggingConfig())
     with pytest.raises(InputError, match="is a directory"):
         read_tagged(tmp_path, TaggingConfig())
+
+
+PIECES = [
+    b"a", b"B-NP", b"#", b"# ", b"-DOCSTART-", b"\t", b" ", b"\n", b"\n\n", b"\r\n", b"\r", b"{", b'["x"]', b"1-2",
+    b'{"tokens": ["a"], "tags": ["b"]}\n', b"\xff", b"\0", b"\xef\xbb\xbf", "水".encode(), "\u3000".encode(), b"\x0c",
+    ROW.encode(), b"a b c\n", b"a\tb\n", b"\\ud800", b'"tags"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_whatever_is_in_a_file_gets_one_line(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    pieces = rng.sample(PIECES, rng.randint(1, 8))
+    path = tmp_path / f"a{rng.choice(['.txt', '.conllu', '.jsonl'])}"
+    options = {
+        "format": rng.choice(["auto", "conll", "conllu", "segmented", "jsonl"]),
+        "bad_lines": rng.choice(["stop", "skip"]),
+        "bad_share": rng.choice([0.01, 1.0]),
+        "invalid_utf8": rng.choice(["stop", "replace"]),
+        "columns": rng.choice([(), (), ("w", "tag"), ("w",), ("w", "-", "-")]),
+        "tag_column": rng.choice(["", "", "1", "-1", "tag", "0"]),
+    }
+    try:
+        text = read(path, b"".join(rng.choices(pieces, k=rng.randint(0, 60))), with_tags=rng.random() < 0.5, **options)
+    except HogwildError as error:
+        assert str(error)
+        assert "\n" not in str(error)
+    else:
+        assert "".join(write_tagged(text, ["T"] * text.tokens)).encode()

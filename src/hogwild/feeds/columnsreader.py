@@ -98,6 +98,7 @@ class ColumnsReader:
             self.plan = (
                 plan_conllu(self.asked, source.name) if self.unicode else plan_columns(count, self.asked, source.name)
             )
+            self.asked.places(self.plan, source.name)  # says at once what is missing
             self.gathering.open(count)
         if count != len(self.plan.names):
             raise InputError(

@@ -43,6 +43,7 @@ class JsonReader:
             if not first:
                 return
             self.plan = plan_fields([row.fields for row in first], self.asked, first[0].place)
+            self.asked.places(self.plan, source.name)  # says at once what is missing
             self.gathering.open(len(self.plan.names))
             rows = chain(first, rows)
         while batch := list(islice(rows, _BATCH)):
