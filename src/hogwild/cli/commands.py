@@ -31,7 +31,7 @@ COMMANDS = (
     Entry(
         ("train", "classifier"), "train_classifier", "Train a linear classifier on svmlight, CSV, Parquet or text files"
     ),
-    Entry(("train", "tagger"), "train_tagger", "Train a tagger: chunks, names, parts of speech, words of unspaced text"),
+    Entry(("train", "tagger"), "train_tagger", "Train a tagger: chunks, parts of speech, words of unspaced text"),
     Entry(("train", "word2vec"), "train_word2vec", "Train word vectors on running text"),
     Entry(("evaluate",), "evaluate", "Measure a trained model on labelled files, or word vectors on tests of words"),
     Entry(("predict",), "predict", "Write the predictions of a trained model, one a line"),

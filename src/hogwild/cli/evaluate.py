@@ -6,23 +6,29 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.flags import Page
 from hogwild.cli.reading import ReadConfig
+from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.config import ShowConfig
 from hogwild.errors import ConfigError
 from hogwild.machine import cores
 from hogwild.options import Shown, require
 
+if TYPE_CHECKING:
+    from hogwild.programs.store import Model
+
 PAGE = Page(
     "hogwild evaluate",
-    """Measure a trained model on labelled files; or word vectors, of a model or a file, on tests of words: pairs with
-a score (Spearman's rank correlation) and analogies in `: sections` (accuracy).
+    """Measure a trained model on labelled files; a tagger on tagged text, type by type (chunks as CoNLL counts them);
+or word vectors, of a model or a file, on tests of words: pairs with a score (Spearman's rank correlation) and analogies
+in `: sections` (accuracy).
 
 Examples:
   hogwild evaluate model test.svm
   hogwild evaluate model test-*.csv --json
+  hogwild evaluate tagger test.txt --constrain
   hogwild evaluate word-model wordsim353.tsv questions-words.txt
   hogwild evaluate vectors.vec simlex.txt --json""",
 )
@@ -46,8 +52,9 @@ class Options:
     model: Annotated[str, Shown("MODEL", positional=True)] = ""
     """Directory of a trained model, or a file of word vectors."""
     files: Annotated[tuple[str, ...], Shown("FILE...", positional=True)] = ()
-    """Labelled files, or tests of words; globs are expanded, - is standard input."""
+    """Labelled files, tagged text, or tests of words; globs are expanded, - is standard input."""
     read: ReadConfig = field(default_factory=ReadConfig)
+    tagged: TaggedConfig = field(default_factory=TaggedConfig)
     words: WordConfig = field(default_factory=WordConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
 
@@ -59,19 +66,26 @@ def run(options: Options) -> int:
     if holds_words(Path(options.model)):
         from hogwild.cli.wordscores import evaluate_words
 
+        refuse(options.tagged, "these are word vectors")
         return evaluate_words(options)
-    return _evaluate_labelled(options)
-
-
-def _evaluate_labelled(options: Options) -> int:
-    from hogwild.cli.reading import open_for, unknown_note
-    from hogwild.cli.summary import metrics_text, print_json
     from hogwild.programs.store import load_model
 
     began = time.perf_counter()
     model = load_model(options.model)
     if options.words != WordConfig():
         raise ConfigError("--restrict-vocab is for word vectors, and this model has none; leave it out.")
+    if model.program.name in TAGGERS:
+        from hogwild.cli.tagscores import evaluate_tags
+
+        return evaluate_tags(options, model, time.perf_counter() - began)
+    refuse(options.tagged, "this model is none")
+    return _evaluate_labelled(options, model, began)
+
+
+def _evaluate_labelled(options: Options, model: Model, began: float) -> int:
+    from hogwild.cli.reading import open_for, unknown_note
+    from hogwild.cli.summary import metrics_text, print_json
+
     feed = open_for(model, options.files, options.read)
     loaded = time.perf_counter()
     program: Any = model.program

@@ -1,4 +1,4 @@
-"""`hogwild predict`: one prediction a line."""
+"""`hogwild predict`: one prediction a line; text with its tags."""
 
 from __future__ import annotations
 
@@ -10,23 +10,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.flags import Page
 from hogwild.cli.reading import ReadConfig
+from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.config import File, ShowConfig
 from hogwild.errors import ConfigError
 from hogwild.machine import cores
-from hogwild.options import Shown
+from hogwild.options import Shown, require
 from hogwild.programs.outfile import write_file
 
 if TYPE_CHECKING:
     from hogwild.feeds.feed import Feed
+    from hogwild.programs.store import Model
 
 PAGE = Page(
     "hogwild predict",
-    """Write the predictions of a trained model, one a line, in the order of the rows.
+    """Write the predictions of a trained model, one a line, in the order of the rows. Of a tagger: the text again with
+the predicted tags as its last column; segmented text with spaces between its words.
 
 Examples:
   hogwild predict model new.svm > labels.txt
   hogwild predict model new.csv --proba --output chances.tsv.gz
-  zcat new.svm.gz | hogwild predict model -""",
+  zcat new.svm.gz | hogwild predict model -
+  hogwild predict tagger new.txt --constrain > tagged.txt
+  hogwild predict tagger new.txt --nbest 5 --output tagged.txt.xz""",
 )
 
 
@@ -37,7 +42,13 @@ class WriteConfig:
     output: File = "-"
     """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
     proba: bool = False
-    """Write the probability of every class, with tabs between, in the order that standard error tells."""
+    """Write the probability of every class, with tabs between, in the order that standard error tells. Of a tagger:
+    that of the predicted tag, as a further column."""
+    nbest: int = 0
+    """Of a tagger: write the N best ways to tag each sentence, each after a line `# rank probability`."""
+
+    def __post_init__(self) -> None:
+        require(self, "nbest", 0 <= self.nbest <= 1000, "it must lie between 1 and 1000, or be 0: the best one only.")
 
 
 @dataclass(frozen=True)
@@ -47,16 +58,16 @@ class Options:
     model: Annotated[str, Shown("MODEL", positional=True)] = ""
     """Directory of a trained model."""
     files: Annotated[tuple[str, ...], Shown("FILE...", positional=True)] = ()
-    """Files with the same columns as the training files, labels apart; globs are expanded, - is standard input."""
+    """Files with the same columns as the training files, labels or tags apart; globs are expanded, - is standard
+    input."""
     write: WriteConfig = field(default_factory=WriteConfig)
     read: ReadConfig = field(default_factory=ReadConfig)
+    tagged: TaggedConfig = field(default_factory=TaggedConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
 
 
 def run(options: Options) -> int:
     """Write the predictions."""
-    from hogwild.cli.reading import open_for, pieces, unknown_note
-    from hogwild.cli.summary import print_json
     from hogwild.programs.store import load_model
 
     if options.show.json and options.write.output in ("", "-"):
@@ -66,6 +77,21 @@ def run(options: Options) -> int:
     program: Any = model.program
     if not hasattr(program, "predict"):
         raise ConfigError(f"{options.model}: a {program.name} model predicts nothing; see hogwild neighbors.")
+    if program.name in TAGGERS:
+        from hogwild.cli.tagwriting import predict_tags
+
+        return predict_tags(options, model, began)
+    refuse(options.tagged, "this model is none")
+    if options.write.nbest:
+        raise ConfigError("--nbest is for taggers, and this model is none; leave it out.")
+    return _predict_rows(options, model, began)
+
+
+def _predict_rows(options: Options, model: Model, began: float) -> int:
+    from hogwild.cli.reading import open_for, pieces, unknown_note
+    from hogwild.cli.summary import print_json
+
+    program: Any = model.program
     feed = open_for(model, options.files, options.read, unlabelled=True)
     notes = list(feed.notes)
     if options.write.proba:

@@ -21,12 +21,18 @@ _AT_ONCE = 1 << 17  # rows that are predicted together
 class ReadConfig:
     """How files are read; all else is as it was in training."""
 
-    format: Literal["same", "auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text"] = "same"
+    format: Literal[
+        "same", "auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text", "conll", "conllu", "segmented", "jsonl"
+    ] = "same"
     """Kind of file, if it is not the one of the training files."""
     label: Column = ""
     """Label column, if it is not the one of the training files."""
     bad_lines: Literal["stop", "skip"] = "stop"
     """What a malformed line does; `skip` counts and reports them."""
+    bad_share: float = 0.01
+    """With `skip`: give up when more than this share is malformed."""
+    invalid_utf8: Literal["same", "stop", "replace"] = "same"
+    """What invalid UTF-8 does; `replace` counts it. Default: as in training; taggers stop."""
     pipe: Annotated[str, Shown("COMMAND")] = ""
     """Shell command that each file is sent through before it is read."""
     cache: bool = True
@@ -39,10 +45,15 @@ def open_for(model: Model, files: tuple[str, ...], reading: ReadConfig, unlabell
 
     config = model.feed_config or FeedConfig()
     if reading.format != "same":
-        config = replace(config, format=reading.format)
+        config = replace(config, format=reading.format)  # type: ignore[arg-type]  # it checks
     if reading.label:
         config = replace(config, label=reading.label)
-    config = replace(config, bad_lines=reading.bad_lines, pipe=reading.pipe, cache=reading.cache, unlabelled=unlabelled)
+    if reading.invalid_utf8 != "same":
+        config = replace(config, invalid_utf8=reading.invalid_utf8)
+    config = replace(
+        config, bad_lines=reading.bad_lines, bad_share=reading.bad_share, pipe=reading.pipe, cache=reading.cache,
+        unlabelled=unlabelled,
+    )  # fmt: skip
     feed = open_feed(files, config, schema=model.schema)
     if not model.schema and feed.schema.get("format") == "table":
         raise ConfigError(

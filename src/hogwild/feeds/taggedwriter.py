@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from hogwild.errors import InputError
 from hogwild.feeds.segmented import BEGIN, END, SINGLE
 from hogwild.feeds.taggedtext import Origin, TaggedText
 
 PREDICTED = "predicted"  # the field of JSON lines
+
+
+class Path(NamedTuple):
+    """Tags of one sentence. chances: the probability of each; chance: that of all of them together; None: unknown."""
+
+    tags: Sequence[str]
+    chances: Sequence[float] | None = None
+    chance: float | None = None
 
 
 def write_tagged(text: TaggedText, tags: Sequence[Sequence[str]] | Sequence[str]) -> Iterator[str]:
@@ -35,13 +43,30 @@ def write_tagged(text: TaggedText, tags: Sequence[Sequence[str]] | Sequence[str]
     --------
     >>> file.writelines(write_tagged(text, model.predict(feed)))                            # doctest: +SKIP
     """
+    lists = _by_sentence(text, tags)
+    return write_paths(text, ([Path(tags)] for tags in lists), {tag for tags in lists for tag in tags})
+
+
+def write_paths(text: TaggedText, paths: Iterable[Sequence[Path]], tags: Collection[str]) -> Iterator[str]:
+    """As `write_tagged`, for several ways to tag a sentence, one after the other, and with probabilities.
+
+    Parameters
+    ----------
+    text
+        What was read from files.
+    paths
+        For each sentence its paths, the best first; they are asked for one sentence at a time. Probabilities of tags
+        make a further column, or a list `probabilities` of JSON lines; segmented text has no place for them. That of
+        a path stands in a line `# rank probability` before it, or in fields `rank` and `probability`.
+    tags
+        All tags that there can be.
+    """
     origin = text.origin
     if origin is None:
         raise InputError(f"{text.source} was not read from files; there are no lines to write again.")
-    lists = _by_sentence(text, tags)
     if origin.format in ("conll", "conllu"):
-        return _columns(text, origin, lists)
-    lines = _objects(origin, lists) if origin.format == "jsonl" else _words(text, origin, lists)
+        return _columns(text, origin, paths, tags)
+    lines = _objects(origin, paths) if origin.format == "jsonl" else _words(text, origin, paths)
     return _with_empty(origin, lines)
 
 
@@ -58,37 +83,66 @@ def _by_sentence(text: TaggedText, tags: Sequence[Sequence[str]] | Sequence[str]
     return lists
 
 
-def _columns(text: TaggedText, origin: Origin, lists: Sequence[Sequence[str]]) -> Iterator[str]:
+def _number(chance: float) -> str:
+    return f"{chance:.6g}"
+
+
+def _head(rank: int, path: Path) -> str:
+    return "" if path.chance is None else f"# {rank} {_number(path.chance)}\n"
+
+
+def _columns(
+    text: TaggedText, origin: Origin, paths: Iterable[Sequence[Path]], names: Collection[str]
+) -> Iterator[str]:
     separator = origin.separator
-    if separator == " " and any(" " in tag for tag in {tag for tags in lists for tag in tags}):
+    if separator == " " and any(" " in tag for tag in names):
         separator = "\t"
-    for (start, end), tags in zip(pairwise(text.offsets.tolist()), lists, strict=True):
+    for (start, end), several in zip(pairwise(text.offsets.tolist()), paths, strict=True):
         columns = [column.strings(start, end) for column in origin.columns]
-        yield "\n".join(map(separator.join, zip(*columns, tags, strict=True))) + "\n\n"
+        blocks = []
+        for rank, path in enumerate(several, 1):
+            more = [] if path.chances is None else [list(map(_number, path.chances))]
+            rows = map(separator.join, zip(*columns, path.tags, *more, strict=True))
+            blocks.append(_head(rank, path) + "\n".join(rows) + "\n\n")
+        yield "".join(blocks)
 
 
-def _objects(origin: Origin, lists: Sequence[Sequence[str]]) -> Iterator[str]:
-    for place, tags in zip(origin.places.tolist(), lists, strict=True):
-        yield _object(origin.lines[place], list(tags))
+def _objects(origin: Origin, paths: Iterable[Sequence[Path]]) -> Iterator[str]:
+    for place, several in zip(origin.places.tolist(), paths, strict=True):
+        yield "".join(_object(origin.lines[place], _fields(rank, path)) for rank, path in enumerate(several, 1))
 
 
-def _object(line: str, tags: list[str]) -> str:
-    """The line with a further field; otherwise as it was."""
-    if f'"{PREDICTED}"' in line:
-        return json.dumps({**json.loads(line), PREDICTED: tags}, ensure_ascii=False) + "\n"
-    return f'{line[:-1].rstrip()}, "{PREDICTED}": {json.dumps(tags, ensure_ascii=False)}}}\n'
+def _fields(rank: int, path: Path) -> dict[str, Any]:
+    fields: dict[str, Any] = {PREDICTED: list(path.tags)}
+    if path.chances is not None:
+        fields["probabilities"] = [float(_number(chance)) for chance in path.chances]
+    if path.chance is not None:
+        fields |= {"rank": rank, "probability": float(_number(path.chance))}
+    return fields
 
 
-def _words(text: TaggedText, origin: Origin, lists: Sequence[Sequence[str]]) -> Iterator[str]:
-    for (start, end), tags in zip(pairwise(text.offsets.tolist()), lists, strict=True):
-        parts = []
-        before = ""
-        for letter, tag in zip(origin.columns[0].strings(start, end), tags, strict=True):
-            if before and (tag in (BEGIN, SINGLE) or before in (END, SINGLE)):
-                parts.append(" ")
-            parts.append(letter)
-            before = tag
-        yield "".join(parts) + "\n"
+def _object(line: str, fields: dict[str, Any]) -> str:
+    """The line with further fields; otherwise as it was."""
+    if any(f'"{name}"' in line for name in fields):
+        return json.dumps({**json.loads(line), **fields}, ensure_ascii=False) + "\n"
+    return f"{line[:-1].rstrip()}, {json.dumps(fields, ensure_ascii=False)[1:]}\n"
+
+
+def _words(text: TaggedText, origin: Origin, paths: Iterable[Sequence[Path]]) -> Iterator[str]:
+    for (start, end), several in zip(pairwise(text.offsets.tolist()), paths, strict=True):
+        letters = origin.columns[0].strings(start, end)
+        yield "".join(_head(rank, path) + _joined(letters, path.tags) for rank, path in enumerate(several, 1))
+
+
+def _joined(letters: Sequence[str], tags: Sequence[str]) -> str:
+    parts = []
+    before = ""
+    for letter, tag in zip(letters, tags, strict=True):
+        if before and (tag in (BEGIN, SINGLE) or before in (END, SINGLE)):
+            parts.append(" ")
+        parts.append(letter)
+        before = tag
+    return "".join(parts) + "\n"
 
 
 def _with_empty(origin: Origin, lines: Iterator[str]) -> Iterator[str]:
@@ -103,4 +157,4 @@ def _with_empty(origin: Origin, lines: Iterator[str]) -> Iterator[str]:
 
 def _empty(origin: Origin, start: int, end: int) -> Iterator[str]:
     for k in range(start, end):
-        yield _object(origin.lines[k], []) if origin.lines else "\n"
+        yield _object(origin.lines[k], {PREDICTED: []}) if origin.lines else "\n"

@@ -8,7 +8,7 @@ import numpy as np
 
 from hogwild.arrays import Step
 from hogwild.kernels.jit import choice, fresh, in_package, kernel
-from hogwild.kernels.modes import FreeMode, await_turn, deliver, enter, first_offset, leave, round_size
+from hogwild.kernels.modes import FreeMode, Locked, await_turn, deliver, enter, first_offset, leave, round_size
 from hogwild.kernels.order import Order, locate
 from hogwild.kernels.schedule import Schedule, elapsed_at, rate_at
 from hogwild.kernels.task import fused, gradient
@@ -137,3 +137,8 @@ def _idle(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step:
 
 
 idle.otherwise(_idle)
+
+
+@idle.of(FreeMode, Locked)
+def _never_idle(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    return  # their rounds have one visit

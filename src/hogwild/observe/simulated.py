@@ -31,7 +31,7 @@ class Simulated:
     delay: int = 1
     stale: float = 0.0
     lost: float = 0.0
-    copies: int = 8
+    copies: int = 32
 
     def __post_init__(self) -> None:
         if self.delay < 0 or self.copies < 1:
