@@ -108,10 +108,11 @@ def test_whatever_is_in_a_file_gets_one_line(tmp_path: Path, seed: int) -> None:
         "columns": rng.choice([(), (), ("w", "tag"), ("w",), ("w", "-", "-")]),
         "tag_column": rng.choice(["", "", "1", "-1", "tag", "0"]),
     }
+    data, with_tags, said = b"".join(rng.choices(pieces, k=rng.randint(0, 60))), rng.random() < 0.5, "nothing"
     try:
-        text = read(path, b"".join(rng.choices(pieces, k=rng.randint(0, 60))), with_tags=rng.random() < 0.5, **options)
-    except HogwildError as error:
-        assert str(error)
-        assert "\n" not in str(error)
-    else:
+        text = read(path, data, with_tags=with_tags, **options)
         assert "".join(write_tagged(text, ["T"] * text.tokens)).encode()
+    except HogwildError as error:
+        said = str(error)
+    assert said
+    assert "\n" not in said
