@@ -128,6 +128,12 @@ def test_the_words_of_a_sentence_are_looked_at_and_no_others() -> None:
     assert feed.tags == ()
 
 
+def test_bias_alone() -> None:
+    feed = encode(twin.text_of([[{"w": "a"}, {"w": "b"}], [{"w": "c"}]]), parse_templates("bias")).check()
+    assert (feed.names, feed.counts.tolist(), feed.samples.ids.tolist()) == (("bias",), [3], [0, 0, 0])
+    assert encode(twin.text_of([[{"w": "z"}]]), parse_templates("bias"), names=feed.names).unknown == 0
+
+
 def test_names_that_are_spelt_alike_are_one_feature() -> None:
     text = twin.text_of([[{"w": "a|b", "pos": "c"}, {"w": "a", "pos": "b|c"}]])
     assert encode(text, parse_templates("w[0]|pos[0]")).names == ("w[0]|pos[0]=a|b|c",)
