@@ -35,6 +35,7 @@ COMMANDS = (
     Entry(("train", "word2vec"), "train_word2vec", "Train word vectors on running text"),
     Entry(("evaluate",), "evaluate", "Measure a trained model on labelled files, or word vectors on tests of words"),
     Entry(("predict",), "predict", "Write the predictions of a trained model, one a line"),
+    Entry(("inspect",), "inspect", "Show the strongest weights of a tagger or a linear model"),
     Entry(("neighbors",), "neighbors", "Show the words nearest to a word"),
     Entry(("export",), "export", "Write word vectors as a file that other tools open"),
     Entry(("make-dataset", "sparse"), "make_dataset", "Make a sparse problem that can be learned"),

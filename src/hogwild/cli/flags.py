@@ -120,6 +120,8 @@ def _twin_field(option: Option, toml: dict[str, Any]) -> tuple[str, Any, Any]:
     dress = conf.arg(metavar=option.metavar or None, help=option.help, help_behavior_hint=_hint(option, default))
     if option.kind is bool:
         return option.name, Annotated[bool, dress], field(default=default)
+    if option.many:
+        return option.name, Annotated[tuple[str, ...], dress], field(default=())
     if option.kind in (tuple, dict):
         many = conf.Positional if option.positional else conf.UseAppendAction
         return option.name, Annotated[tuple[str, ...], dress, many], field(default=())
@@ -130,7 +132,8 @@ def _twin_field(option: Option, toml: dict[str, Any]) -> tuple[str, Any, Any]:
 
 def _hint(option: Option, default: Any) -> str:
     if option.positional or default is None or default in ("", (), {}):
-        return "(repeatable)" if option.kind in (tuple, dict) and not option.positional else ""
+        several = option.kind in (tuple, dict) and not option.positional and not option.many
+        return "(repeatable)" if several else ""
     if option.kind is bool:
         return f"(default: {'on' if default else 'off'})"
     return f"(default: {default})"

@@ -14,11 +14,12 @@ from rich.text import Text
 _UNLIMITED = 1000  # columns of a file or a pipe: nothing is folded there
 
 
-def make_table(columns: Sequence[str]) -> Table:
-    """An empty table; the first column is of words, the others are of numbers."""
+def make_table(columns: Sequence[str], words: int = 1) -> Table:
+    """An empty table; the first column, or more of them, is of words, the others are of numbers."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column(Text(_printable(columns[0])), overflow="fold")
-    for name in columns[1:]:
+    for name in columns[:words]:
+        table.add_column(Text(printable(name)), overflow="fold")
+    for name in columns[words:]:
         table.add_column(name, justify="right", no_wrap=True)
     return table
 
@@ -26,10 +27,10 @@ def make_table(columns: Sequence[str]) -> Table:
 def add_row(table: Table, word: str, numbers: Iterable[str], bold: bool = False) -> None:
     """A row; the word is shown as it is, whatever signs it holds."""
     style = "bold" if bold else ""
-    table.add_row(Text(_printable(word), style), *(Text(number, style) for number in numbers))
+    table.add_row(Text(printable(word), style), *(Text(number, style) for number in numbers))
 
 
-def _printable(word: str) -> str:
+def printable(word: str) -> str:
     """Without signs that a terminal would take for commands."""
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in word)
 
