@@ -100,7 +100,7 @@ def experiment(
     ----------
     engine : `Measured`, `Trained` or `Simulated`.
     epsilon : the wanted f(w) - f(w*).
-    estimates : what `estimate` found; None: it is asked first. `Trained` needs those of `Measured`.
+    estimates : what `estimate` found; None: it is asked first, with as many runs. `Trained` needs those of `Measured`.
     runs : runs of which the mean is taken, with seeds of their own, from `seed` on.
     beta : at least 1; see `learning_rate`.
 
@@ -109,12 +109,12 @@ def experiment(
     >>> import hogwild
     >>> feed = hogwild.feed_of([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.5]], [0, 1, 0, 1])
     >>> objective = hogwild.theory.objective_of(hogwild.Linear(l2=0.5, bias=False), feed)
-    >>> experiment(hogwild.theory.Simulated(objective, delay=2, stale=0.5), epsilon=2e-3).checks["gap"]
+    >>> experiment(hogwild.theory.Simulated(objective, delay=2, stale=0.5), epsilon=2e-3, runs=1).checks["gap"]
     True
     """
     if runs < 1:
         raise ConfigError(f"runs is {runs}; it must be at least 1.")
-    known = estimates or estimate(engine, epsilon, beta=beta)
+    known = estimates or estimate(engine, epsilon, runs=runs, beta=beta)
     limit = largest_tau(known.c, known.q, epsilon)
     check = BoundCheck(engine.label, epsilon, beta, known, limit, smallest_epsilon(known.c, known.q, known.tau))
     constants = (known.c, known.q, known.kappa, epsilon, known.tau)
