@@ -9,7 +9,7 @@ import numpy as np
 from hogwild.arrays import Chains, ValuedChains
 from hogwild.kernels.chains import PlainEdges, Quick, RichEdges, Slow, matrix_at, places_of
 from hogwild.kernels.jit import choice, inner
-from hogwild.kernels.octets import LANES, extent, score_rows
+from hogwild.kernels.octets import LANES, add_pairs, extent, score_rows
 from hogwild.kernels.penalties import weight_at
 from hogwild.kernels.updates import stride
 
@@ -132,8 +132,7 @@ def add_chunks(rows: Any, task: Any, pairs: Any, first: int, last: int, weights:
 
 @add_chunks.of(Quick)
 def _add_quickly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, factor: Any) -> None:  # noqa: E501
-    for c in range(first * LANES, last * LANES):  # RACE(stale read): docs/races.md
-        scratch.floats[at + pairs[c]] += factor * weights.rich[c]
+    add_pairs(scratch.floats, at, weights.rich, pairs, first * LANES, last * LANES, factor)
 
 
 @add_chunks.of(Slow)

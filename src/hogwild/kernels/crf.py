@@ -15,7 +15,7 @@ from hogwild.kernels.chains import ChainTask, PlainEdges, Quick, RichEdges, Slow
 from hogwild.kernels.chainscores import gold_score, read_sentence, value_at
 from hogwild.kernels.jit import choice, inner, open_kernel
 from hogwild.kernels.logchain import log_chances, log_forward, log_step_back
-from hogwild.kernels.octets import LANES, scale_row, take_from_rows
+from hogwild.kernels.octets import LANES, scale_row, take_from_rows, take_pairs
 from hogwild.kernels.task import apply, fused, gradient
 from hogwild.kernels.updates import begin_row, stride, update
 
@@ -245,8 +245,7 @@ def move_chunks(rows: Any, task: Any, pairs: Any, first: int, last: int, weights
 
 @move_chunks.of(Quick)
 def _move_quickly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, value: Any, rate: Any, step: Any) -> None:  # noqa: E501
-    for c in range(first * LANES, last * LANES):
-        weights.rich[c] -= rate * scratch.floats[at + pairs[c]]  # RACE(lost update): docs/races.md
+    take_pairs(scratch.floats, at, weights.rich, pairs, first * LANES, last * LANES, rate)
 
 
 @move_chunks.of(Slow)

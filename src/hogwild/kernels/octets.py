@@ -203,6 +203,43 @@ def _compiled() -> tuple[Any, ...]:
         return types.void(lanes, long, matrix, long, long, factors, long, row, long, total, long), build
 
     @intrinsic
+    def add_pairs(typing: Any, matrix: Any, at: Any, table: Any, pairs: Any, first: Any, last: Any, factor: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            matrix, at, table, pairs, first, last, factor = args
+            kinds = signature.args
+            matrix, table, pairs = (
+                data(context, builder, kinds[k], v) for k, v in ((0, matrix), (2, table), (3, pairs))
+            )
+            start = builder.gep(matrix, [at])
+            with cgutils.for_range_slice(builder, first, last, LONG(LANES)) as (entry, _):
+                for lane in range(LANES):
+                    here = builder.add(entry, LONG(lane))
+                    cell = builder.gep(start, [builder.sext(builder.load(builder.gep(pairs, [here])), LONG)])
+                    # RACE(stale read): docs/races.md
+                    weight = builder.fmul(builder.load(builder.gep(table, [here])), factor)
+                    builder.store(builder.fadd(builder.load(cell), weight), cell)
+            return context.get_dummy_value()
+
+        return types.void(matrix, long, table, pairs, long, long, number), build
+
+    @intrinsic
+    def take_pairs(typing: Any, matrix: Any, at: Any, table: Any, pairs: Any, first: Any, last: Any, factor: Any) -> Any:  # noqa: E501
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            matrix, at, table, pairs, first, last, factor = args
+            kinds = signature.args
+            matrix, table, pairs = (
+                data(context, builder, kinds[k], v) for k, v in ((0, matrix), (2, table), (3, pairs))
+            )
+            start, factor = builder.gep(matrix, [at]), code.spread(builder, builder.fneg(factor))
+            with cgutils.for_range_slice(builder, first, last, LONG(LANES)) as (entry, _):
+                value = code.gather(builder, start, pairs, entry)
+                left = code.multiply_add(builder, value, factor, code.load(builder, table, entry))
+                code.store(builder, left, table, entry)  # RACE(lost update): docs/races.md
+            return context.get_dummy_value()
+
+        return types.void(matrix, long, table, pairs, long, long, number), build
+
+    @intrinsic
     def multiply(typing: Any, lanes: Any, blocks: Any, array: Any, to: Any, x: Any, y: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             _, blocks, array, to, x, y = args
@@ -277,7 +314,10 @@ def _compiled() -> tuple[Any, ...]:
 
         return types.void(array, long, long, number), build
 
-    return score_rows, take_from_rows, combine, row_products, add_outer, times_outer, multiply, scale_row, extent, exps
+    return (
+        score_rows, take_from_rows, combine, row_products, add_outer, times_outer, add_pairs, take_pairs, multiply,
+        scale_row, extent, exps,
+    )  # fmt: skip
 
 
 # -- the same, interpreted ------------------------------------------------------------------------------------------
@@ -327,6 +367,14 @@ def _times_outer(lanes: Any, blocks: Any, matrix: Any, at: Any, count: Any, fact
     _matrix(lanes, blocks, total, to, count)[:] += here
 
 
+def _add_pairs(matrix: Any, at: Any, table: Any, pairs: Any, first: Any, last: Any, factor: Any) -> None:
+    np.add.at(matrix, at + pairs[first:last], factor * table[first:last])
+
+
+def _take_pairs(matrix: Any, at: Any, table: Any, pairs: Any, first: Any, last: Any, factor: Any) -> None:
+    table[first:last] -= factor * matrix[at + pairs[first:last]]
+
+
 def _multiply(lanes: Any, blocks: Any, array: Any, to: Any, x: Any, y: Any) -> Any:
     width = _width(lanes, blocks)
     array[to : to + width] = array[x : x + width] * array[y : y + width]
@@ -349,8 +397,8 @@ def _exps(array: Any, at: Any, vectors: Any, shift: Any) -> None:
 
 
 _INTERPRETED = (
-    _score_rows, _take_from_rows, _combine, _row_products, _add_outer, _times_outer, _multiply, _scale_row, _extent,
-    _exps,
+    _score_rows, _take_from_rows, _combine, _row_products, _add_outer, _times_outer, _add_pairs, _take_pairs, _multiply,
+    _scale_row, _extent, _exps,
 )  # fmt: skip
 # score_rows(lanes, blocks, table, stride, ids, first, last, factor, out, pads, to): out[to:] = factor times the sum of
 # the rows of the table, which lie `stride` cells apart, numbered ids[first:last], + out[pads:].
@@ -359,10 +407,13 @@ _INTERPRETED = (
 # k of the matrix at `at`, for k below count. row_products(…, row, place, out, to): out[to + k] = row k times
 # row[place:]; writes whole groups of four. add_outer(…, factors, start, row, place): add factors[start + k] row[place:]
 # to row k. times_outer(…, total, to): multiply row k by factors[start + k] row[place:], and add it to that of `total`.
+# add_pairs(matrix, at, table, pairs, first, last, factor): add factor table[k] to matrix[at + pairs[k]], for k from
+# first to last, whole chunks of 8. take_pairs: subtract factor matrix[at + pairs[k]] from table[k].
 # multiply(lanes, blocks, array, to, x, y): the row at `to` = that at x times that at y; returns its sum.
 # scale_row(lanes, blocks, array, to, x, factor): the row at `to` = factor times that at x.
 # extent(array, at, vectors): least and largest of so many vectors; -inf, which fills rows up, is no least one.
 # exps(array, at, vectors, shift): x becomes exp(x - shift), for x <= shift.
-score_rows, take_from_rows, combine, row_products, add_outer, times_outer, multiply, scale_row, extent, exps = (
-    _INTERPRETED if nb.config.DISABLE_JIT else _compiled()
-)
+(
+    score_rows, take_from_rows, combine, row_products, add_outer, times_outer, add_pairs, take_pairs, multiply,
+    scale_row, extent, exps,
+) = _INTERPRETED if nb.config.DISABLE_JIT else _compiled()  # fmt: skip

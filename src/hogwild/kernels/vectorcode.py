@@ -124,6 +124,15 @@ class VectorCode:
         found = builder.fmul(rest, builder.bitcast(exponent, self.vector))
         return self.select(builder, "<", x, least, self.zero, found)
 
+    def gather(self, builder: Any, base: Any, ids: Any, first: Any) -> Any:
+        """The numbers at so many places, ids[first], ids[first + 1] …, from `base` on."""
+        found = self.nothing
+        for lane in range(self.lanes):
+            place = builder.load(builder.gep(ids, [builder.add(first, LONG(lane))]))
+            value = builder.load(builder.gep(base, [builder.sext(place, LONG)]))
+            found = builder.insert_element(found, value, INT(lane))
+        return found
+
     def rows_of(self, builder: Any, blocks: Any, size: int) -> Any:
         """Loops over the blocks of a row, of `size` vectors each; gives the first cell of each."""
         cells = LONG(self.lanes * size)
