@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -296,6 +297,23 @@ def test_workers_are_estimated():
     alone = theory.estimate(theory.Measured(PROBLEM, 1), EPSILON, start=2.0, runs=1)
     assert (alone.stale, alone.lost) == (0.0, 0.0)
     assert alone.tau < 0.01 * theory.largest_tau(alone.c, alone.q, EPSILON)  # rounding
+
+
+# -- the example -----------------------------------------------------------------------------------------------------
+
+
+def test_the_example_runs(tmp_path, monkeypatch, capsys):
+    path = Path(__file__).parents[2] / "examples" / "theory.py"
+    spec = importlib.util.spec_from_file_location("theory_example", path)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    monkeypatch.setattr(example, "EPSILON", 5e-4)  # a tenth of the updates
+    example.main(str(tmp_path / "theory.png"))
+    records = json.loads((tmp_path / "theory.json").read_text(encoding="utf-8"))
+    assert [record["label"].partition(",")[0] for record in records] == ["2 workers", "4 workers", "hogwild.Linear"]
+    assert all(record["estimates"]["c"] >= 0.1 for record in records)
+    assert (tmp_path / "theory.png").exists()
+    assert "promised 0.0005" in capsys.readouterr().out
 
 
 # -- numbers and pictures --------------------------------------------------------------------------------------------

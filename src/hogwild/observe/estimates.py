@@ -55,8 +55,8 @@ def estimate(
     """Measure the constants of the theorem on runs near the optimum.
 
     The runs begin on the way from zero to the optimum, where f is `start` times epsilon above its least, at the rate
-    that the theorem would allow were there no errors: a rate that takes errors into account is smaller, and smaller
-    steps make smaller errors. They make the updates that the theorem asks for at that rate, in five windows.
+    that the theorem would allow were there no errors: the largest that can come of it. They make the updates that the
+    theorem asks for at that rate, in five windows. (`experiment` measures again, at the rate that it uses.)
 
     Parameters
     ----------
