@@ -79,6 +79,7 @@ def log_step_back(task: Any, i: int, scratch: Any, places: Any) -> None:
     at, alpha = matrix_at(task.edges, places, i), places.alphas + (i - 1) * width
     for y in range(tags):
         floats[places.pull + y] = floats[places.nodes + i * width + y] + floats[places.beta + y]
+    shift_down(floats, places.pull, tags)  # or one huge score of a token would drown those of pairs
     best = np.float32(-np.inf)
     for x in range(tags):
         row = at + x * width
