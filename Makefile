@@ -49,6 +49,7 @@ bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/linear.py
 	$(PEERS)/bin/python benchmarks/growth.py
 	$(PEERS)/bin/python benchmarks/word2vec.py --quality
+	$(PEERS)/bin/python benchmarks/crf.py --quality
 
 clean:
 	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache

@@ -41,18 +41,20 @@ def choose_sharing(plan: Plan, schedule: Schedule) -> tuple[str, str]:
     if config.trace:
         return "all", "sharing all: a trace looks at what workers overwrite in one copy; see --sharing for others."
     if bytes_of(plan.weights) > _ROOM:
-        return "hot", "sharing hot: the weights are too large to try each sharing on copies."
+        usual = plan.program.sharing
+        return usual, f"sharing {usual}: the weights are too large to try each sharing on copies."
     if plan.visits < 2 * _LEAST:
         return "all", "sharing all: too few samples for a trial."
     began = time.perf_counter()
     order = plan.order(0)
-    first = _try(plan, schedule, "hot", order, _LEAST)
+    first = _try(plan, schedule, plan.program.sharing, order, _LEAST)
     if not math.isfinite(first.loss):
         return "all", ""  # the run will fail in the same way, and say how
     one_try = time.perf_counter() - began
     budget = _SHARE * plan.visits * config.epochs * first.seconds_per_visit / (_ROUNDS * len(CANDIDATES))
     if budget < one_try:
-        return "hot", "sharing hot: the run is too short for a trial of the others."
+        usual = plan.program.sharing
+        return usual, f"sharing {usual}: the run is too short for a trial of the others."
     visits = _LEAST + int((budget - one_try) / first.seconds_per_visit)
     tries = _try_all(plan, schedule, order, min(visits, plan.visits // 2))
     chosen = pick(tries)

@@ -35,6 +35,9 @@ class Program(ABC):
         """Learning rate where the user gives none; None: it is calibrated."""
         return None
 
+    sharing: ClassVar[str] = "hot"
+    """What `auto` takes where a trial of each sharing is not worth its time."""
+
     @property
     @abstractmethod
     def task(self) -> Any:

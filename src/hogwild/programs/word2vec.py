@@ -52,6 +52,7 @@ class Word2Vec(Program):
     name = "word2vec"
     unit = "words"
     tells_units = True
+    sharing = "all"
 
     def __init__(
         self, dim: int = 100, window: int = 5, negatives: int = 5, sample: float = 1e-4, cbow: bool = False,
