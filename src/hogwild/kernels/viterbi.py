@@ -45,14 +45,13 @@ def find_paths(task: Any, samples: Any, weights: Any, scratch: Any, rules: Rules
     for i in range(1, tokens):
         scratch.ints[i] = 0
     steep = read_sentence(task, samples, visit, weights, scratch, scale_at(task, scratch.clock[0]))
-    shift = 0.0
     for i in range(tokens):
         extend(task, tokens, i, scratch, places, rules, trellis)
-        shift += lower(task, trellis, i % 2)
-    count = follow(task, tokens, trellis, out, found)
+        lower(task, trellis, i % 2)
+    count = follow(task, tokens, scratch, places, trellis, out, found)
     norm = forward(task, tokens, scratch, places) if steep <= STEEP else log_forward(task, tokens, scratch, places)
     for rank in range(count):
-        found[rank] += shift - norm
+        found[rank] -= norm
     return count
 
 
@@ -85,21 +84,20 @@ def extend(task: Any, tokens: int, i: int, scratch: Any, places: Any, rules: Any
 
 
 @inner
-def lower(task: Any, trellis: Any, half: int) -> float:
-    """Subtract the best score, so that long sentences lose no digits; returns it."""
+def lower(task: Any, trellis: Any, half: int) -> None:
+    """Subtract the best score, so that long sentences lose no digits."""
     best = -np.inf
     for y in range(task.tags):
         best = max(best, trellis.scores[half, y, 0])
     for y in range(task.tags):
         for rank in range(trellis.scores.shape[2]):
             trellis.scores[half, y, rank] -= best
-    return best
 
 
 @inner
-def follow(task: Any, tokens: int, trellis: Any, out: Any, found: Any) -> int:
-    """Write the best paths, from their ends to their beginnings."""
-    paths = trellis.scores.shape[2]
+def follow(task: Any, tokens: int, scratch: Any, places: Any, trellis: Any, out: Any, found: Any) -> int:
+    """Write the best paths, from their ends to their beginnings, and their scores without what rules cost."""
+    floats, paths = scratch.floats, trellis.scores.shape[2]
     last = trellis.scores[(tokens - 1) % 2]
     for k in range(paths):
         best, place = -np.inf, -1
@@ -109,10 +107,14 @@ def follow(task: Any, tokens: int, trellis: Any, out: Any, found: Any) -> int:
                     best, place = last[y, rank], y * paths + rank
         if place < 0:
             return k
-        found[k] = best
+        found[k] = 0.0
         last[place // paths, place % paths] = -np.inf
         for i in range(tokens - 1, -1, -1):
-            out[k, i] = place // paths
+            tag = place // paths
+            out[k, i] = tag
+            found[k] += np.float64(floats[places.nodes + i * places.width + tag])
             if i > 0:
-                place = trellis.back[i, place // paths, place % paths]
+                place = np.int64(trellis.back[i, tag, place % paths])
+                pair = place // paths * places.width + tag
+                found[k] += np.float64(floats[matrix_at(task.edges, places, i) + pair])
     return paths

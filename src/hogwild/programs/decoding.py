@@ -79,7 +79,8 @@ class Decoder:
             kept = find_paths(
                 self.task, self.samples, self.weights, scratch, rules, trellis, visit, paths[:, :tokens], chances
             )
-            found.append([(float(np.exp(chances[k])), paths[k, :tokens].tolist()) for k in range(kept)])
+            likely = np.exp(np.minimum(chances[:kept], 0.0)).tolist()  # rounded, a logarithm may be just above 0
+            found.append(list(zip(likely, paths[:kept, :tokens].tolist(), strict=True)))
         return found
 
     def marginals(self, threads: int = 1) -> Floats:
