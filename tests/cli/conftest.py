@@ -9,10 +9,14 @@ from typing import NamedTuple
 
 import pytest
 
+from cli.sentences import write_sentences, write_words
 from hogwild.cli.main import main
 from hogwild.config import SparseConfig
 from hogwild.feeds.synthetic import Truth, make_rows, svmlight
 from hogwild.kernels.jit import code_cache
+
+# Everywhere up to eight tags, sgd and rich edges: each combination is compiled for itself.
+SERIAL = ("--mode", "serial", "--epochs", 3)
 
 
 @pytest.fixture(scope="session")
@@ -83,3 +87,27 @@ def refused(hogwild):
         return errors[0]
 
     return call
+
+
+@pytest.fixture(scope="session")
+def tagged(tmp_path_factory):
+    """train.txt and test.txt, phrases of one small grammar; pos.txt, its parts of speech; words.txt, its words."""
+    place = tmp_path_factory.mktemp("text")
+    write_sentences(place / "train.txt", 300)
+    write_sentences(place / "test.txt", 80, seed=1)
+    write_sentences(place / "pos.txt", 300, columns=(0, 1))
+    write_words(place / "words.txt", 400)
+    return place
+
+
+@pytest.fixture(scope="session")
+def _tagger(tmp_path_factory):
+    return tmp_path_factory.mktemp("models") / "tagger"
+
+
+@pytest.fixture
+def tagger(hogwild, tagged, _tagger):
+    """A model of train.txt, made once."""
+    if not _tagger.exists():
+        assert hogwild("train", "tagger", tagged / "train.txt", *SERIAL, "--output", _tagger).code == 0
+    return _tagger

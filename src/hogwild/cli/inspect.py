@@ -83,12 +83,13 @@ def _print(found: list[Strongest]) -> None:
     from rich.text import Text
 
     from hogwild.cli.wordtables import make_table, print_tables, printable
+    from hogwild.feeds.labels import counted
 
     shown: list[Any] = []
     for strongest in found:
         share = strongest.zeros / max(1, strongest.weights)
         zeros = f", {share:.1%} of them 0" if strongest.weights else ""
-        shown.append(Text(f"{strongest.kind}: {strongest.weights:,} weights{zeros}", "bold"))
+        shown.append(Text(f"{strongest.kind}: {counted(strongest.weights, 'weight')}{zeros}", "bold"))
         if not strongest.positive and not strongest.negative:
             shown.append(Text())
             continue

@@ -146,7 +146,8 @@ def _place(name: str, names: Sequence[str], what: str) -> int | None:
     if not name:
         return None
     if name not in names:
-        listed = ", ".join(map(shown, names[:_LISTED])) + (f" and {len(names) - _LISTED} more" if names[_LISTED:] else "")
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        listed = ", ".join(map(shown, names[:_LISTED])) + more
         raise ConfigError(f"the model has no {what} `{shown(name)}`{nearest(name, names)}; it has {listed}.")
     return names.index(name)
 

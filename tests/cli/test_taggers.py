@@ -1,0 +1,223 @@
+"""`hogwild evaluate` and `hogwild predict` with a tagger."""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+from itertools import pairwise
+
+import pytest
+from seqeval.metrics import f1_score
+
+from cli.conftest import SERIAL
+from cli.sentences import TAGS, write_sentences, write_words
+from hogwild import load_model, save_model
+from hogwild.cli import taggedfiles
+from hogwild.config import TaggingConfig
+from hogwild.feeds.taggedreader import read_tagged
+
+
+def sentences_of(text):
+    """Sentences of lines of columns."""
+    return [[line.split() for line in block.splitlines()] for block in text.strip().split("\n\n")]
+
+
+def column_of(text, place):
+    """One column over all sentences."""
+    return [row[place] for sentence in sentences_of(text) for row in sentence]
+
+
+# -- evaluation ------------------------------------------------------------------------------------------------------
+
+
+def test_the_table_of_an_evaluation(hogwild, tagged, tagger):
+    said = hogwild("evaluate", tagger, tagged / "test.txt")
+    lines = said.out.splitlines()
+    assert lines[0].endswith("% with the right tag")
+    assert lines[1].startswith("80 sentences, ")
+    assert lines[3].split() == ["type", "precision", "recall", "f1", "support", "found"]
+    assert [line.split()[0] for line in lines[4:7]] == ["NP", "VP", "all"]
+    assert lines[-1].startswith("loss 0.")
+
+
+def test_scores_are_those_of_seqeval(hogwild, tagged, tagger, tmp_path):
+    hard = (tagged / "test.txt").read_text().replace("walk", "watch").replace(" MD ", " NN ").replace("every DT", "x y")
+    (tmp_path / "hard.txt").write_text(hard)
+    predicted = sentences_of(hogwild("predict", tagger, tmp_path / "hard.txt").out)
+    gold, guess = ([[row[place] for row in sentence] for sentence in predicted] for place in (2, 3))
+    found = hogwild("evaluate", tagger, tmp_path / "hard.txt", "--json").json
+    assert 0.3 < found["metrics"]["f1"] < 0.99
+    assert found["metrics"]["f1"] == pytest.approx(f1_score(gold, guess))
+    rows = [row for sentence in predicted for row in sentence]
+    assert found["metrics"]["accuracy"] == pytest.approx(sum(row[2] == row[3] for row in rows) / len(rows))
+    assert {row["name"] for row in found["per_type"]} == {"NP", "VP"}
+    assert sum(row["support"] for row in found["per_type"]) == found["counts"]["support"]
+
+
+def test_a_tag_never_seen_is_scored_as_wrong_and_named(hogwild, tagged, tagger, tmp_path):
+    (tmp_path / "t.txt").write_text((tagged / "test.txt").read_text().replace(" O\n", " B-END\n", 7))
+    said = hogwild("evaluate", tagger, tmp_path / "t.txt", "--json")
+    assert said.json["unseen"] == {"B-END": 7}
+    (row,) = (row for row in said.json["per_type"] if row["name"] == "END")
+    assert (row["support"], row["found"], row["f1"]) == (7, 0, 0)
+    assert "note: 7 tokens of " in said.err
+    assert "`B-END` (7)" in said.err
+
+
+def test_constrained_tags_follow_their_scheme(hogwild, tmp_path):
+    """A model that has seen I after O gives such tags, unless it is held to the scheme."""
+    (tmp_path / "t.txt").write_text("a x O\nb y I-A\n\na x O\nc y B-A\nb y I-A\n\nc y B-A\nb y I-A\nb y I-A\n\n" * 20)
+    (tmp_path / "own.txt").write_text("w[0]\n")
+    words = ["train", "tagger", tmp_path / "t.txt", *SERIAL, "--features", tmp_path / "own.txt", "--lr", 0.1]
+    assert hogwild(*words, "--output", tmp_path / "m").code == 0
+    words = [tmp_path / "m", tmp_path / "t.txt"]
+    free, held = (sentences_of(hogwild("predict", *words, *more).out)[0] for more in ((), ("--constrain",)))
+    assert [row[3] for row in free] == ["O", "I-A"]
+    assert [row[3] for row in held] in (["O", "O"], ["O", "B-A"], ["B-A", "I-A"])
+    both = [hogwild("evaluate", *words, *more, "--json").json for more in ((), ("--constrain",))]
+    assert [found["constrain"] for found in both] == [False, True]
+    assert both[0]["metrics"]["accuracy"] == 1 > both[1]["metrics"]["accuracy"]
+    assert both[0]["metrics"]["loss"] == both[1]["metrics"]["loss"]
+
+
+# -- prediction ------------------------------------------------------------------------------------------------------
+
+
+def test_columns_come_back_with_the_tag_appended(hogwild, tagged, tagger, tmp_path):
+    words = ["predict", tagger, tagged / "test.txt"]
+    out = hogwild(*words).out
+    assert "".join(line.rpartition(" ")[0] + "\n" for line in out.splitlines()) == (tagged / "test.txt").read_text()
+    assert set(column_of(out, 3)) == TAGS
+    found = hogwild(*words, "--output", tmp_path / "out.xz", "--json").json
+    assert (found["samples"], set(found["classes"])) == (80, TAGS)
+    assert lzma.decompress((tmp_path / "out.xz").read_bytes()).decode() == out
+
+
+def test_a_few_sentences_at_a_time_are_as_good(hogwild, tagged, tagger, monkeypatch):
+    asked = [("predict", tagger, tagged / "test.txt", *more) for more in ((), ("--proba",), ("--nbest", 2))]
+    whole = [hogwild(*words).out for words in asked]
+    monkeypatch.setattr(taggedfiles, "_AT_ONCE", 7)  # fewer tokens than some sentences have
+    assert [hogwild(*words).out for words in asked] == whole
+
+
+def test_files_without_tags_and_standard_input(hogwild, tagged, tagger, tmp_path, monkeypatch):
+    expected = column_of(hogwild("predict", tagger, tagged / "test.txt").out, 3)
+    bare = write_sentences(tmp_path / "bare.txt", 80, seed=1, columns=(0, 1))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(bare.read_bytes())))
+    for name in (bare, "-"):
+        assert column_of(hogwild("predict", tagger, name).out, 2) == expected
+
+
+def test_probabilities(hogwild, tagged, tagger):
+    chances = [float(value) for value in column_of(hogwild("predict", tagger, tagged / "test.txt", "--proba").out, 4)]
+    assert all(0.2 < chance <= 1 for chance in chances)
+    assert len(set(chances)) > 10
+
+
+def test_the_best_paths_with_their_probabilities(hogwild, tagged, tagger):
+    best = hogwild("predict", tagger, tagged / "test.txt").out
+    blocks = hogwild("predict", tagger, tagged / "test.txt", "--nbest", 3).out.strip().split("\n\n")
+    assert len(blocks) == 3 * 80
+    heads = [block.partition("\n")[0].split() for block in blocks]
+    assert [head[:2] for head in heads] == [["#", str(rank)] for _ in range(80) for rank in (1, 2, 3)]
+    chances = [[float(head[2]) for head in heads[k : k + 3]] for k in range(0, len(heads), 3)]
+    assert all(found == sorted(found, reverse=True) and sum(found) < 1.00001 for found in chances)
+    assert "\n\n".join(block.partition("\n")[2] for block in blocks[::3]) + "\n\n" == best
+    both = hogwild("predict", tagger, tagged / "test.txt", "--nbest", 2, "--proba").out.splitlines()
+    assert len(both[1].split()) == 5
+
+
+def test_words_of_segmented_text(hogwild, refused, tagged, tmp_path):
+    words = ["train", "tagger", tagged / "words.txt", "--features", "segmentation", "--mode", "serial"]
+    assert hogwild(*words, "--epochs", 5, "--output", tmp_path / "m").code == 0
+    other = write_words(tmp_path / "test.txt", 50, seed=7)
+    found = hogwild("evaluate", tmp_path / "m", other, "--json").json
+    assert found["kind"] == "words"
+    assert found["metrics"]["f1"] > 0.95
+    (tmp_path / "raw.txt").write_text(other.read_text().replace(" ", "") + "\n")
+    lines = hogwild("predict", tmp_path / "m", tmp_path / "raw.txt").out.splitlines()
+    assert sum(one == two for one, two in zip(lines, other.read_text().splitlines(), strict=False)) >= 40
+    assert lines[50:] == [""]  # a line without words stays one
+    best = hogwild("predict", tmp_path / "m", tmp_path / "raw.txt", "--nbest", 1).out.splitlines()
+    assert best[0].startswith("# 1 0.")
+    assert best[1::2] == lines[:50]
+    assert "--proba has no place in segmented text" in refused("predict", tmp_path / "m", other, "--proba")
+
+
+def test_json_lines(hogwild, tagged, tmp_path):
+    text = read_tagged(tagged / "train.txt", TaggingConfig(columns=("w", "pos", "tag")))
+    columns = (*text.columns, text.tags)
+    rows = [[column.strings(start, end) for column in columns] for start, end in pairwise(text.offsets.tolist())]
+    lines = [json.dumps({"tokens": words, "pos": pos, "tags": tags}) for words, pos, tags in rows]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines) + "\n")
+    words = ["train", "tagger", tmp_path / "t.jsonl", "--columns", "w=tokens,pos", *SERIAL, "--output", tmp_path / "m"]
+    assert hogwild(*words).code == 0
+    said = hogwild("predict", tmp_path / "m", tmp_path / "t.jsonl", "--nbest", 2, "--proba")
+    objects = [json.loads(line) for line in said.out.splitlines()]
+    assert [entry["rank"] for entry in objects[:4]] == [1, 2, 1, 2]
+    assert objects[0]["predicted"] == rows[0][2]
+    assert objects[0]["probability"] > objects[1]["probability"]
+    assert len(objects[0]["probabilities"]) == len(rows[0][0])
+
+
+# -- bad input -------------------------------------------------------------------------------------------------------
+
+
+def test_bytes_that_are_not_utf8(hogwild, refused, tagged, tagger, tmp_path):
+    (tmp_path / "latin.txt").write_bytes((tagged / "train.txt").read_bytes() + b"caf\xe9 NN O\n\n")
+    for words in (["train", "tagger", tmp_path / "latin.txt", *SERIAL], ["predict", tagger, tmp_path / "latin.txt"]):
+        assert "latin.txt:" in refused(*words)
+        assert "1 byte not UTF-8" in hogwild(*words, "--invalid-utf8", "replace").err
+
+
+def test_malformed_sentences_are_skipped_and_counted(hogwild, refused, tagged, tagger, tmp_path):
+    (tmp_path / "t.txt").write_text((tagged / "test.txt").read_text() + "only two\n\n")
+    words = ["evaluate", tagger, tmp_path / "t.txt"]
+    assert "expected 3 columns, found 2" in refused(*words)
+    assert "--bad-share" in refused(*words, "--bad-lines", "skip")
+    said = hogwild(*words, "--bad-lines", "skip", "--bad-share", 0.1)
+    assert said.out.splitlines()[1].startswith("80 sentences")
+    assert "1 of 81 sentences" in said.err
+
+
+def test_files_that_are_not_like_the_training_files(hogwild, refused, tagged, tagger, tmp_path):
+    write_sentences(tmp_path / "two.txt", 5, columns=(0, 2))
+    assert "2 columns found, 3 expected (w, pos, tag)" in refused("evaluate", tagger, tmp_path / "two.txt")
+    write_sentences(tmp_path / "turned.txt", 20, columns=(2, 1, 0))
+    words = ["evaluate", tagger, tmp_path / "turned.txt", "--json"]
+    assert hogwild(*words).json["metrics"]["accuracy"] == 0
+    assert hogwild(*words, "--columns", "tag,pos,w").json["metrics"]["accuracy"] > 0.9
+    assert hogwild(*words, "--columns", "x,pos,w", "--tag-column", 0).json["metrics"]["accuracy"] > 0.9
+    assert "columns found" in refused("predict", tagger, tagged / "words.txt")
+
+
+def test_flags_of_other_models(refused, tagged, tagger):
+    words = ["evaluate", tagger, tagged / "test.txt"]
+    assert "--label is not for taggers; --tag-column" in refused(*words, "--label", "tag")
+    assert "--format auto is not for taggers" in refused(*words, "--format", "auto")
+    assert "svmlight" in refused(*words, "--format", "svmlight")
+    assert "--restrict-vocab is for word vectors" in refused(*words, "--restrict-vocab", 5)
+    assert "nbest is 2000" in refused("predict", tagger, tagged / "test.txt", "--nbest", 2000)
+
+
+def test_flags_of_taggers_with_other_models(hogwild, refused, files, tmp_path):
+    words = ["train", "classifier", files / "train.svm", "--mode", "serial", "--lr", 0.2, "--epochs", 1]
+    assert hogwild(*words, "--output", tmp_path / "m").code == 0
+    words = [tmp_path / "m", files / "test.svm"]
+    for more in (("--constrain",), ("--columns", "w,tag"), ("--tag-column", "1")):
+        for command in ("evaluate", "predict"):
+            assert f"{more[0]} is for taggers, and this model is none" in refused(command, *words, *more)
+    assert "--nbest is for taggers" in refused("predict", *words, "--nbest", 2)
+    assert "conll" in refused("predict", *words, "--format", "conll")
+
+
+def test_tags_of_no_scheme_cannot_be_constrained(hogwild, refused, tagged, tmp_path):
+    words = ["train", "tagger", tagged / "pos.txt", "--features", "pos", *SERIAL, "--output", tmp_path / "m"]
+    assert hogwild(*words).code == 0
+    assert "follow no scheme" in refused("predict", tmp_path / "m", tagged / "pos.txt", "--constrain")
+
+
+def test_a_model_that_does_not_say_its_features(refused, tagged, tagger, tmp_path):
+    save_model(tmp_path / "bare", load_model(tagger).program)
+    assert "feed_schema=feed.schema" in refused("predict", tmp_path / "bare", tagged / "test.txt")
