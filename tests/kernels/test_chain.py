@@ -201,15 +201,21 @@ def _extent(model: twin.Model, chain: twin.Chain) -> float:
 
 
 @pytest.mark.parametrize("edges", ["plain", "some rich"])
-def test_no_number_is_hidden(edges: str) -> None:
-    """A weight that is no number shows in the loss, so that the run stops."""
+@pytest.mark.parametrize("weight", [np.nan, np.inf])
+def test_a_weight_that_is_no_number_shows_in_the_loss(edges: str, weight: float) -> None:
+    """So that the run stops, wherever in a row it is."""
     feed = make_feed(9, 3)
-    for name in ("nodes", "edges"):
-        program = make_crf(feed, 9, **EDGES[edges])
+    feature = int(feed.samples.ids[feed.samples.starts[3]])  # of the second sentence
+    assert feature < make_crf(feed, 9, **SOME).pairs.features
+    program = make_crf(feed, 9, **EDGES[edges])
+    places = [("nodes", 8 * feature + y) for y in range(3)] + [("edges", 8 * x + y) for x in range(3) for y in range(3)]
+    if edges != "plain":
+        places.append(("rich", 8 * int(program.pairs.chunk_starts[feature])))
+    for name, cell in places:
         table = getattr(program.weights, name)
-        table[table != 0] = np.nan
-        loss, _ = visit(program, feed, 1, GRADIENT)
-        assert np.isnan(loss), name
+        kept, table[cell] = table[cell], weight
+        assert not np.isfinite(visit(program, feed, 1, GRADIENT)[0]), (name, cell)
+        table[cell] = kept
 
 
 # -- long sentences -------------------------------------------------------------------------------------------------
