@@ -52,3 +52,17 @@ def test_old_control_groups(control: Path) -> None:
     put(control / "cpu" / "box" / "cpu.cfs_period_us", "100000\n")
     assert machine.memory() == 2_000_000
     assert machine.cores() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("processor\t: 0\nmodel name\t: Some CPU @ 3.00GHz\nflags\t: a b\n\nprocessor\t: 1\n", "Some CPU @ 3.00GHz"),
+        ("processor\t: 0\nBogoMIPS\t: 50.00\nHardware\t: Some Board\n", "Some Board"),
+    ],
+)
+def test_the_name_of_the_processor(text: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_PROCESSORS", tmp_path / "cpuinfo")
+    assert machine.processor()  # there is no such file: whatever Python knows
+    put(tmp_path / "cpuinfo", text)
+    assert machine.processor() == name

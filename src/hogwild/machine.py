@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import platform
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 _CONTROL = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
+_PROCESSORS = Path("/proc/cpuinfo")
 
 
 def cores() -> int:
@@ -29,6 +32,23 @@ def memory() -> int:
         for name in ("memory.max", "memory.limit_in_bytes"):
             allowed = min((allowed, *_numbers(group / name)))
     return allowed
+
+
+def processor() -> str:
+    """The name of the processor, as far as the system tells it."""
+    try:
+        for line in _PROCESSORS.read_text(errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip().lower() in ("model name", "hardware") and value.strip():
+                return value.strip()
+    except OSError:
+        pass
+    if platform.system() == "Darwin":
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        asked = subprocess.run(command, capture_output=True, text=True, check=False)
+        if asked.stdout.strip():
+            return asked.stdout.strip()
+    return platform.processor() or platform.machine() or "unknown"
 
 
 def _groups(controller: str) -> Iterator[Path]:

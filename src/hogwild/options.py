@@ -24,11 +24,15 @@ from hogwild.errors import ConfigError
 
 @dataclass(frozen=True)
 class Shown:
-    """How the value of an option is called in help; `positional` ones have no flag, `hidden` ones are for programs."""
+    """How the value of an option is called in help; `positional` ones have no flag, `hidden` ones are for programs.
+
+    many: the flag takes all the words that follow it; other lists have the flag once for each.
+    """
 
     metavar: str = ""
     positional: bool = False
     hidden: bool = False
+    many: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Option:
     metavar: str
     positional: bool
     hidden: bool
+    many: bool
 
     @property
     def flag(self) -> str:
@@ -98,6 +103,7 @@ def _option(name: str, hint: Any, default: Any, help_text: str) -> Option:
         metavar=shown.metavar if shown and shown.metavar else metavar,
         positional=bool(shown and shown.positional),
         hidden=bool(shown and shown.hidden),
+        many=bool(shown and shown.many),
     )
 
 

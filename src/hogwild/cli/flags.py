@@ -37,6 +37,10 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     if flags:
         raise _unknown_flag(flags[0], known, page)
     for name, value in given.items():
+        if known[name].many:
+            value = tuple(word for words in value for word in words)
+            if not value:
+                raise ConfigError(f"{known[name].flag} is there without a value. See: {page.prog} --help")
         values[name] = convert(known[name], value, known[name].flag)
     _add_words(extra, values, known, page)
     for option in known.values():
@@ -121,7 +125,7 @@ def _twin_field(option: Option, toml: dict[str, Any]) -> tuple[str, Any, Any]:
     if option.kind is bool:
         return option.name, Annotated[bool, dress], field(default=default)
     if option.many:
-        return option.name, Annotated[tuple[str, ...], dress], field(default=())
+        return option.name, Annotated[tuple[tuple[str, ...], ...], dress, conf.UseAppendAction], field(default=())
     if option.kind in (tuple, dict):
         many = conf.Positional if option.positional else conf.UseAppendAction
         return option.name, Annotated[tuple[str, ...], dress, many], field(default=())

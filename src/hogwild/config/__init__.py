@@ -1,6 +1,7 @@
 """Options, defined once: one dataclass field = one flag = one TOML key = one line of help."""
 
 from hogwild.config.datasets import SparseConfig
+from hogwild.config.experiments import AsynGradConfig
 from hogwild.config.kinds import (
     Column,
     Columns,
@@ -21,8 +22,8 @@ from hogwild.config.tagging import CRFConfig, TaggerTrainConfig, TaggingConfig
 from hogwild.config.training import TrainConfig, WordTrainConfig
 
 __all__ = [
-    "CRFConfig", "Column", "Columns", "CorpusConfig", "Directory", "FeedConfig", "File", "Files", "Format",
-    "LinearConfig", "Mode", "Optimizer", "SaveConfig", "ScheduleName", "Sharing", "ShowConfig", "SparseConfig",
-    "TaggerTrainConfig", "TaggingConfig", "TrainConfig", "WatchConfig", "Word2VecConfig", "WordTrainConfig",
-    "cache_home",
+    "AsynGradConfig", "CRFConfig", "Column", "Columns", "CorpusConfig", "Directory", "FeedConfig", "File", "Files",
+    "Format", "LinearConfig", "Mode", "Optimizer", "SaveConfig", "ScheduleName", "Sharing", "ShowConfig",
+    "SparseConfig", "TaggerTrainConfig", "TaggingConfig", "TrainConfig", "WatchConfig", "Word2VecConfig",
+    "WordTrainConfig", "cache_home",
 ]  # fmt: skip

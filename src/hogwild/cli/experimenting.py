@@ -1,0 +1,146 @@
+"""The experiment of AsynGrad on the command line: read or make the text, show how far it is, save, show a table."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from hogwild.cli.experiment import Options, ReadConfig
+from hogwild.cli.interrupt import Interrupts
+from hogwild.cli.summary import print_json
+from hogwild.config import AsynGradConfig
+from hogwild.executor.events import Finished, Progress, Started
+from hogwild.executor.progress import Display, show_progress
+from hogwild.feeds.grammar import make_sentences, write_lines
+from hogwild.feeds.tagging import TaggingFeed
+from hogwild.feeds.taggingreader import open_tagging
+from hogwild.observe.asyngrad import Experiment, Run
+from hogwild.programs.outfile import write_file
+
+_MADE_UP = (500, 200)  # sentences to train on and to test with
+_SHORT = 1.0  # seconds of a run before which there is no bar
+_READY = "getting ready (the first time: compiling)"
+_INTERRUPTED = 130
+
+
+def run_experiment(options: Options) -> int:
+    """Make all runs; returns the exit code."""
+    config = options.runs if options.text.train else replace(options.runs, small=True)
+    with Interrupts() as interrupts:
+        with show_progress(quiet=options.show.quiet, epochs=config.iterations) as display:
+            experiment = Experiment(config, *_open(options, config, display))
+            for note in experiment.record()["notes"]:
+                display.say(f"note: {note}")
+            try:
+                _save(options, experiment)  # before the work: there may be no place to write to
+                _make_runs(experiment, options, display, interrupts)
+            finally:
+                _save(options, experiment)
+        found = experiment.record()
+        if options.show.json:
+            print_json(found)
+        elif not options.show.quiet:
+            _print_table(found)
+            print(f"saved to {options.text.output}" if options.text.output else "nothing was saved without --output")
+    if experiment.complete:
+        return 0
+    kept = f"what there is stands in {options.text.output}" if options.text.output else "nothing was saved"
+    made = sum(record["complete"] for record in experiment.records)
+    print(f"hogwild: interrupted after {made} of {len(experiment.plan)} runs; {kept}.", file=sys.stderr)
+    return _INTERRUPTED
+
+
+def _open(options: Options, config: AsynGradConfig, display: Display) -> tuple[TaggingFeed, TaggingFeed]:
+    text, read = options.text, options.read
+    read = replace(read, features=read.features or config.task)
+    if text.train:
+        display.phase(f"reading {text.train} and {text.test}")
+        return _open_both(read, text.train, text.test)
+    display.phase("making up text")
+    with tempfile.TemporaryDirectory(prefix="hogwild-experiment-") as place:
+        paths = [Path(place) / name for name in ("train.txt", "test.txt")]
+        for part, (path, count) in enumerate(zip(paths, _MADE_UP, strict=True)):
+            lines = write_lines(config.task, make_sentences(count, config.seed, part), config.seed)
+            path.write_text(lines, encoding="utf-8")
+        read = replace(read, format="segmented" if config.task == "segmentation" else "conll", cache=False)
+        train, test = _open_both(read, str(paths[0]), str(paths[1]))
+        note = f"made-up text: {len(train):,} sentences to train on, {len(test):,} to test with."
+        return replace(train, source="made-up text", notes=(note,)), replace(test, source="made-up text", notes=())
+
+
+def _open_both(read: ReadConfig, train: str, test: str) -> tuple[TaggingFeed, TaggingFeed]:
+    feed = open_tagging(train, read)
+    return feed, open_tagging(test, read, schema=feed.schema, names=feed.names, tags=feed.tags)
+
+
+def _make_runs(experiment: Experiment, options: Options, display: Display, interrupts: Interrupts) -> None:
+    display.phase(_READY)
+    for run, event in experiment.run():
+        interrupts.arm()
+        if interrupts.asked:
+            experiment.stop()
+        if isinstance(event, Started):
+            display.phase("")
+        elif isinstance(event, Progress) and event.seconds > _SHORT:
+            display(event)
+        elif isinstance(event, Finished):
+            display.say(f"{len(experiment.records)}/{len(experiment.plan)}  {_outcome(run, experiment)}")
+            _save(options, experiment)
+            display.phase(_READY)
+    display.phase("")
+
+
+def _outcome(run: Run, experiment: Experiment) -> str:
+    """What a run came to, in a line."""
+    iterations = experiment.records[-1]["iterations"]
+    if not iterations:
+        return f"{run}: stopped"
+    score = f"{experiment.score} {100 * iterations[-1]['score']:.2f}"
+    if not run.traced:
+        return f"{run}: {score}, {median(found['seconds'] for found in iterations):.3g} s an iteration"
+    gradients = sum(found["errors"]["gradients"] for found in iterations)
+    errors = sum(found["errors"]["errors"] for found in iterations)
+    return f"{run}: {score}, gradient errors {errors / max(gradients, 1):.2%}"
+
+
+def _save(options: Options, experiment: Experiment) -> None:
+    if options.text.output:
+        with write_file(options.text.output) as stream:
+            text = json.dumps(experiment.record(), ensure_ascii=False, allow_nan=False, indent=1)
+            stream.write(text.encode() + b"\n")
+
+
+def _print_table(found: dict[str, Any]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("method")
+    score = {"f1": "test F", "accuracy": "test accuracy"}[found["score"]]
+    for title in ("threads", score, "s/iteration", "speed-up", "errors"):
+        table.add_column(title, justify="right")
+    for entry in found["methods"]:
+        seconds, errors, speed_up = entry["seconds"], entry["errors"], entry["speed_up"]
+        table.add_row(
+            entry["method"],
+            str(entry["threads"]),
+            _score_text(entry["final_score"]),
+            f"{seconds['median']:.3g}" if seconds else "",
+            f"{speed_up:.2f}x" if speed_up else "",
+            f"{errors['error_rate']:.2%}" if errors else "",
+        )
+    Console(highlight=False).print(table)
+
+
+def _score_text(score: dict[str, Any] | None) -> str:
+    """In points of 100, with its deviation where there is one."""
+    if not score:
+        return ""
+    deviation = f" ± {100 * score['deviation']:.2f}" if score["deviation"] is not None else ""
+    return f"{100 * score['mean']:.2f}{deviation}"

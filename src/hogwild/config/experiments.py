@@ -1,0 +1,93 @@
+"""Options of experiments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from hogwild.errors import ConfigError
+from hogwild.options import Shown, check_choices, require
+
+_THREADS, _FEW_THREADS = tuple(range(1, 11)), (1, 2, 4)
+_EPOCHS, _FEW_EPOCHS = 10, 5
+_SEEDS, _FEW_SEEDS = 5, 2
+
+
+@dataclass(frozen=True)
+class AsynGradConfig:
+    """What the experiment of AsynGrad trains."""
+
+    task: Literal["chunking", "pos", "segmentation"] = "chunking"
+    """Feature templates, learning rate and L2 penalty: those of the paper for this task."""
+    threads: Annotated[tuple[int, ...], Shown("N [N …]", many=True)] = ()
+    """Numbers of threads to compare. Default: 1 to 10; with --small 1 2 4."""
+    epochs: int | None = None
+    """Iterations of each run. Default: 10; with --small 5."""
+    seeds: int | None = None
+    """Runs of each kind, each with a seed of its own. Default: 5; with --small 2."""
+    seed: int = 1
+    """The first seed; the others follow it."""
+    small: bool = False
+    """Few threads, iterations and seeds. So it is where --train is left out: then the text is made up."""
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: 0.02, 0.05, 0.1 for the tasks pos, chunking, segmentation."""
+    l2: float | None = None
+    """L2 penalty. Default: 0.5 for chunking, else 1."""
+    rich_edges: bool = True
+    """Let frequent features weigh pairs of neighbouring tags too, not only single tags."""
+    rich_edge_min_count: int = 10
+    """Features that occur at least this often have rich edges."""
+    structure_regularization: Annotated[int, Shown("ALPHA")] = 4
+    """Pieces that AsynGrad with structure regularization cuts each sentence into."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threads", _whole_numbers(self.threads))
+        self.check()
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        check_choices(self)
+        fits = all(1 <= count <= 4096 for count in self.threads)
+        require(self, "threads", fits, "numbers of threads lie between 1 and 4096. Try 1 2 4 10.")
+        distinct = len(set(self.threads)) == len(self.threads)
+        require(self, "threads", distinct, "a number stands there twice; give each once.")
+        if self.epochs is not None:
+            require(self, "epochs", self.epochs >= 1, "it must be at least 1. Try 10.")
+        if self.seeds is not None:
+            require(self, "seeds", self.seeds >= 1, "it must be at least 1. Try 5.")
+        require(self, "seed", 0 <= self.seed < 2**62, "it must not be negative and fit 62 bits. Try 1.")
+        if self.lr is not None:
+            require(self, "lr", 0 < self.lr < float("inf"), "it must be positive and finite. Try 0.05.")
+        if self.l2 is not None:
+            require(self, "l2", 0 <= self.l2 < float("inf"), "it must not be negative. Try 1.")
+        fits = self.rich_edge_min_count >= 1
+        require(self, "rich_edge_min_count", fits, "it must be at least 1, which takes all features. Try 10.")
+        fits = 2 <= self.structure_regularization <= 1000
+        require(self, "structure_regularization", fits, "it must lie between 2 and 1000. Try 4.")
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Numbers of threads."""
+        return self.threads or (_FEW_THREADS if self.small else _THREADS)
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of each run."""
+        return self.epochs or (_FEW_EPOCHS if self.small else _EPOCHS)
+
+    @property
+    def repeats(self) -> int:
+        """Runs of each kind."""
+        return self.seeds or (_FEW_SEEDS if self.small else _SEEDS)
+
+
+def _whole_numbers(given: tuple[int | str, ...]) -> tuple[int, ...]:
+    """Numbers as a command line has them too: as texts, several in one with commas between them."""
+    found: list[int] = []
+    for item in given:
+        for word in str(item).split(","):
+            try:
+                found.append(int(word))
+            except ValueError:
+                raise ConfigError(f"threads is {word!r}; give whole numbers: 1 2 4 10.") from None
+    return tuple(found)

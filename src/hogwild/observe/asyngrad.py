@@ -1,0 +1,202 @@
+"""The experiment of AsynGrad: the same CRF trained by SGD, by threads that wait for each other, and by threads that
+overwrite each other, with and without structure regularization.
+
+A traced run is several times slower than one without a trace. So each kind of run is made both ways: seconds come from
+runs without, gradient errors from runs with a trace.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hogwild import __version__
+from hogwild.config import AsynGradConfig
+from hogwild.executor.events import EpochEnded, Event, Finished, Started
+from hogwild.executor.run import AsyncExecutor
+from hogwild.executor.trace import add_up
+from hogwild.feeds.tagging import TaggingFeed
+from hogwild.machine import cores, processor
+from hogwild.observe.comparison import ASYNGRAD, REGULARIZED, SGD, SYNCHRONOUS, compare
+from hogwild.observe.jsonlines import plain
+from hogwild.programs.crf import CRF
+
+SCHEMA, VERSION = "hogwild.asyngrad", 1
+_MODES = {SGD: "serial", SYNCHRONOUS: "round-robin", ASYNGRAD: "hogwild", REGULARIZED: "hogwild"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training of the experiment."""
+
+    method: str
+    threads: int
+    seed: int
+    traced: bool = False
+
+    @property
+    def mode(self) -> str:
+        """How its workers take turns."""
+        return _MODES[self.method]
+
+    def __str__(self) -> str:
+        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        return f"{self.method}, {threads}, seed {self.seed}{', traced' if self.traced else ''}"
+
+
+def plan_runs(config: AsynGradConfig) -> list[Run]:
+    """All runs in their order.
+
+    What is to be compared is near in time; what one seed can tell is known before the next one begins.
+    """
+    most = max(config.counts)
+    found: list[Run] = []
+    for seed in range(config.seed, config.seed + config.repeats):
+        found.append(Run(SGD, 1, seed))
+        found += [Run(method, count, seed) for count in config.counts for method in (SYNCHRONOUS, ASYNGRAD)]
+        found.append(Run(REGULARIZED, most, seed))
+        if seed == config.seed:
+            found += [Run(ASYNGRAD, count, seed, traced=True) for count in config.counts]
+            found.append(Run(REGULARIZED, most, seed, traced=True))
+    return found
+
+
+class Experiment:
+    """All runs, and what came of them so far.
+
+    Examples
+    --------
+    >>> feed = hogwild.tagging_of([[["w=a"], ["w=b"]], [["w=b"]]], [["A", "B"], ["B"]])         # doctest: +SKIP
+    >>> experiment = Experiment(AsynGradConfig(small=True), feed, feed)                         # doctest: +SKIP
+    >>> for run, event in experiment.run():                                                     # doctest: +SKIP
+    ...     if event.kind == "finished":
+    ...         print(run, event.train_seconds)
+    >>> experiment.record()["methods"][0]["speed_up"]                                           # doctest: +SKIP
+    1.0
+    """
+
+    def __init__(self, config: AsynGradConfig, train: TaggingFeed, test: TaggingFeed) -> None:
+        self.config, self.train, self.test = config, train, test
+        asked = CRF(preset=config.task, l2=config.l2)
+        self.lr, self.l2 = config.lr or asked.rate, asked.l2
+        self.plan = plan_runs(config)
+        self.score = "accuracy" if config.task == "pos" else "f1"
+        self.records: list[dict[str, Any]] = []
+        self._load = os.getloadavg()[0]  # of others, before we begin
+        self._stopped = False
+        self._executor: AsyncExecutor | None = None
+
+    def stop(self) -> None:
+        """End the run that goes on at the next span of its workers, and begin no other."""
+        self._stopped = True
+        if self._executor is not None:
+            self._executor.stop()
+
+    def run(self) -> Iterator[tuple[Run, Event]]:
+        """Make all runs; gives their events."""
+        for run in self.plan:
+            if self._stopped:
+                return
+            for event in self._events(run):
+                yield run, event
+
+    def _events(self, run: Run) -> Iterator[Event]:
+        config = self.config
+        pieces = config.structure_regularization if run.method == REGULARIZED else 0
+        program = CRF(
+            l2=self.l2, rich_edges=config.rich_edges, rich_edge_min_count=config.rich_edge_min_count,
+            structure_regularization=pieces,
+        )  # fmt: skip
+        self._executor = AsyncExecutor(
+            run.threads, run.mode, "all", epochs=config.iterations, lr=self.lr, seed=run.seed, trace=run.traced
+        )
+        record: dict[str, Any] = {
+            "method": run.method, "mode": run.mode, "threads": run.threads, "seed": run.seed, "traced": run.traced,
+            "structure_regularization": pieces, "complete": False, "compile_seconds": None, "iterations": [],
+        }  # fmt: skip
+        self.records.append(record)
+        for event in self._executor.run(program, self.train, valid=self.test):
+            if isinstance(event, Started):
+                record["compile_seconds"] = event.compile_seconds
+            elif isinstance(event, EpochEnded):
+                record["iterations"].append(self._iteration(event, run.traced))
+            elif isinstance(event, Finished):
+                record["complete"] = event.reason == "done"
+            yield event
+        self._executor = None
+
+    def _iteration(self, event: EpochEnded, traced: bool) -> dict[str, Any]:
+        if self.score not in event.metrics:
+            self.score = "accuracy"  # tags that are neither chunks nor words
+        found: dict[str, Any] = {
+            "iteration": event.epoch,
+            "traced_seconds" if traced else "seconds": event.epoch_seconds,
+            "loss": event.loss,
+            "test_loss": event.metrics["loss"],
+            "score": event.metrics[self.score],
+        }
+        if traced:
+            found["errors"] = add_up(event.trace)
+            found["workers"] = [_without_counts(worker) for worker in event.trace]
+        return found
+
+    @property
+    def complete(self) -> bool:
+        """Whether all runs were made to their end."""
+        return len(self.records) == len(self.plan) and all(record["complete"] for record in self.records)
+
+    def record(self) -> dict[str, Any]:
+        """All that is known so far, as JSON values; docs/experiments.md says what each is."""
+        config = self.config
+        whole: dict[str, Any] = plain(
+            {
+                "schema": SCHEMA,
+                "version": VERSION,
+                "complete": self.complete,
+                "hogwild": __version__,
+                "task": config.task,
+                "score": self.score,
+                "seconds_from": "runs without a trace",
+                "errors_from": "traced runs",
+                "options": {
+                    "threads": list(config.counts), "iterations": config.iterations, "lr": self.lr, "l2": self.l2,
+                    "seeds": [config.seed + place for place in range(config.repeats)], "sharing": "all",
+                    "rich_edges": config.rich_edges, "rich_edge_min_count": config.rich_edge_min_count,
+                    "structure_regularization": config.structure_regularization,
+                },
+                "data": {
+                    "train": _facts(self.train), "test": _facts(self.test), "features": len(self.train.names),
+                    "tags": list(self.train.tags), "templates": list(self.train.schema.get("templates", ())),
+                },
+                "machine": {
+                    "cores": cores(), "processor": processor(), "system": f"{platform.system()} {platform.release()}",
+                    "python": platform.python_version(), "load_before": self._load,
+                },
+                "methods": compare(self.records),
+                "runs": self.records,
+                "notes": self._notes(),
+            }
+        )  # fmt: skip
+        return whole
+
+    def _notes(self) -> list[str]:
+        found = [*self.train.notes, *(f"test: {note}" for note in self.test.notes)]
+        if self.score == "accuracy" and self.config.task != "pos":
+            found.append(f"the tags are not those of {self.config.task}: the score is the accuracy.")
+        most, there = max(self.config.counts), cores()
+        if most > there:
+            found.append(f"{most} threads share {there} cores: no speed-up above {there} can be expected.")
+        return found
+
+
+def _facts(feed: TaggingFeed) -> dict[str, Any]:
+    return {"source": feed.source, "sentences": len(feed), "tokens": feed.tokens}
+
+
+def _without_counts(worker: dict[str, Any]) -> dict[str, Any]:
+    """The trace of a worker without the histogram of its delays, which `errors` has for all together."""
+    delay = {name: value for name, value in worker["delay"].items() if name != "counts"}
+    return {**worker, "delay": delay}
