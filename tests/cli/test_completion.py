@@ -32,7 +32,7 @@ complete -p hogwild >&2
     ("line", "offered"),
     [
         ("hogwild tr", ["train"]),
-        ("hogwild train ", ["classifier", "word2vec"]),
+        ("hogwild train ", ["classifier", "tagger", "word2vec"]),
         ("hogwild train word2vec --st", ["--start"]),
         ("hogwild train word2vec --no-cb", ["--no-cbow"]),
         ("hogwild train cl", ["classifier"]),
@@ -44,6 +44,7 @@ complete -p hogwild >&2
         ("hogwild train classifier x.svm --optimizer a", ["adagrad", "adam"]),
         ("hogwild make-dataset sparse --dist", ["--distribution"]),
         ("hogwild make-dataset sparse --distribution ", ["zipf", "uniform"]),
+        ("hogwild train tagger --rich-edge-pairs ", ["seen", "all"]),
         ("hogwild completion ", ["bash", "zsh", "fish"]),
         ("hogwild cache c", ["clear"]),
         ("hogwild evaluate model --js", ["--json"]),

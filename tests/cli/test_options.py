@@ -8,11 +8,14 @@ import pytest
 
 from hogwild.config import (
     CorpusConfig,
+    CRFConfig,
     FeedConfig,
     LinearConfig,
     SaveConfig,
     ShowConfig,
     SparseConfig,
+    TaggerTrainConfig,
+    TaggingConfig,
     TrainConfig,
     WatchConfig,
     Word2VecConfig,
@@ -23,7 +26,7 @@ from hogwild.options import convert, nearest, options_of, read_toml, to_toml
 
 ALL = (
     FeedConfig, TrainConfig, LinearConfig, SaveConfig, WatchConfig, ShowConfig, SparseConfig, CorpusConfig,
-    Word2VecConfig, WordTrainConfig,
+    Word2VecConfig, WordTrainConfig, TaggingConfig, CRFConfig, TaggerTrainConfig,
 )  # fmt: skip
 
 
@@ -77,6 +80,14 @@ def test_nested_options_are_in_line():
         (LinearConfig, {"l1": float("nan")}, "negative"),
         (LinearConfig, {"class_weight": {"a": 0.0}}, "positive"),
         (LinearConfig, {"class_weight": {"a": 2.0}, "balanced": True}, "choose one"),
+        (TaggingConfig, {"features": ""}, "name a preset"),
+        (TaggingConfig, {"min_count": 0}, "at least 1"),
+        (TaggingConfig, {"format": "conl"}, "did you mean conll"),
+        (CRFConfig, {"l2": -1.0}, "negative"),
+        (CRFConfig, {"l1": float("nan")}, "negative"),
+        (CRFConfig, {"rich_edge_min_count": 0}, "at least 1"),
+        (CRFConfig, {"structure_regularization": 1001}, "between 0"),
+        (TaggerTrainConfig, {"lr": 0.0}, "Try 0.05 with sgd, or leave it out."),
         (SaveConfig, {"resume": True}, "output"),
         (SaveConfig, {"checkpoint_every": "10m"}, "output"),
         (SparseConfig, {"nonzeros": "9:3"}, "low before high"),
@@ -122,6 +133,11 @@ def test_texts_that_are_no_such_value(config, name, value):
         convert(options_of(config)[name], value, "--x")
 
 
+def test_columns_are_given_with_commas_or_one_by_one():
+    for given in (("w,pos, tag",), ("w", "pos", "tag"), ("w", "pos,tag")):
+        assert TaggingConfig(columns=given).columns == ("w", "pos", "tag")
+
+
 def test_nearest_knows_beginnings_and_slips():
     assert "epochs" in nearest("epcohs", ["epochs", "mode"])
     assert "make-dataset" in nearest("mak", ["make-dataset", "train"])
@@ -141,6 +157,8 @@ def _round_trip(config, tmp_path):
         TrainConfig(threads=3, lr=1e-7, mode="round-robin"),
         LinearConfig(class_weight={"sp am": 2.0, "=": 0.1}, l1=1e-300),
         WordTrainConfig(lr=0.5, shuffle=True),
+        TaggingConfig(columns=("w", "-", "tag"), features="my templates.txt"),
+        CRFConfig(l2=0.5, rich_edges=False, average=True),
         SparseConfig(nonzeros="3:7"),
         ShowConfig(json=True),
     ],

@@ -31,6 +31,7 @@ Start here:
   hogwild train classifier train.svm --valid test.svm --output model
   hogwild evaluate model test.svm
   hogwild predict model test.svm
+  hogwild train tagger chunks.txt --output tagger
   hogwild train word2vec text.txt.gz --output vectors
   hogwild neighbors vectors king
 
