@@ -302,3 +302,13 @@ class CRFTwin:
                 touches = []
             self.pay(reference.time_of(schedule, p))
         return total
+
+    def run_rounds(self, chains: list[Chain], schedule: Any, order: list[int], workers: int) -> float:
+        """Visit sentences in rounds: gradients of one model, applied one after the other at rates of their own."""
+        total = 0.0
+        for first in range(0, len(order), workers):
+            model = self.model()
+            for p, k in enumerate(order[first : first + workers], first):
+                self.apply(touches_of(model, chains[k]), reference.rate(schedule, p))
+                total += loss_of(model, chains[k])
+        return total

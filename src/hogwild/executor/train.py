@@ -45,10 +45,9 @@ def train(
                 show(Watched(event.seconds, event.epoch, event.samples, look.read(program)))
             show(event)
             if event.is_best and valid is not None:
-                best = type(program.weights)(*(array.copy() for array in program.weights))
+                best = program.kept()
             if event.kind == "finished" and best is not None:
-                for array, kept in zip(program.weights, best, strict=True):
-                    array[:] = kept
+                program.take_back(best)
     return program
 
 

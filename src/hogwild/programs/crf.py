@@ -133,18 +133,18 @@ class CRF(Program):
         if not isinstance(feed, TaggingFeed):
             raise ConfigError(f"{type(feed).__name__} is no tagged text; use hogwild.open_tagging or tagging_of.")
         feed.check()
+        self._check_same(feed)
         if feed.tokens and int(feed.samples.tags.min()) < 0:
-            strange = ", ".join(list(feed.strange)[:3]) or "some"
-            raise InputError(f"{feed.source}: its tags {strange} are not among those of the model; train a new one.")
-        self.preset = str(feed.schema.get("preset", self.preset))
+            raise InputError(f"{feed.source}: {_without_tags(feed)}")
+        preset, sentences = str(feed.schema.get("preset", self.preset)), max(1, len(feed))
+        if self.weights is not None and (preset, sentences) != (self.preset, self._sentences):
+            self._pay()  # what a stopped run still owes, at the penalties of its own text
+        self.preset, self._sentences = preset, sentences
         self._rule = self._make_rule()  # ftrl holds the penalty, which depends on the features
-        self._sentences = max(1, len(feed))
         self._valued = isinstance(feed.samples, ValuedChains)
         if self.weights is not None:
-            self._check_same(feed)
             return
-        self.tags, self.names = self.tags or feed.tags, self.names or feed.names
-        self._check_same(feed)
+        self.tags, self.names = feed.tags, feed.names
         config = self.config
         self.pairs = no_pairs(len(self.tags))
         if config.rich_edges and len(self.tags) > 1:
@@ -152,7 +152,10 @@ class CRF(Program):
         self._allocate()
 
     def _check_same(self, feed: TaggingFeed) -> None:
-        if feed.names != self.names or feed.tags != self.tags:
+        """Before there are weights, what is not given may be any."""
+        trained = self.weights is not None
+        names, tags = self.names or trained, self.tags or trained
+        if (names and feed.names != self.names) or (tags and feed.tags != self.tags):
             raise ConfigError(
                 "this text is in other feature ids than the model's; open it with names=program.names and "
                 "tags=program.tags, or by program.open(path)."
@@ -232,6 +235,15 @@ class CRF(Program):
         for table, width in self._with_widths(self.weights):
             settle(self._rule, self._penalty, table, width, np.float32(elapsed))
         return True
+
+    def kept(self) -> Any:
+        """A copy of the weights and of their mean."""
+        return super().kept(), self.mean
+
+    def take_back(self, kept: Any) -> None:
+        """Come back to weights and their mean."""
+        weights, self.mean = kept
+        super().take_back(weights)
 
     def renew(self) -> None:
         """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
@@ -348,3 +360,10 @@ class CRF(Program):
             return
         self._allocate()
         crfarrays.put(plain, self.weights, self._shapes(), self.pairs)
+
+
+def _without_tags(feed: TaggingFeed) -> str:
+    if not feed.strange:
+        return "it has tokens without tags; training needs one for every token."
+    strange = ", ".join(list(feed.strange)[:3])
+    return f"its tags {strange} are not among those of the model; train a new one."

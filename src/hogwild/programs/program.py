@@ -83,6 +83,15 @@ class Program(ABC):
     def renew(self) -> None:
         """Before a run that does not go on from the state of another: set the clocks of lazy regularization to zero."""
 
+    def kept(self) -> Any:
+        """A copy of what predicts; the workers are parked at the end of an epoch."""
+        return type(self.weights)(*(array.copy() for array in self.weights))
+
+    def take_back(self, kept: Any) -> None:
+        """Predict again with what `kept` gave; the workers are parked."""
+        for array, old in zip(self.weights, kept, strict=True):
+            array[...] = old
+
     def finish(self, feed: Any) -> None:
         """Bring the weights back from the feed's order of ids."""
 
