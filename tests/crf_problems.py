@@ -1,7 +1,7 @@
 """Small random problems for tests of CRFs, and the loop of the executor that runs them.
 
-Compiling takes seconds for every combination of update rule, edges, values and width of rows. Compiled, tests run few of
-them; the rest runs interpreted (`test_crfs_without_the_compiler`), where all of them run.
+Compiling takes seconds for every combination of update rule, edges, values and width of rows. Compiled, tests run few
+of them; interpreted (`test_crfs_without_the_compiler`) all.
 """
 
 from __future__ import annotations
@@ -111,8 +111,9 @@ def train(
 
 
 def _run(
-    program: CRF, feed: TaggingFeed, order: Order, part: tuple[int, int], schedule: Schedule, form: int, scratch: Scratch
-) -> float:
+    program: CRF, feed: TaggingFeed, order: Order, part: tuple[int, int], schedule: Schedule, form: int,
+    scratch: Scratch,
+) -> float:  # fmt: skip
     """The very code of the executor: `serial` is fused, rounds of one are a gradient and its application."""
     mode: Any = FreeMode() if form == FUSED else RoundRobin(make_turns(), np.zeros(16, np.int64), 0, 1)
     samples = program.samples(feed)

@@ -38,9 +38,7 @@ class Model:
 def chains_of(samples: Any) -> list[Chain]:
     """The sentences of Chains or ValuedChains."""
     values = getattr(samples, "values", np.ones(len(samples.ids)))
-    tokens = [
-        [(int(samples.ids[e]), float(values[e])) for e in range(first, last)] for first, last in pairwise(samples.starts)
-    ]
+    tokens = [[(int(samples.ids[e]), float(values[e])) for e in range(a, b)] for a, b in pairwise(samples.starts)]
     return [Chain(tokens[a:b], samples.tags[a:b].tolist()) for a, b in pairwise(samples.offsets)]
 
 
@@ -52,7 +50,7 @@ def model_of(arrays: Any) -> Model:
 
 
 def scores_of(model: Model, chain: Chain) -> tuple[np.ndarray, np.ndarray]:
-    """Scores (tokens, tags) of tags, and (tokens, tags, tags) of the pairs that end at each token; none at the first."""
+    """Scores (tokens, tags) of tags, and (tokens, tags, tags) of the pairs that end at each token but the first."""
     tokens, tags = len(chain.tags), len(model.edges)
     nodes, pairs = np.zeros((tokens, tags)), np.zeros((tokens, tags, tags))
     for i, features in enumerate(chain.features):

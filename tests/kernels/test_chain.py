@@ -173,7 +173,8 @@ def test_one_weight_beyond_all_others(edges: str, weight: float) -> None:
             assert loss == pytest.approx(expected, rel=1e-5, abs=1e-4 + 1e-6 * abs(weight))
             found = gradient_of(program, scratch)
             if name == "edges" and weight > 1e20:  # paths that take the pair equally often differ by less than float32
-                assert all(np.isfinite(part).all() and np.abs(part).max(initial=0) < 30 for part in vars(found).values())
+                for part in vars(found).values():
+                    assert np.abs(part).max(initial=0) < 30
             else:
                 near(found, twin.gradient_of(model, chain), 5e-3)
 

@@ -63,7 +63,7 @@ def started(feed: Any, rule: str, **options: Any) -> CRF:
 
 
 def twin_of(program: CRF, sentences: int) -> twin.CRFTwin:
-    """The twin of a CRF that has learnt nothing yet: penalties are of a sum over sentences, so each visit pays a part."""
+    """The twin of a CRF that has learnt nothing yet. Penalties are of a sum over sentences: a visit pays its part."""
     within_rule = program.config.optimizer == "ftrl"
     l1, l2 = (0.0, 0.0) if within_rule else (program.config.l1 / sentences, program.l2 / sentences)
     return twin.CRFTwin(model_of(program), program.task.rule, l1, l2)

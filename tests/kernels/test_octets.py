@@ -101,7 +101,8 @@ def both(run: Any, *arguments: Any, tolerance: float = 1e-5) -> tuple[Any, ...]:
     """Run a piece compiled and interpreted, each on copies; all arrays must be the same. Gives those of the first."""
     slow = getattr(octets, run.__name__.removeprefix("run"))
     mine, theirs = ([a.copy() if isinstance(a, np.ndarray) else a for a in arguments] for _ in range(2))
-    found, expected = run(*mine), slow(*(len(a) if k == 1 and isinstance(a, tuple) else a for k, a in enumerate(theirs)))
+    plain = [len(a) if k == 1 and isinstance(a, tuple) else a for k, a in enumerate(theirs)]  # blocks
+    found, expected = run(*mine), slow(*plain)
     for one, other in zip(mine, theirs, strict=True):
         if isinstance(one, np.ndarray):
             np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
@@ -139,7 +140,8 @@ def test_scores_of_rows(tags: int) -> None:
         out = numbers(5 * width, tags + 1)
         out[width : 2 * width] = np.where(np.arange(width) < tags, 0, -np.inf)
         for first, last in ((1, 5), (2, 2), (0, 0), (3, 5)):
-            both(run_score_rows, *layout(tags), table, stride, ids, first, last, np.float32(0.5), out, width, 2 * width + 1)
+            rows = table, stride, ids, first, last
+            both(run_score_rows, *layout(tags), *rows, np.float32(0.5), out, width, 2 * width + 1)
 
 
 @pytest.mark.parametrize("tags", TAGS)

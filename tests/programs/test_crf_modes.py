@@ -246,11 +246,8 @@ def test_the_best_epoch_is_what_training_returns(average: bool) -> None:
     """With a rate that is far too large later epochs are worse."""
     feed, valid = make_feed(50, lengths=LENGTHS), make_feed(51, lengths=LENGTHS)
     program = CRF(average=average, l2=0.0, **SOME)
-    losses = []
-    executor = AsyncExecutor(mode="serial", lr=3.0)
-    for event in executor.run(CRF(average=average, l2=0.0, **SOME), feed, valid=valid, epochs=5):
-        if event.kind == "epoch":
-            losses.append(event.metrics["loss"])
+    events = AsyncExecutor(mode="serial", lr=3.0).run(make_crf(feed, None, average=average, **SOME), feed, valid=valid)
+    losses = [event.metrics["loss"] for event in events if event.kind == "epoch"]
     assert min(losses) < losses[-1]
     hogwild.train(program, feed, valid=valid, mode="serial", lr=3.0, epochs=5, quiet=True)
     assert program.evaluate(valid)["loss"] == min(losses)

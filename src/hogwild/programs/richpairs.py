@@ -67,17 +67,18 @@ def no_pairs(tags: int) -> RichPairs:
 def find_pairs(feed: TaggingFeed, min_count: int, seen_only: bool) -> RichPairs:
     """The pairs for features that occur at least `min_count` times: those seen with each, or all."""
     tags = len(feed.tags)
-    rich = int(np.searchsorted(-feed.counts, -min_count, side="right"))  # counts fall
+    frequent = feed.counts >= min_count
+    rich = int(np.flatnonzero(frequent).max(initial=-1)) + 1  # counts fall, but for a text in the ids of a model
     if not seen_only:
-        starts = np.arange(rich + 1, dtype=np.int64) * tags**2
-        return RichPairs(starts, np.tile(np.arange(tags**2, dtype=np.int32), rich), tags)
+        starts = np.concatenate([[0], np.cumsum(frequent[:rich] * tags**2)]).astype(np.int64)
+        return RichPairs(starts, np.tile(np.arange(tags**2, dtype=np.int32), int(frequent.sum())), tags)
     samples = feed.samples
     inside = np.ones(feed.tokens, bool)
     inside[samples.offsets[:-1]] = False  # the first token of a sentence has no neighbour before it
     pairs = np.zeros(feed.tokens, np.int64)
     pairs[1:] = samples.tags[:-1].astype(np.int64) * tags + samples.tags[1:]
     token = np.repeat(np.arange(feed.tokens), np.diff(samples.starts))
-    chosen = (samples.ids < rich) & inside[token]
+    chosen = frequent[samples.ids] & inside[token]
     keys = np.unique(samples.ids[chosen].astype(np.int64) * tags**2 + pairs[token[chosen]])
     starts = np.searchsorted(keys, np.arange(rich + 1, dtype=np.int64) * tags**2)
     return RichPairs(starts.astype(np.int64), (keys % tags**2).astype(np.int32), tags)
