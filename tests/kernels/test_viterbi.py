@@ -51,7 +51,7 @@ def numbers(feed: Any, tags: Sequence[str]) -> list[int]:
 
 
 @pytest.mark.parametrize("edges", EDGES if OFF else ["rich"])
-@pytest.mark.parametrize("tags", [1, 2, 5])
+@pytest.mark.parametrize("tags", [1, 2, 5] if OFF else [2, 5])
 @pytest.mark.parametrize("size", [1.0, 200.0])
 def test_the_best_path(edges: str, tags: int, size: float) -> None:
     feed = make_feed(tags, tags, lengths=(1, 2, 3, 4, 5, 6))

@@ -72,6 +72,7 @@ class TaggingFeed:
         sound = sound and bool((np.diff(starts) >= 0).all()) and len(self.names) == len(self.counts)
         if len(ids):
             sound = sound and int(ids.min()) >= 0 and int(ids.max()) < len(self.names)
+            sound = sound and _rise(ids, starts)
         if tokens:
             sound = sound and int(tags.min()) >= -1 and int(tags.max()) < len(self.tags)
         if isinstance(self.samples, ValuedChains):
@@ -79,3 +80,11 @@ class TaggingFeed:
         if not sound:
             raise InputError(f"{self.source}: offsets, ids or tags do not fit each other; the data is damaged.")
         return self
+
+
+def _rise(ids: npt.NDArray[np.int32], starts: npt.NDArray[np.int64]) -> bool:
+    """Whether the ids of each token are in order; those of neighbours need not be."""
+    falls = ids[1:] < ids[:-1]
+    begins = starts[(starts > 0) & (starts < len(ids))]
+    falls[begins - 1] = False
+    return not falls.any()
