@@ -349,7 +349,9 @@ class CRF(Program):
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `arrays` made, with or without state."""
-        if not self.tags or len(set(self.tags)) < len(self.tags) or len(set(self.names)) < len(self.names):
+        words = all(isinstance(word, str) for word in (*self.tags, *self.names))
+        once = words and len(set(self.tags)) == len(self.tags) and len(set(self.names)) == len(self.names)
+        if not self.tags or not once:
             raise ModelError("the options of the model do not say its tags and features, each once.")
         plain, self.pairs = crfarrays.unpack(arrays, len(self.names), len(self.tags))
         tables = crfarrays.tables_of(arrays, self._shapes())

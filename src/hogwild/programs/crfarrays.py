@@ -103,8 +103,9 @@ def tables_of(arrays: Arrays, shapes: Shapes) -> ChainWeights | None:
 def clock_of(arrays: Arrays) -> npt.NDArray[np.float64]:
     """Time of the epoch, and sentences of the text."""
     clock = arrays.get("clock")
-    if clock is None or clock.shape != (2,) or clock.dtype != np.float64 or not np.isfinite(clock).all():
-        raise ModelError("the array clock must be two finite float64.")
+    sound = clock is not None and clock.shape == (2,) and clock.dtype == np.float64 and bool(np.isfinite(clock).all())
+    if clock is None or not sound or clock[0] < 0 or clock[1] < 1 or clock[1] % 1:
+        raise ModelError("the array clock must be two float64: a time from 0 on, and a number of sentences.")
     return clock
 
 
