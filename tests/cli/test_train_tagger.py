@@ -42,14 +42,13 @@ def test_what_is_said(hogwild, tagged, tmp_path):
     said = hogwild("train", "tagger", tagged / "train.txt", *SERIAL, "--valid", tagged / "test.txt")
     assert "note: 300 sentences, 1,6" in said.err
     assert " tokens, " in said.err
-    assert ", 5 tags; " in said.err
-    assert "features with rich edges, which weigh " in said.err
+    assert ", 5 tags.\nnote: Rich edges: " in said.err
+    assert max(map(len, said.err.splitlines())) <= 115
     assert "note: The tags mark chunks, in IOB2.\n" in said.err
     assert "tokens to visit, learning rate 0.05" in said.err
     assert "tokens/s" in said.err
     assert said.err.count("  valid loss ") == said.err.count("  accuracy ") == said.err.count("  f1 ") == 3
     assert said.out.startswith("on the validation data: loss 0.0")
-    assert max(map(len, said.err.splitlines())) <= 115
     quiet = hogwild("train", "tagger", tagged / "train.txt", *SERIAL, "--quiet", "--output", tmp_path / "m")
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
 

@@ -12,7 +12,7 @@ import pytest
 
 from hogwild.executor import progress
 from hogwild.executor.events import EpochEnded, Finished, Progress, Started, Watched
-from hogwild.executor.progress import count, draw, duration, show_progress
+from hogwild.executor.progress import count, draw, duration, epoch_text, show_progress
 
 
 def at(samples, **changes):
@@ -66,6 +66,11 @@ def test_plain_lines_tell_the_whole_story():
     assert lines[4].startswith("done: 1k samples in 2.00 s, 500 samples/s")
     assert len(lines) == 5      # progress within the first seconds is not worth a line
     assert "\x1b" not in text
+
+
+def test_an_epoch_shows_the_metrics_that_matter():
+    event = replace(EPOCH, metrics={"loss": 0.5, "accuracy": 0.9, "precision": 0.7, "f1": 0.8})
+    assert epoch_text(event, 2) == "epoch 1/2  loss 0.4000  1.50 s  valid loss 0.5000  accuracy 0.9000  f1 0.8000  (best)"
 
 
 def test_plain_progress_comes_at_most_every_few_seconds(monkeypatch):

@@ -48,11 +48,10 @@ class TaggerJob(Job):
     def started_notes(self, program: CRF, feed: TaggingFeed) -> list[str]:
         """How much there is to learn, and of what kind."""
         sizes = (counted(len(feed), "sentence"), counted(feed.tokens, "token"), counted(len(feed.names), "feature"))
-        rich = ""
-        if len(program.pairs.pairs):
-            features = int(np.count_nonzero(np.diff(program.pairs.starts)))
-            rich = f"; {counted(features, 'feature')} with rich edges, which weigh {len(program.pairs.pairs):,} pairs"
-        return [f"{', '.join(sizes)}, {counted(len(feed.tags), 'tag')}{rich}.", *tag_notes(feed)]
+        notes = [f"{', '.join(sizes)}, {counted(len(feed.tags), 'tag')}."]
+        if pairs := len(program.pairs.pairs):
+            notes.append(f"Rich edges: {counted(_rich(program), 'feature')} with {counted(pairs, 'pair')} of tags.")
+        return [*notes, *tag_notes(feed)]
 
     def counts(self, program: CRF, feed: TaggingFeed) -> dict[str, Any]:
         """Sizes of the text and of the model."""
@@ -61,7 +60,7 @@ class TaggerJob(Job):
             "tokens": feed.tokens,
             "features": len(program.names),
             "tags": len(program.tags),
-            "rich_features": int(np.count_nonzero(np.diff(program.pairs.starts))),
+            "rich_features": _rich(program),
             "rich_pairs": len(program.pairs.pairs),
             "l2": program.l2,
         }
@@ -69,6 +68,11 @@ class TaggerJob(Job):
     def training_metrics(self, program: CRF, feed: TaggingFeed, finished: Finished, threads: int) -> dict[str, float]:
         """Metrics on the training data."""
         return program.evaluate(feed, threads)
+
+
+def _rich(program: CRF) -> int:
+    """Features that weigh pairs of tags."""
+    return int(np.count_nonzero(np.diff(program.pairs.starts)))
 
 
 def tag_notes(feed: TaggingFeed) -> list[str]:

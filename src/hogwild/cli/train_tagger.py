@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from hogwild.cli.flags import Page
 from hogwild.config import CRFConfig, Files, SaveConfig, ShowConfig, TaggerTrainConfig, TaggingConfig, WatchConfig
-from hogwild.options import Shown, check_choices
+from hogwild.options import Shown
 
 PAGE = Page(
     "hogwild train tagger",
@@ -26,17 +26,6 @@ Examples:
 
 
 @dataclass(frozen=True)
-class ModelConfig:
-    """What is trained."""
-
-    model: Literal["crf"] = "crf"
-    """Kind of model: a linear-chain conditional random field."""
-
-    def __post_init__(self) -> None:
-        check_choices(self)
-
-
-@dataclass(frozen=True)
 class Options:
     """All flags of the command."""
 
@@ -44,7 +33,8 @@ class Options:
     """Training files; globs are expanded, - is standard input."""
     valid: Files = ()
     """Validation file, evaluated after each epoch; the model of the best epoch is kept."""
-    kind: ModelConfig = field(default_factory=ModelConfig)
+    model: Literal["crf"] = "crf"
+    """Kind of model: a linear-chain conditional random field."""
     tagging: TaggingConfig = field(default_factory=TaggingConfig)
     train: TaggerTrainConfig = field(default_factory=TaggerTrainConfig)
     crf: CRFConfig = field(default_factory=CRFConfig)
