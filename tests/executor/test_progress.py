@@ -70,7 +70,8 @@ def test_plain_lines_tell_the_whole_story():
 
 def test_an_epoch_shows_the_metrics_that_matter():
     event = replace(EPOCH, metrics={"loss": 0.5, "accuracy": 0.9, "precision": 0.7, "f1": 0.8})
-    assert epoch_text(event, 2) == "epoch 1/2  loss 0.4000  1.50 s  valid loss 0.5000  accuracy 0.9000  f1 0.8000  (best)"
+    line = epoch_text(event, 2)
+    assert line == "epoch 1/2  loss 0.4000  1.50 s  valid loss 0.5000  accuracy 0.9000  f1 0.8000  (best)"
 
 
 def test_plain_progress_comes_at_most_every_few_seconds(monkeypatch):
