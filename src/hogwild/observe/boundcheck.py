@@ -77,6 +77,8 @@ class BoundCheck:
             f"(must be below {self.largest_tau:.3g})",
             f"  {known.stale:.1%} of the updates used overwritten weights, {known.lost:.1%} wrote over another one",
         ]
+        if self.windows and not any(window.counted for window in self.windows):
+            lines[1] = "  not measured in these runs: the constants are those of others"
         if self.problem:
             return "\n".join([*lines, f"  {self.problem}"])
         last = self.windows[-1]
