@@ -267,7 +267,7 @@ def test_every_visit_is_cut_anew() -> None:
 def test_crfs_without_the_compiler(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
-    kernels = [f"tests/kernels/test_{name}.py" for name in ("octets", "chain", "crf", "viterbi")]
+    kernels = [f"tests/kernels/test_{name}.py" for name in ("chain", "crf", "viterbi")]
     programs = [f"tests/programs/test_{name}.py" for name in ("crf", "crf_modes", "crf_saving", "richpairs")]
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]

@@ -96,7 +96,7 @@ def test_threads_find_the_same() -> None:
 
 
 @pytest.mark.parametrize("edges", EDGES if OFF else ["rich"])
-@pytest.mark.parametrize("count", [1, 2, 7, 1000])
+@pytest.mark.parametrize("count", [1, 2, 7, 250])
 @pytest.mark.parametrize("size", [1.0, 60.0])
 def test_the_best_paths(edges: str, count: int, size: float) -> None:
     feed = make_feed(6, 3, lengths=(1, 2, 3, 4, 5))
@@ -111,14 +111,14 @@ def test_the_best_paths(edges: str, count: int, size: float) -> None:
         np.testing.assert_allclose(chances, np.exp(np.array(scores) - paths.log_norm), rtol=0.01)
         assert 1 >= chances[0] >= chances[-1] >= 0
         assert chances == sorted(chances, reverse=True)
-        if count == 1000:
+        if count == 250:
             assert sum(chances) == pytest.approx(1, rel=1e-4)
 
 
 def test_ties_are_all_found_once() -> None:
     feed = make_feed(7, 3, lengths=(1, 2, 4))
     program = make_crf(feed, None, **EVERY)
-    for found, chain in zip(program.nbest(feed, 1000), twin.chains_of(feed.samples), strict=True):
+    for found, chain in zip(program.nbest(feed, 100), twin.chains_of(feed.samples), strict=True):
         assert len({tuple(path) for _, path in found}) == len(found) == 3 ** len(chain.tags)
         np.testing.assert_allclose([chance for chance, _ in found], 3.0 ** -len(chain.tags), rtol=1e-5)
     assert program.predict(feed) == [["T0"] * len(chain.tags) for chain in twin.chains_of(feed.samples)]

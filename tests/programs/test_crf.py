@@ -52,7 +52,7 @@ def test_rich_edges_tell_what_single_tags_cannot() -> None:
     """Whether a tag is that of its neighbour or the other one depends on a word: no sum of a node and a pair."""
     random = np.random.default_rng(0)
     sentences, tags = [], []
-    for _ in range(40):
+    for _ in range(25):
         words, found = ["start"], [int(random.integers(2))]
         for word in random.choice(["same", "other"], 6):
             words.append(str(word))
