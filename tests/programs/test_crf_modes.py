@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import hogwild
+import reference
 import reference_crf as twin
 from crf_problems import SOME, make_crf, make_feed, model_of
 from hogwild.executor.run import AsyncExecutor
@@ -138,6 +139,23 @@ def test_many_workers_learn_as_well_as_one(threads: int, sharing: str) -> None:
     start = make_crf(feed, None, **SOME).evaluate(feed)["loss"]
     assert crowd.evaluate(feed)["loss"] - aim < 0.1 * (start - aim)
     assert start - aim > 0.3 * start
+
+
+@pytest.mark.skipif(not OFF, reason="plain edges are compiled by the tests of kernels")
+@pytest.mark.parametrize("penalty", [{"l2": 3.0}, {"l1": 0.5}, {"l1": 0.2, "l2": 3.0}])
+@pytest.mark.parametrize(("sharing", "threads"), [("all", 1), ("all", 3), ("hot", 1), ("hot", 3), ("replica", 3)])
+def test_every_weight_pays_its_penalty_once_whoever_visits_what(penalty: Any, sharing: str, threads: int) -> None:
+    """With one tag there is no gradient: weights of 1 are left with nothing but what penalties take."""
+    feed = make_feed(55, 1, lengths=LENGTHS * 4)
+    program = make_crf(feed, None, **{"l2": 0.0, **penalty})
+    program.restore({n: np.ones_like(a) if a.dtype == np.float32 else a for n, a in program.arrays().items()})
+    run(program, feed, "hogwild", threads, sharing=sharing, schedule="constant", merge_every=3)
+    l1, l2 = (penalty.get(name, 0.0) / len(feed) for name in ("l1", "l2"))
+    left = reference.shrink(1.0, l1, l2, 2 * len(feed) * LR, parts=200)
+    assert 0.1 < left < 0.9
+    racing = sharing == "all" and threads > 1 and "l1" in penalty  # two that pay at once: docs/races.md
+    for name in ("nodes", "edges"):
+        np.testing.assert_allclose(program.arrays()[name], left, rtol=0.2 if racing else 1e-3, err_msg=name)
 
 
 # -- gradient errors ------------------------------------------------------------------------------------------------
