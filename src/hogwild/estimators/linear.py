@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
-from hogwild.errors import ConfigError, InputError
+from hogwild.errors import ConfigError
+from hogwild.estimators.mistakes import value_errors
 from hogwild.estimators.samples import SMALL, canonical
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.feed import Feed
@@ -300,12 +299,3 @@ class HogwildRegressor(RegressorMixin, _LinearEstimator):  # type: ignore[misc]
         arrays = self.program_.arrays()
         self.coef_, self.intercept_ = arrays["weight"], arrays["bias"]
         return self
-
-
-@contextmanager
-def value_errors() -> Iterator[None]:
-    """Mistakes of the user as ValueError, which users of scikit-learn expect."""
-    try:
-        yield
-    except (ConfigError, InputError) as error:
-        raise ValueError(str(error)) from error

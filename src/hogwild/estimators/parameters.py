@@ -1,0 +1,35 @@
+"""What an estimator needs of scikit-learn, where that is not installed: parameters by name, and one exception."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+
+class BaseEstimator:
+    """Parameters are the arguments of `__init__`, kept under their own names."""
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return sorted(name for name in inspect.signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters by name."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name."""
+        for name, value in params.items():
+            if name not in self._names():
+                raise ValueError(f"there is no parameter {name!r}; there are {', '.join(self._names())}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        usual = inspect.signature(type(self)).parameters
+        own = {name: value for name, value in self.get_params().items() if value != usual[name].default}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in own.items())})"
+
+
+class NotFittedError(ValueError, AttributeError):
+    """The estimator has not been trained yet."""
