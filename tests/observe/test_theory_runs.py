@@ -260,7 +260,7 @@ def test_wrong_constants_are_found_out(simulated):
     assert not check.holds
     assert not check.checks["kappa"]
     assert not check.checks["gap"]
-    slow = theory.experiment(theory.Simulated(PROBLEM, delay=0), TARGET, replace(known, c=2.0, q=2.0), runs=1)
+    slow = theory.experiment(theory.Simulated(PROBLEM, delay=0), TARGET, replace(known, c=1.0, q=1.0), runs=1)
     assert not slow.checks["distance"]  # it does not fall as fast as a strongly convex one would
 
 
