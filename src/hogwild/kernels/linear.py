@@ -88,7 +88,7 @@ def move_bias(task: Any, weights: Any, pull: Any, step: Any) -> None:
 
 @choice
 def read_weights(penalty: Any, task: Any, entries: Any, weights: Any, scratch: Any, step: Any) -> Any:
-    """The score of one sample. With a penalty, its weights as they will be when they have paid go to scratch.floats."""
+    """The score of one sample. With a penalty, what its weights have to pay goes to scratch.floats."""
 
 
 @read_weights.of(Free)
@@ -110,37 +110,41 @@ def _read_paid(penalty: Any, task: Any, entries: Any, weights: Any, scratch: Any
         scratch.floats[dues + k] = max(due, np.float32(0))
     for k in range(count):
         speed = pace(task.rule, scratch.floats, k, count, dues - count + k)
-        scratch.floats[k] = flow(penalty, scratch.floats[k], scratch.floats[dues + k] * speed)
+        paid = flow(penalty, scratch.floats[k], scratch.floats[dues + k] * speed)
+        scratch.floats[dues + k] = scratch.floats[k] - paid
+        scratch.floats[k] = paid
     total = np.float32(0)
     for k in range(count):
         total += value_of(entries, k) * scratch.floats[k]
+        scratch.floats[k] = scratch.floats[dues + k]
     return total + task.bias * weights.bias[0]  # RACE(stale read): docs/races.md
 
 
 @choice
-def pay(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, step: Any) -> None:
-    """Store the weight that has paid its penalty, and the time of it."""
+def pay(penalty: Any, rule: Any, table: Any, row: Any, due: Any, step: Any) -> None:
+    """Take what a weight has to pay from it, and note the time of it."""
 
 
 @pay.of(Free)
-def _pay_nothing(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, step: Any) -> None:
+def _pay_nothing(penalty: Any, rule: Any, table: Any, row: Any, due: Any, step: Any) -> None:
     return
 
 
 @pay.of(Penalty)
-def _pay(penalty: Any, rule: Any, table: Any, row: Any, weight: Any, step: Any) -> None:
+def _pay(penalty: Any, rule: Any, table: Any, row: Any, due: Any, step: Any) -> None:
     cells = stride(rule, penalty, 1)
     stamp_cell = row * cells + cells - 1
     # Not if the feature stood earlier in the sample: then it has moved since.
     if table[stamp_cell] < step.elapsed and owes(step, row):
         table[stamp_cell] = step.elapsed  # RACE(lost update): docs/races.md
-        table[row * cells] = weight  # RACE(lost update): docs/races.md
+        # Taken from the weight as it is now: others may have moved it since it was read.
+        table[row * cells] -= due  # RACE(lost update): docs/races.md
 
 
 @inner
-def pay_and_move(task: Any, weights: Any, row: Any, weight: Any, pull: Any, step: Any) -> None:
-    """As `move`, for a weight that `read_weights` has read."""
-    pay(task.penalty, task.rule, weights.table, row, weight, step)
+def pay_and_move(task: Any, weights: Any, row: Any, due: Any, pull: Any, step: Any) -> None:
+    """As `move`, where `read_weights` has found what is to be paid."""
+    pay(task.penalty, task.rule, weights.table, row, due, step)
     cells = stride(task.rule, task.penalty, 1)
     count = visits_of(task.rule, weights.table, row * cells + cells - 1 - stamps(task.penalty))
     update(task.rule, weights.table, row * cells, 1, pull, step.rate, count)
