@@ -212,6 +212,13 @@ def test_flags_of_taggers_with_other_models(hogwild, refused, files, tmp_path):
     assert "conll" in refused("predict", *words, "--format", "conll")
 
 
+def test_more_paths_than_memory_are_refused(refused, tagged, tagger, monkeypatch):
+    monkeypatch.setattr("hogwild.programs.decoding.memory", lambda: 1000)
+    said = refused("predict", tagger, tagged / "test.txt", "--nbest", 50)
+    assert "the 50 best paths of a sentence of " in said
+    assert "ask for fewer" in said
+
+
 def test_tags_of_no_scheme_cannot_be_constrained(hogwild, refused, tagged, tmp_path):
     words = ["train", "tagger", tagged / "pos.txt", "--features", "pos", *SERIAL, "--output", tmp_path / "m"]
     assert hogwild(*words).code == 0

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats, Room, ValuedChains, aligned_floats, make_scratch
+from hogwild.arrays import CELL, Floats, Room, ValuedChains, aligned_floats, make_scratch
 from hogwild.errors import ConfigError
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.kernels.chains import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
@@ -19,6 +19,7 @@ from hogwild.kernels.octets import LANES, layout
 from hogwild.kernels.penalties import Free
 from hogwild.kernels.updates import Sgd
 from hogwild.kernels.viterbi import FORBIDDEN, Rules, Trellis, find_paths
+from hogwild.machine import memory
 from hogwild.programs import crfarrays
 from hogwild.programs.richpairs import RichPairs
 from hogwild.programs.schemes import allowed, scheme_of
@@ -70,6 +71,10 @@ class Decoder:
         """For each sentence its best paths, with their probabilities."""
         if not 1 <= count <= 1000:
             raise ConfigError(f"{count} best paths cannot be given; ask for 1 to 1000.")
+        needed = CELL * count * self.feed.longest * (self.tags + 1)
+        if needed > memory():
+            size = f"the {count} best paths of a sentence of {self.feed.longest:,} tokens need {needed / 1e9:.1f} GB"
+            raise ConfigError(f"{size}, more than this machine has; ask for fewer, or divide the sentence.")
         scratch, trellis = self._scratch(), self._trellis(count)
         paths, chances = np.zeros((count, self.feed.longest), np.int32), np.zeros(count)
         offsets = self.feed.samples.offsets
