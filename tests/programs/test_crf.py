@@ -294,11 +294,11 @@ def test_options_that_cannot_work(options: dict[str, Any], message: str) -> None
         CRF(**options)
 
 
-PAPER = [("pos", 0.02, 1), ("chunking", 0.05, 0.5), ("segmentation", 0.1, 1)]
+PRESETS = [("pos", 0.1, 1), ("chunking", 0.05, 0.5), ("segmentation", 0.1, 1), ("chunking-more", 0.1, 1)]
 
 
-@pytest.mark.parametrize(("preset", "rate", "l2"), PAPER)
-def test_rates_and_penalties_of_the_paper(preset: str, rate: float, l2: float) -> None:
+@pytest.mark.parametrize(("preset", "rate", "l2"), PRESETS)
+def test_rates_and_penalties_of_the_presets(preset: str, rate: float, l2: float) -> None:
     feed = replace(make_feed(69), schema={"preset": preset})
     program = CRF()
     program.startup(feed, 1)

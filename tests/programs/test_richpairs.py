@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crf_problems import make_feed
-from hogwild.errors import ModelError
+from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.programs.richpairs import RichPairs, find_pairs, no_pairs
 
@@ -49,6 +49,18 @@ def test_all_pairs_of_frequent_features(least: int) -> None:
     assert found.features == frequent
     assert found.pairs.tolist() == list(range(9)) * frequent
     found.check(20)
+
+
+def test_pairs_of_some_templates() -> None:
+    feed = make_feed(1, 3, features=6)
+    named = replace(feed, names=("w[0]=a", "pos[0]=b", "w[0]=c=d", "w[-1]=e", "w[0]", "bias"))
+    found = find_pairs(named, 1, seen_only=True, templates=("w[0]",))
+    lists = [found.pairs[a:b].tolist() for a, b in zip(found.starts[:-1], found.starts[1:], strict=True)]
+    assert lists == [seen_with(feed, 0), [], seen_with(feed, 2), [], seen_with(feed, 4)]
+    whole = find_pairs(named, 1, seen_only=False, templates=("pos[0]", "bias"))
+    assert np.diff(whole.starts).tolist() == [0, 9, 0, 0, 0, 9]
+    with pytest.raises(ConfigError, match=r"no feature is of the template 'w\[1\]'.*did you mean"):
+        find_pairs(named, 1, seen_only=True, templates=("w[1]",))
 
 
 def test_rich_features_are_the_first_ids_whatever_the_order_of_counts() -> None:

@@ -16,7 +16,7 @@ class TaggingConfig:
 
     format: Literal["auto", "conll", "conllu", "segmented", "jsonl"] = "auto"
     """Kind of file: columns, CoNLL-U, words separated by spaces, or JSON lines; `auto` goes by name and content."""
-    features: Annotated[str, Shown("chunking|pos|segmentation|FILE")] = "chunking"
+    features: Annotated[str, Shown("chunking|chunking-more|pos|segmentation|FILE")] = "chunking"
     """Feature templates: a preset, or a file of templates."""
     columns: Annotated[tuple[str, ...], Shown("NAME,NAME")] = ()
     """Names of the columns of CoNLL files, or the fields of JSON lines, in order; - leaves one out. Default: all."""
@@ -70,6 +70,9 @@ class CRFConfig:
     average: bool = False
     """Keep a running mean of the weights over epochs, the later ones counting more, and predict with it."""
 
+    rich_edge_templates: Annotated[tuple[str, ...], Shown("TEMPLATE")] = ()
+    """Only features of these templates have rich edges, such as w[0] pos[0]. Default: all."""
+
     def __post_init__(self) -> None:
         self.check()
 
@@ -92,6 +95,6 @@ class TaggerTrainConfig(TrainConfig):
     epochs: int = 10
     """Times that every sentence is visited."""
     lr: Annotated[float | None, Shown("RATE")] = None
-    """First learning rate. Default: 0.02, 0.05, 0.1 for the features pos, chunking, segmentation; else calibrated."""
+    """First learning rate. Default: 0.05 for the features chunking, 0.1 for the other presets; else calibrated."""
 
     _rates: ClassVar[str] = "Try 0.05 with sgd"

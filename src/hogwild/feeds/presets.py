@@ -27,6 +27,24 @@ pos[-2]|pos[-1]|pos[0]
 pos[-1]|pos[0]|pos[1]
 pos[0]|pos[1]|pos[2]
 """,
+    "chunking-more": """\
+# As chunking; words with parts of speech, words in lower case, beginnings and endings.
+@include chunking
+w[0]|pos[0]
+w[-1]|pos[0]
+w[0]|pos[1]
+w[0]|pos[-1]
+w[1]|pos[0]
+lower(w)[-1]
+lower(w)[0]
+lower(w)[1]
+prefix(w,2)[0]
+prefix(w,3)[0]
+prefix(w,4)[0]
+suffix(w,2)[0]
+suffix(w,3)[0]
+suffix(w,4)[0]
+""",
     "pos": """\
 # Words in a window of two, pairs of words; beginnings, endings and shape of the word itself.
 w[-2]

@@ -114,7 +114,7 @@ def follow(task: Any, tokens: int, scratch: Any, places: Any, trellis: Any, out:
             out[k, i] = tag
             found[k] += np.float64(floats[places.nodes + i * places.width + tag])
             if i > 0:
-                place = np.int64(trellis.back[i, tag, place % paths])
+                place = int(trellis.back[i, tag, place % paths])
                 pair = place // paths * places.width + tag
                 found[k] += np.float64(floats[matrix_at(task.edges, places, i) + pair])
     return paths

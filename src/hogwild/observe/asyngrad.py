@@ -26,6 +26,7 @@ from hogwild.programs.crf import CRF
 
 SCHEMA, VERSION = "hogwild.asyngrad", 1
 _MODES = {SGD: "serial", SYNCHRONOUS: "round-robin", ASYNGRAD: "hogwild", REGULARIZED: "hogwild"}
+RATES = {"pos": 0.02, "chunking": 0.05, "segmentation": 0.1}  # first learning rates of the paper
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Run:
     def __str__(self) -> str:
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         return f"{self.method}, {threads}, seed {self.seed}{', traced' if self.traced else ''}"
+
 
 
 def plan_runs(config: AsynGradConfig) -> list[Run]:
@@ -81,7 +83,7 @@ class Experiment:
     def __init__(self, config: AsynGradConfig, train: TaggingFeed, test: TaggingFeed) -> None:
         self.config, self.train, self.test = config, train, test
         asked = CRF(preset=config.task, l2=config.l2)
-        self.lr, self.l2 = config.lr or asked.rate, asked.l2
+        self.lr, self.l2 = config.lr or RATES[config.task], asked.l2
         self.plan = plan_runs(config)
         self.score = "accuracy" if config.task == "pos" else "f1"
         self.records: list[dict[str, Any]] = []

@@ -24,8 +24,9 @@ from hogwild.programs.program import Metrics, Program
 from hogwild.programs.richpairs import RichPairs, find_pairs, no_pairs
 from hogwild.programs.scorecard import TagScores
 
-_RATES = {"pos": 0.02, "chunking": 0.05, "segmentation": 0.1}
-_PENALTIES = {"pos": 1.0, "chunking": 0.5, "segmentation": 1.0}
+# Of the paper on AsynGrad; for pos 0.02 there, which is too slow for smaller texts than its own (docs/performance.md).
+_RATES = {"pos": 0.1, "chunking": 0.05, "chunking-more": 0.1, "segmentation": 0.1}
+_PENALTIES = {"pos": 1.0, "chunking": 0.5, "chunking-more": 1.0, "segmentation": 1.0}
 
 
 class CRF(Program):
@@ -37,7 +38,8 @@ class CRF(Program):
     l2, l1 : the objective is the sum of -log p(tags | sentence) over all sentences + l2 w^2 / 2 + l1 |w|. l2 None: 0.5
         for the features `chunking`, else 1.
     rich_edges : let the features that occur at least `rich_edge_min_count` times weigh pairs of neighbouring tags too:
-        those seen with the feature in training, or all (`rich_edge_pairs`).
+        those seen with the feature in training, or all (`rich_edge_pairs`). rich_edge_templates: only the features of
+        these templates, such as ("w[0]", "pos[0]").
     structure_regularization : cut every sentence at random into so many pieces, anew at each visit, which keeps long
         chains from being learnt by heart; features still see the whole sentence. 0: none.
     average : predict with a mean of the weights at the ends of epochs, of which the k-th counts k times.
@@ -59,12 +61,12 @@ class CRF(Program):
     def __init__(
         self, optimizer: Optimizer = "sgd", l2: float | None = None, l1: float = 0.0, rich_edges: bool = True,
         rich_edge_min_count: int = 10, rich_edge_pairs: str = "seen", structure_regularization: int = 0,
-        average: bool = False, *, tags: Sequence[str] = (), names: Sequence[str] = (), preset: str = "",
-        constants: Mapping[str, float] | None = None,
+        average: bool = False, rich_edge_templates: Sequence[str] = (), *, tags: Sequence[str] = (),
+        names: Sequence[str] = (), preset: str = "", constants: Mapping[str, float] | None = None,
     ) -> None:  # fmt: skip
         self.config = CRFConfig(
             optimizer, l2, l1, rich_edges, rich_edge_min_count, cast(Any, rich_edge_pairs), structure_regularization,
-            average,
+            average, tuple(rich_edge_templates),
         )  # fmt: skip
         self.tags, self.names = tuple(tags), tuple(names)
         self.preset = preset
@@ -148,7 +150,8 @@ class CRF(Program):
         config = self.config
         self.pairs = no_pairs(len(self.tags))
         if config.rich_edges and len(self.tags) > 1:
-            self.pairs = find_pairs(feed, config.rich_edge_min_count, config.rich_edge_pairs == "seen")
+            seen_only, templates = config.rich_edge_pairs == "seen", config.rich_edge_templates
+            self.pairs = find_pairs(feed, config.rich_edge_min_count, seen_only, templates)
         self._allocate()
 
     def _check_same(self, feed: TaggingFeed) -> None:

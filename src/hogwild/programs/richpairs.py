@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets
-from hogwild.errors import ModelError
+from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.kernels.octets import LANES
+from hogwild.options import nearest
+
+_LISTED = 40  # templates in a message
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,15 @@ def no_pairs(tags: int) -> RichPairs:
     return RichPairs(np.zeros(1, np.int64), np.zeros(0, np.int32), tags)
 
 
-def find_pairs(feed: TaggingFeed, min_count: int, seen_only: bool) -> RichPairs:
-    """The pairs for features that occur at least `min_count` times: those seen with each, or all."""
+def find_pairs(feed: TaggingFeed, min_count: int, seen_only: bool, templates: Collection[str] = ()) -> RichPairs:
+    """The pairs for features that occur at least `min_count` times: those seen with each, or all.
+
+    templates: only features of these have any; of all by default.
+    """
     tags = len(feed.tags)
     frequent = feed.counts >= min_count
+    if templates:
+        frequent &= _made_by(feed, templates)
     rich = int(np.flatnonzero(frequent).max(initial=-1)) + 1  # counts fall, but for a text in the ids of a model
     if not seen_only:
         starts = np.concatenate([[0], np.cumsum(frequent[:rich] * tags**2)]).astype(np.int64)
@@ -82,3 +91,17 @@ def find_pairs(feed: TaggingFeed, min_count: int, seen_only: bool) -> RichPairs:
     keys = np.unique(samples.ids[chosen].astype(np.int64) * tags**2 + pairs[token[chosen]])
     starts = np.searchsorted(keys, np.arange(rich + 1, dtype=np.int64) * tags**2)
     return RichPairs(starts.astype(np.int64), (keys % tags**2).astype(np.int32), tags)
+
+
+def _made_by(feed: TaggingFeed, templates: Collection[str]) -> npt.NDArray[np.bool_]:
+    """Which features are of these templates: their names begin with them, up to `=`."""
+    owners = [name.partition("=")[0] for name in feed.names]
+    known = set(owners)
+    for template in templates:
+        if template not in known:
+            there = ", ".join(sorted(known)[:_LISTED]) + (" …" if len(known) > _LISTED else "")
+            raise ConfigError(
+                f"no feature is of the template {template!r} of rich_edge_templates{nearest(template, known)}; "
+                f"there are: {there}."
+            )
+    return np.fromiter((owner in templates for owner in owners), np.bool_, len(owners))
