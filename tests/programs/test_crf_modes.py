@@ -146,6 +146,8 @@ def test_many_workers_learn_as_well_as_one(threads: int, sharing: str) -> None:
 @pytest.mark.parametrize(("sharing", "threads"), [("all", 1), ("all", 3), ("hot", 1), ("hot", 3), ("replica", 3)])
 def test_every_weight_pays_its_penalty_once_whoever_visits_what(penalty: Any, sharing: str, threads: int) -> None:
     """With one tag there is no gradient: weights of 1 are left with nothing but what penalties take."""
+    if sharing == "all" and threads > 1 and "l1" in penalty:
+        pytest.skip("two that pay for a row at once may pay once or twice: docs/races.md")
     feed = make_feed(55, 1, lengths=LENGTHS * 4)
     program = make_crf(feed, None, **{"l2": 0.0, **penalty})
     program.restore({n: np.ones_like(a) if a.dtype == np.float32 else a for n, a in program.arrays().items()})
@@ -153,9 +155,8 @@ def test_every_weight_pays_its_penalty_once_whoever_visits_what(penalty: Any, sh
     l1, l2 = (penalty.get(name, 0.0) / len(feed) for name in ("l1", "l2"))
     left = reference.shrink(1.0, l1, l2, 2 * len(feed) * LR, parts=200)
     assert 0.1 < left < 0.9
-    racing = sharing == "all" and threads > 1 and "l1" in penalty  # two that pay at once: docs/races.md
     for name in ("nodes", "edges"):
-        np.testing.assert_allclose(program.arrays()[name], left, rtol=0.2 if racing else 1e-3, err_msg=name)
+        np.testing.assert_allclose(program.arrays()[name], left, rtol=1e-3, err_msg=name)
 
 
 # -- gradient errors ------------------------------------------------------------------------------------------------
@@ -343,9 +344,10 @@ def test_a_model_in_the_middle_of_an_epoch_is_what_serial_training_has_by_then(
     equal(loaded, slow)
     assert loaded.evaluate(feed)["loss"] == pytest.approx(losses, rel=1e-6)
     equal(program, slow)
-    program.renew()
-    equal(program, slow)
-    program.renew()
+    monkeypatch.undo()
+    run(program, feed, epochs=1, seed=2)  # a new run, on weights that owe nothing
+    chains, schedule = twin.chains_of(feed.samples), make_schedule("linear", LR, len(feed), 1)
+    slow.run(chains, schedule, order_of(feed, 1, seed=2))
     equal(program, slow)
 
 
