@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from dataclasses import replace
@@ -226,6 +227,22 @@ def test_names_and_tags_given_beforehand() -> None:
         fit(wrong, feed)
     assert wrong.names == ()  # a text that was refused leaves nothing behind
     fit(wrong, tagging_of([sentence[1:] for sentence in X], [tags[1:] for tags in Y], tags=("V", "N")), epochs=1)
+
+
+def test_rich_edges_of_chosen_templates() -> None:
+    feed = replace(make_feed(71), names=("a=1", "a=2", "b=1", "b=2", "c", "d", "e", "f", "g"))
+    program = CRF(rich_edge_templates=["a", "z"], **EVERY)
+    with pytest.raises(ConfigError, match="no feature is of the template 'z'"):
+        fit(program, feed)
+    assert (program.names, program.tags, program.weights) == ((), (), None)  # nothing is left behind
+    chosen = make_crf(feed, 71, rich_edge_templates=["b"], **EVERY)
+    assert chosen.pairs.features == 4
+    assert np.diff(chosen.pairs.starts).tolist()[:2] == [0, 0]
+    again = CRF(**json.loads(json.dumps(chosen.options())))
+    assert again.config == chosen.config
+    again.restore(chosen.arrays())
+    sums = [twin.Paths(*twin.scores_of(model_of(again), chain)) for chain in twin.chains_of(feed.samples)]
+    np.testing.assert_allclose(again.marginals(feed), np.concatenate([each.marginals() for each in sums]), atol=1e-5)
 
 
 def test_tags_that_the_model_does_not_have_cannot_be_learnt() -> None:

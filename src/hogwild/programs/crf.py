@@ -146,12 +146,11 @@ class CRF(Program):
         self._valued = isinstance(feed.samples, ValuedChains)
         if self.weights is not None:
             return
-        self.tags, self.names = feed.tags, feed.names
-        config = self.config
-        self.pairs = no_pairs(len(self.tags))
-        if config.rich_edges and len(self.tags) > 1:
+        config, pairs = self.config, no_pairs(len(feed.tags))
+        if config.rich_edges and len(feed.tags) > 1:
             seen_only, templates = config.rich_edge_pairs == "seen", config.rich_edge_templates
-            self.pairs = find_pairs(feed, config.rich_edge_min_count, seen_only, templates)
+            pairs = find_pairs(feed, config.rich_edge_min_count, seen_only, templates)
+        self.tags, self.names, self.pairs = feed.tags, feed.names, pairs
         self._allocate()
 
     def _check_same(self, feed: TaggingFeed) -> None:
