@@ -10,6 +10,8 @@ import pytest
 
 import reference_crf as twin
 from crf_problems import EVERY, GRADIENT, SOME, gradient_of, make_crf, make_feed, model_of, visit
+from hogwild.kernels import crf as crf_kernels
+from hogwild.kernels import viterbi as viterbi_kernels
 from hogwild.kernels.chain import STEEP
 from hogwild.programs.crf import CRF
 
@@ -193,6 +195,26 @@ def test_both_ways_agree_at_the_border(edges: str) -> None:
             program.restore(scaled)
             assert (_extent(model_of(program), chain) <= STEEP) == (share < 1)
             compare(program, feed, sentence, twin.Recursion, tolerance=1e-4)
+
+
+@pytest.mark.skipif(not OFF, reason="compiled code has the border as a constant")
+@pytest.mark.parametrize("edges", EDGES)
+@pytest.mark.parametrize("tags", [1, 3, 9])
+def test_logarithms_do_for_all_sentences(edges: str, tags: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences that plain weights are good for, by logarithms."""
+    feed = make_feed(tags, tags, lengths=(1, 2, 3, 12))
+    program = make_crf(feed, tags, **EDGES[edges])
+    plain, losses = program.marginals(feed), [visit(program, feed, k, GRADIENT)[0] for k in range(4)]
+    chances = program.nbest(feed, 3)
+    monkeypatch.setattr(crf_kernels, "STEEP", np.float32(-1))
+    monkeypatch.setattr(viterbi_kernels, "STEEP", np.float32(-1))
+    for sentence in range(len(feed)):
+        compare(program, feed, sentence, twin.Recursion)
+    np.testing.assert_allclose(program.marginals(feed), plain, atol=1e-5)
+    np.testing.assert_allclose([visit(program, feed, k, GRADIENT)[0] for k in range(4)], losses, rtol=1e-5, atol=1e-5)
+    for one, other in zip(program.nbest(feed, 3), chances, strict=True):
+        assert [path for _, path in one] == [path for _, path in other]
+        np.testing.assert_allclose([chance for chance, _ in one], [chance for chance, _ in other], rtol=1e-4)
 
 
 def _extent(model: twin.Model, chain: twin.Chain) -> float:

@@ -100,6 +100,20 @@ def test_tags_that_are_not_known_count_as_wrong_and_their_sentences_have_no_loss
     np.testing.assert_array_equal(program.marginals(unknown), program.marginals(feed))
 
 
+@pytest.mark.skipif(not OFF, reason="values are compiled by the tests of kernels")
+def test_a_model_takes_texts_with_values_and_without() -> None:
+    feed, valued = make_feed(72), make_feed(72, values=True)
+    program = make_crf(feed, 72, **SOME)
+    ones = replace(valued, samples=valued.samples._replace(values=np.ones_like(valued.samples.values)))
+    np.testing.assert_allclose(program.marginals(ones), program.marginals(feed), atol=1e-6)
+    fit(program, valued)
+    losses = [twin.loss_of(model_of(program), chain) for chain in twin.chains_of(valued.samples)]
+    assert program.evaluate(valued)["loss"] == pytest.approx(np.mean(losses), rel=1e-5)
+    fit(program, feed)
+    losses = [twin.loss_of(model_of(program), chain) for chain in twin.chains_of(feed.samples)]
+    assert program.evaluate(feed)["loss"] == pytest.approx(np.mean(losses), rel=1e-5)
+
+
 def test_what_is_watched() -> None:
     feed = make_feed(62)
     program = make_crf(feed, 62, **SOME)
