@@ -17,17 +17,8 @@ import numpy as np
 
 from hogwild.kernels.chains import PlainEdges, RichEdges, matrix_at
 from hogwild.kernels.jit import choice, inner
-from hogwild.kernels.octets import (
-    LANES,
-    add_outer,
-    combine,
-    exps,
-    extent,
-    multiply,
-    row_products,
-    scale_row,
-    times_outer,
-)
+from hogwild.kernels.octetmatrix import add_outer, combine, row_products, times_outer
+from hogwild.kernels.octets import LANES, exps, extent, multiply, scale_row
 from hogwild.kernels.rng import below
 
 STEEP = np.float32(70)  # largest sum of extents: exp(70), once for each of 100 million tokens, is a float32

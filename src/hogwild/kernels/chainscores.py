@@ -9,7 +9,8 @@ import numpy as np
 from hogwild.arrays import Chains, ValuedChains
 from hogwild.kernels.chains import PlainEdges, Quick, RichEdges, Slow, matrix_at, places_of
 from hogwild.kernels.jit import choice, inner
-from hogwild.kernels.octets import LANES, add_pairs, extent, score_rows
+from hogwild.kernels.octetmatrix import add_pairs
+from hogwild.kernels.octets import LANES, extent, score_rows
 from hogwild.kernels.penalties import weight_at
 from hogwild.kernels.updates import stride
 

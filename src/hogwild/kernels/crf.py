@@ -15,7 +15,8 @@ from hogwild.kernels.chains import ChainTask, PlainEdges, Quick, RichEdges, Slow
 from hogwild.kernels.chainscores import gold_score, read_sentence, value_at
 from hogwild.kernels.jit import choice, inner, open_kernel
 from hogwild.kernels.logchain import log_chances, log_forward, log_step_back
-from hogwild.kernels.octets import LANES, scale_row, take_from_rows, take_pairs
+from hogwild.kernels.octetmatrix import take_pairs
+from hogwild.kernels.octets import LANES, scale_row, take_from_rows
 from hogwild.kernels.task import apply, fused, gradient
 from hogwild.kernels.updates import begin_row, stride, update
 
