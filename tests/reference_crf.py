@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise, product
 from typing import Any
 
@@ -67,13 +68,19 @@ def scores_of(model: Model, chain: Chain) -> tuple[np.ndarray, np.ndarray]:
 # -- sums over paths ------------------------------------------------------------------------------------------------
 
 
+@cache
+def all_paths(tokens: int, tags: int) -> np.ndarray:
+    """Every path, a row each."""
+    return np.array(list(product(range(tags), repeat=tokens)))
+
+
 class Paths:
     """All paths, with their scores."""
 
     def __init__(self, nodes: np.ndarray, pairs: np.ndarray) -> None:
         tokens, tags = nodes.shape
         self.shape = tokens, tags
-        self.paths = np.array(list(product(range(tags), repeat=tokens)))
+        self.paths = all_paths(tokens, tags)
         self.scores = nodes[np.arange(tokens), self.paths].sum(axis=1)
         self.scores += pairs[np.arange(1, tokens), self.paths[:, :-1], self.paths[:, 1:]].sum(axis=1)
         top = self.scores.max()
@@ -86,28 +93,22 @@ class Paths:
 
     def marginals(self) -> np.ndarray:
         """(tokens, tags): chance of each tag."""
-        return np.array([[self.chances[self.paths[:, i] == y].sum() for y in self._tags] for i in self._tokens])
+        tokens, tags = self.shape
+        return np.array([np.bincount(self.paths[:, i], self.chances, tags) for i in range(tokens)])
 
     def pair_marginals(self) -> np.ndarray:
         """(tokens, tags, tags): chance of each pair of tags that ends at a token."""
-        found = np.zeros((self.shape[0], self.shape[1], self.shape[1]))
-        for i in self._tokens[1:]:
-            for x, y in product(self._tags, self._tags):
-                found[i, x, y] = self.chances[(self.paths[:, i - 1] == x) & (self.paths[:, i] == y)].sum()
+        tokens, tags = self.shape
+        found = np.zeros((tokens, tags, tags))
+        for i in range(1, tokens):
+            pairs = tags * self.paths[:, i - 1] + self.paths[:, i]
+            found[i] = np.bincount(pairs, self.chances, tags * tags).reshape(tags, tags)
         return found
 
     def best(self, count: int) -> list[tuple[float, list[int]]]:
         """The best paths with their scores, the best first."""
         order = np.argsort(-self.scores, kind="stable")[:count]
         return [(float(self.scores[k]), self.paths[k].tolist()) for k in order]
-
-    @property
-    def _tokens(self) -> range:
-        return range(self.shape[0])
-
-    @property
-    def _tags(self) -> range:
-        return range(self.shape[1])
 
 
 class Recursion:

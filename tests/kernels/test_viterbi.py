@@ -156,7 +156,7 @@ def follows(scheme: str, tags: Sequence[str]) -> bool:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("seed", range(4) if OFF else range(2))
+@pytest.mark.parametrize("seed", [0, 1])
 def test_constrained_paths_are_the_best_allowed_ones(scheme: str, seed: int) -> None:
     tags = SCHEMES[scheme]
     plain = make_feed(seed, len(tags), lengths=(1, 2, 3, 4, 5, 6))

@@ -148,7 +148,7 @@ def test_every_weight_pays_its_penalty_once_whoever_visits_what(penalty: Any, sh
     """With one tag there is no gradient: weights of 1 are left with nothing but what penalties take."""
     if sharing == "all" and threads > 1 and "l1" in penalty:
         pytest.skip("two that pay for a row at once may pay once or twice: docs/races.md")
-    feed = make_feed(55, 1, lengths=LENGTHS * 4)
+    feed = make_feed(55, 1, lengths=LENGTHS * 2)
     program = make_crf(feed, None, **{"l2": 0.0, **penalty})
     program.restore({n: np.ones_like(a) if a.dtype == np.float32 else a for n, a in program.arrays().items()})
     run(program, feed, "hogwild", threads, sharing=sharing, schedule="constant", merge_every=3)
