@@ -86,7 +86,7 @@ def test_mistakes_in_files(text: str, said: str, tmp_path: Path, monkeypatch: py
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"neither a preset \(chunking, pos, segmentation\) .*did you mean chunking"):
+    with pytest.raises(InputError, match=r"neither a preset \(chunking, chunking-more, pos, .*did you mean chunking"):
         open_templates("chunkin")
     with pytest.raises(InputError, match="needs a readable file"):
         open_templates(str(tmp_path))
@@ -105,7 +105,8 @@ def test_a_file_with_a_preset(tmp_path: Path) -> None:
 def test_presets() -> None:
     counts = {name: len(open_templates(name)) for name in PRESETS}
     assert counts["chunking"] == 19
-    assert set(counts) == {"chunking", "pos", "segmentation"}
+    assert set(counts) == {"chunking", "chunking-more", "pos", "segmentation"}
+    assert counts["chunking-more"] == 33
     for name in ("pos", "segmentation"):
         assert {atom.column for template in open_templates(name).items for atom in template.atoms} == {"w"}
 
