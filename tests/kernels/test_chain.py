@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def test_features_with_values(edges: str, rule: str) -> None:
 @pytest.mark.parametrize("tags", [8, 9, 17, 33, 65, 70] if OFF else [8])
 @pytest.mark.parametrize("edges", ["plain", "some rich"])
 def test_more_tags_than_a_vector_has_lanes(tags: int, edges: str) -> None:
-    feed = make_feed(tags, tags, lengths=(1, 2, 12, 30), features=80)
+    feed = make_feed(tags, tags, lengths=(1, 2, 12), features=80)
     program = make_crf(feed, tags, **EDGES[edges])
     for sentence in range(len(feed)):
         compare(program, feed, sentence, twin.Recursion)
@@ -199,7 +200,7 @@ def test_both_ways_agree_at_the_border(edges: str) -> None:
 
 @pytest.mark.skipif(not OFF, reason="compiled code has the border as a constant")
 @pytest.mark.parametrize("edges", EDGES)
-@pytest.mark.parametrize("tags", [1, 3, 9])
+@pytest.mark.parametrize("tags", [1, 3])
 def test_logarithms_do_for_all_sentences(edges: str, tags: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences that plain weights are good for, by logarithms."""
     feed = make_feed(tags, tags, lengths=(1, 2, 3, 12))
@@ -244,11 +245,17 @@ def test_a_weight_that_is_no_number_shows_in_the_loss(edges: str, weight: float)
 # -- long sentences -------------------------------------------------------------------------------------------------
 
 
+@cache
+def long_feed(tokens: int) -> Any:
+    return make_feed(13, 4, lengths=(tokens, 1), features=40)
+
+
 def compare_long(program: CRF, feed: Any) -> None:
     chain, model = twin.chains_of(feed.samples)[0], model_of(program)
     loss, scratch = visit(program, feed, 0, GRADIENT)
-    assert loss == pytest.approx(twin.loss_of(model, chain, sums=twin.Recursion), rel=1e-5)
-    exact = twin.gradient_of(model, chain, sums=twin.Recursion)
+    sums = twin.Recursion(*twin.scores_of(model, chain))
+    assert loss == pytest.approx(sums.log_norm - sums.score(chain.tags), rel=1e-5)
+    exact = twin.gradient_of(model, chain, sums=lambda *scores: sums)
     near(gradient_of(program, scratch), exact, 1e-5 * max(1, np.abs(exact.nodes).max()), relative=1e-3)
 
 
@@ -256,7 +263,7 @@ def compare_long(program: CRF, feed: Any) -> None:
 @pytest.mark.parametrize(("tokens", "size"), [(20_000, 2.0), (2_000, 40.0)])
 def test_a_sentence_of_many_tokens(edges: str, tokens: int, size: float) -> None:
     """Nothing over- or underflows, whatever the length; weights of 40 go by logarithms."""
-    feed = make_feed(13, 4, lengths=(tokens // 100 if OFF else tokens, 1), features=40)
+    feed = long_feed(tokens // 100 if OFF else tokens)
     program = make_crf(feed, 13, size, **EDGES[edges])
     compare_long(program, feed)
     if edges != "plain":

@@ -80,11 +80,11 @@ def test_a_long_sentence_loses_no_digits() -> None:
 
 
 def test_threads_find_the_same() -> None:
-    feed = make_feed(5, lengths=[1, 2, 3, 4, 5] * 10)
+    feed = make_feed(5, lengths=[1, 2, 3, 4, 5] * (2 if OFF else 10))
     program = make_crf(feed, 5, **SOME)
     once, odds = program.predict_codes(feed), program.marginals(feed)
     loss = program.evaluate(feed)["loss"]
-    for threads in (0, 2, 3, 7, 51):
+    for threads in (0, 2, 3, 51):
         np.testing.assert_array_equal(program.predict_codes(feed, threads), once)
         np.testing.assert_array_equal(program.marginals(feed, threads), odds)
         assert program.evaluate(feed, threads)["loss"] == pytest.approx(loss, rel=1e-6 if OFF else 1e-12)

@@ -92,9 +92,10 @@ def test_round_robin_equals_the_twin_and_itself(workers: int) -> None:
 
 
 @pytest.mark.skipif(not OFF, reason="as long to compile as the other modes")
-@pytest.mark.parametrize(("workers", "batch"), [(1, 0), (2, 0), (3, 0), (2, 3), (1, 100)])
-@pytest.mark.parametrize("rule", ["sgd", "adagrad"])
-def test_minibatches_equal_the_twin(workers: int, batch: int, rule: str) -> None:
+@pytest.mark.parametrize(
+    ("rule", "workers", "batch"), [("sgd", 1, 0), ("sgd", 2, 3), ("sgd", 1, 100), ("adagrad", 3, 0)]
+)
+def test_minibatches_equal_the_twin(rule: str, workers: int, batch: int) -> None:
     feed = make_feed(43, lengths=LENGTHS)
     program = CRF(rule, l2=2.0, **SOME)
     events = run(program, feed, "minibatch", workers, epochs=1, batch=batch)
@@ -164,7 +165,7 @@ def test_every_weight_pays_its_penalty_once_whoever_visits_what(penalty: Any, sh
 # -- gradient errors ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("threads", [1, 2, 4, 10])
+@pytest.mark.parametrize("threads", [1, 10] if OFF else [1, 2, 4, 10])
 def test_errors_are_counted_and_sized(threads: int) -> None:
     feed = make_feed(45, 4, lengths=[15] * 20 if OFF else [40] * 200, features=25)
     program = CRF(**SOME)
@@ -196,11 +197,8 @@ def test_a_planted_error_has_the_size_that_the_twin_says(pieces: int) -> None:
     options = {"l2": 0.0, "structure_regularization": pieces, **SOME}
     program = make_crf(feed, 46, **options)
     before = model_of(program)
-    [end] = [
-        e
-        for e in run(program, feed, "round-robin", 2, epochs=1, trace=True, shuffle=False)
-        if e.kind == "epoch"
-    ]
+    events = run(program, feed, "round-robin", 2, epochs=1, trace=True, shuffle=False)
+    [end] = [event for event in events if event.kind == "epoch"]
     first, second = end.trace
     assert (first["gradients"], first["errors"], first["wrong"]["max"]) == (1, 0, 0.0)
     assert (second["gradients"], second["errors"], second["read_overwrites"]) == (1, 1, 1)
