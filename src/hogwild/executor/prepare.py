@@ -87,7 +87,8 @@ def check_tables(tables: Mapping[str, Table], weights: Any) -> dict[str, Table]:
 def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tuple[Crew, Trace | None]:
     """Workers on the given weights, which may be a copy; and their trace."""
     config, workers = plan.config, plan.workers
-    private = private_rows(sharing, plan.tables, workers, config.hot_rows) if config.mode == "hogwild" else {}
+    hot = config.hot_rows or plan.program.hot_rows
+    private = private_rows(sharing, plan.tables, workers, hot) if config.mode == "hogwild" else {}
     needed = 2 * CELL * workers * sum(rows * plan.tables[name].cells for name, rows in private.items())
     if needed > memory():
         raise ConfigError(

@@ -37,6 +37,8 @@ class Program(ABC):
 
     sharing: ClassVar[str] = "hot"
     """What `auto` takes where a trial of each sharing is not worth its time."""
+    hot_rows: ClassVar[int] = 0
+    """Private leading rows under `hot` where the user gives no number; 0: as many as half of a usual cache holds."""
 
     @property
     @abstractmethod
