@@ -46,7 +46,7 @@ def values_of(X: Any, **given: Any) -> list[dict[str, float]]:
     return [row if isinstance(row, dict) else dict.fromkeys(row, 1.0) for row in rows]
 
 
-@pytest.mark.parametrize("token", TOKENS, ids=repr)
+@pytest.mark.parametrize("token", TOKENS)
 def test_tokens_are_read_as_by_python_crfsuite(token: Any) -> None:
     pycrfsuite = pytest.importorskip("pycrfsuite")
     (theirs,) = pycrfsuite.ItemSequence([token]).items()
