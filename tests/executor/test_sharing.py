@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sparse
@@ -9,9 +11,11 @@ import scipy.sparse as sparse
 import hogwild
 from hogwild.arrays import Table
 from hogwild.executor.memory import CommonArray, round_to_pages
+from hogwild.executor.prepare import merge_pace
 from hogwild.executor.sharing import Sharing, private_rows, whole_pages
 from hogwild.executor.trial import Try, pick
 from hogwild.kernels.merge import merge_mixed_rows, merge_rows
+from hogwild.machine import cores
 from tasks import Cells, count_program, touches
 
 ROWS = 3000  # three pages of one-cell rows
@@ -206,3 +210,19 @@ def test_auto_says_what_it_chose() -> None:
     assert started.sharing in ("all", "hot", "replica")
     assert any(note.startswith(f"sharing {started.sharing}") for note in started.notes)
     events.close()
+
+
+def test_auto_keeps_one_copy_when_workers_wait_for_cores() -> None:
+    _, _, _, events = _events("auto", cores() + 1)
+    started = next(events)
+    assert started.sharing == "all"
+    assert "sharing all: there are more workers than cores." in started.notes
+    events.close()
+
+
+@pytest.mark.parametrize(("workers", "visits", "pace"), [(2, 10_000, 200), (4, 100_000, 22), (2, 320, 10), (2, 1, 1)])
+def test_private_rows_merge_sooner_with_more_workers_and_in_short_epochs(workers: int, visits: int, pace: int) -> None:
+    plan = SimpleNamespace(program=SimpleNamespace(merge_every=200), workers=workers, visits=visits)
+    assert merge_pace(plan) == pace
+    plan.program.merge_every = 0
+    assert merge_pace(plan) == 0

@@ -24,6 +24,7 @@ from hogwild.machine import memory
 
 _BLOCK = 1 << 14  # samples that stay together when data larger than memory is shuffled
 _MOST_ROWS = 1 << 31  # that an int32 can name
+_LEAST_MERGES = 16  # of a worker in an epoch: private rows must not drift apart in a short one
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,14 @@ def check_tables(tables: Mapping[str, Table], weights: Any) -> dict[str, Table]:
     return {name: tables[name] for name in weights._fields}
 
 
+def merge_pace(plan: Plan) -> int:
+    """Visits between two merges: as the program likes it for two workers, fewer for more; 0: by the clock."""
+    # Every worker's steps are added, so rows drift apart with the square of the workers; and in short epochs sooner.
+    workers = plan.workers
+    most = plan.program.merge_every
+    return most and max(1, min(most // max(1, workers - 1) ** 2, plan.visits // (workers * _LEAST_MERGES)))
+
+
 def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tuple[Crew, Trace | None]:
     """Workers on the given weights, which may be a copy; and their trace."""
     config, workers = plan.config, plan.workers
@@ -95,7 +104,7 @@ def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tu
             f"the private copies of {workers} workers need {needed / 1e9:.1f} GB, more than this machine has; "
             "use --sharing all."
         )
-    shared = Sharing(sharing, weights, plan.tables, private, workers, config.merge_every)
+    shared = Sharing(sharing, weights, plan.tables, private, workers, config.merge_every or merge_pace(plan))
     turns = Turns(config, plan.room, plan.visits)
     trace = None
     probes: list[Any] = [Untraced()] * workers

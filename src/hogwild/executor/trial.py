@@ -10,6 +10,7 @@ from hogwild.arrays import bytes_of
 from hogwild.executor.prepare import Plan, build_crew
 from hogwild.kernels.order import Order
 from hogwild.kernels.schedule import Schedule
+from hogwild.machine import cores
 
 CANDIDATES = ("all", "hot", "replica")
 _SHARE = 0.04  # of the run's time, at the most, for the whole trial; a run for which that is not enough has none
@@ -40,6 +41,9 @@ def choose_sharing(plan: Plan, schedule: Schedule) -> tuple[str, str]:
         return "all", ""
     if config.trace:
         return "all", "sharing all: a trace looks at what workers overwrite in one copy; see --sharing for others."
+    if plan.workers > cores():
+        # A worker that waits for a core holds its private rows back, and the others learn without them.
+        return "all", "sharing all: there are more workers than cores."
     if bytes_of(plan.weights) > _ROOM:
         usual = plan.program.sharing
         return usual, f"sharing {usual}: the weights are too large to try each sharing on copies."

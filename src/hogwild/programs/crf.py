@@ -57,7 +57,7 @@ class CRF(Program):
     name = "crf"
     unit = "tokens"
     tells_units = True
-    hot_rows = 2048  # measured: docs/performance.md
+    hot_rows, merge_every = 4096, 200  # measured: docs/performance.md
 
     def __init__(
         self, optimizer: Optimizer = "sgd", l2: float | None = None, l1: float = 0.0, rich_edges: bool = True,

@@ -39,6 +39,8 @@ class Program(ABC):
     """What `auto` takes where a trial of each sharing is not worth its time."""
     hot_rows: ClassVar[int] = 0
     """Private leading rows under `hot` where the user gives no number; 0: as many as half of a usual cache holds."""
+    merge_every: ClassVar[int] = 0
+    """Visits between two merges of private rows where the user gives no number, at the most; 0: a millisecond's."""
 
     @property
     @abstractmethod
