@@ -89,7 +89,7 @@ def merge_pace(plan: Plan) -> int:
     """Visits between two merges: as the program likes it for two workers, fewer for more; 0: by the clock."""
     # Every worker's steps are added, so rows drift apart with the square of the workers; and in short epochs sooner.
     workers = plan.workers
-    most = plan.program.merge_every
+    most: int = plan.program.merge_every
     return most and max(1, min(most // max(1, workers - 1) ** 2, plan.visits // (workers * _LEAST_MERGES)))
 
 
