@@ -1,6 +1,6 @@
 """The bundles of arrays that cross into compiled code. Integers and floats only: no strings, no objects.
 
-`samples` (Rows, BinaryRows, DenseRows, Tokens, Chains or a program's own) are read-only while training runs.
+`samples` (Rows, BinaryRows, DenseRows, SlotRows, Tokens, Chains or a program's own) are read-only while training runs.
 `weights` are NamedTuples of float32 arrays that all workers read and write with no lock.
 `Scratch` belongs to one worker.
 """
@@ -18,8 +18,10 @@ from hogwild.errors import InputError
 Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
+Slots = npt.NDArray[np.uint16]
 
 CELL = 4          # bytes of one weight
+ORDER_KEY, ORDER_SHIFT = 2, 3  # cells of Scratch.count
 PAD = 16          # 8-byte slots in 128 bytes: private things of two workers never share a cache line pair
 
 
@@ -50,6 +52,30 @@ class DenseRows(NamedTuple):
     importance: Floats
 
 
+class SlotRows(NamedTuple):
+    """Samples of several slots: entry k of `ids` belongs to slot slots[k], in rising order of slots within a sample;
+    row i of the matrix `dense` holds the numbers beside them. All values are 1."""
+
+    offsets: Offsets
+    ids: Ids
+    slots: Slots
+    dense: Floats
+    targets: Floats
+    importance: Floats
+
+
+class ValuedSlotRows(NamedTuple):
+    """As SlotRows, where each entry has a value."""
+
+    offsets: Offsets
+    ids: Ids
+    slots: Slots
+    dense: Floats
+    targets: Floats
+    importance: Floats
+    values: Floats
+
+
 class Tokens(NamedTuple):
     """Running text: word ids, which are ranks of frequency (0 the most frequent); -1 ends a sentence."""
 
@@ -77,7 +103,7 @@ class ValuedChains(NamedTuple):
     values: Floats
 
 
-AnyRows = Rows | BinaryRows | DenseRows
+AnyRows = Rows | BinaryRows | DenseRows | SlotRows | ValuedSlotRows
 AnyChains = Chains | ValuedChains
 
 
@@ -87,7 +113,8 @@ class Scratch(NamedTuple):
     count[0] is the number of touched rows of weights; rows[:count[0]] are their numbers and
     grads[:count[0]] their gradients. Rows of the second array of `weights` are numbered after those
     of the first, and so on, so that one number names one row of the whole model.
-    count[1] is the sample of the next visit, set by the loop: a task may prefetch it.
+    count[1] is the sample of the next visit, set by the loop: a task may prefetch it. count[ORDER_KEY] and
+    count[ORDER_SHIFT] are those of the epoch's order: a visit to a batch of rows finds them by `row_at`.
     clock[0] is the time of lazy regularization, set by the loop; random[0] the random state;
     floats (which begin at a cache line) and ints are for whatever else the task needs.
     """
@@ -184,12 +211,25 @@ def check_rows(samples: AnyRows, features: int) -> None:
             raise InputError(f"row offsets do not fit {rows} rows and {len(samples.ids)} ids; the data is damaged.")
         if len(samples.ids) and (int(samples.ids.min()) < 0 or int(samples.ids.max()) >= features):
             raise InputError(f"a feature id lies outside 0 … {features - 1}; raise `features` or check the ids.")
-        if isinstance(samples, Rows):
+        if isinstance(samples, SlotRows | ValuedSlotRows):
+            _check_slots(samples)
+        if isinstance(samples, Rows | ValuedSlotRows):
             if len(samples.values) != len(samples.ids):
                 raise InputError(f"there are {len(samples.ids)} ids but {len(samples.values)} values.")
             _check_finite(samples.values, "values")
     _check_finite(samples.targets, "targets")
     _check_finite(samples.importance, "sample weights")
+
+
+def _check_slots(samples: SlotRows | ValuedSlotRows) -> None:
+    if len(samples.slots) != len(samples.ids):
+        raise InputError(f"there are {len(samples.ids)} ids but {len(samples.slots)} slots; give one an id.")
+    if samples.dense.ndim != 2 or len(samples.dense) != len(samples.targets):
+        raise InputError(f"dense columns are {samples.dense.shape}, expected ({len(samples.targets)}, columns).")
+    falls = np.flatnonzero(np.diff(samples.slots.astype(np.int32)) < 0) + 1
+    if len(falls) and not np.isin(falls, samples.offsets).all():
+        raise InputError("the slots of a sample are not in rising order; sort the entries of each sample by slot.")
+    _check_finite(samples.dense, "dense columns")
 
 
 def _check_finite(array: npt.NDArray[Any], what: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from hogwild.arrays import Floats, Ids, Offsets
+from hogwild.arrays import Floats, Ids, Offsets, Slots
 
 if TYPE_CHECKING:
     from hogwild.feeds.source import Source
@@ -16,6 +16,8 @@ class Chunk(NamedTuple):
     """Rows in the order of one file. `values` is empty when all are 1; lines[i] is the line number of row i.
 
     file: the place of that file in the sequence of sources.
+    slots: the slot of each entry, where samples have several; dense: (rows, columns), the numbers beside them. Either
+    all chunks have them or none.
     """
 
     lengths: Offsets
@@ -24,6 +26,8 @@ class Chunk(NamedTuple):
     targets: Floats
     lines: Offsets
     file: int = 0
+    slots: Slots | None = None
+    dense: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,8 @@ class Summary:
     first_id: the id in the chunks that stands for feature 0 (known only at the end for svmlight files); smaller
     ids must not occur.
     relabel: where the order of the labels is known only at the end, the final target of each target in the chunks
-    (0, 1, …); empty: the targets are final. scales: factors for the values of the features 0, 1, … that it covers,
+    (0, 1, …); empty: the targets are final. Names of slots and of dense columns stand in the schema under `slots` and
+    `dense`. scales: factors for the values of the features 0, 1, … that it covers,
     known only at the end; empty: the values are final.
     """
 

@@ -44,6 +44,16 @@ class Feed:
         return f"<Feed of {self.source}: {size}>"
 
     @property
+    def slots(self) -> tuple[str, ...]:
+        """Names of the slots of its samples; none where samples have no slots."""
+        return tuple(self.schema.get("slots", ()))
+
+    @property
+    def dense(self) -> tuple[str, ...]:
+        """Names of the columns of numbers beside the slots."""
+        return tuple(self.schema.get("dense", ()))
+
+    @property
     def nonzeros(self) -> int:
         """Features over all samples (for dense samples: cells of the matrix)."""
         if isinstance(self.samples, DenseRows):

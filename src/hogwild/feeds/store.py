@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import BinaryRows, Rows
+from hogwild.arrays import AnyRows, BinaryRows, Rows, SlotRows, ValuedSlotRows
 from hogwild.errors import InputError
 from hogwild.feeds.arrayfiles import DTYPES, ArrayWriter, Damaged, map_arrays, read_header
 from hogwild.feeds.chunk import Chunk, Summary
@@ -20,7 +20,7 @@ from hogwild.feeds.source import Source
 from hogwild.feeds.workspace import writing
 from hogwild.kernels.ranking import replace_ids
 
-_ARRAYS = ("offsets", "ids", "values", "targets", "importance", "lines", "original")
+_ARRAYS = ("offsets", "ids", "values", "targets", "importance", "lines", "original", "slots", "dense")
 _PIECE = 1 << 20  # items changed at a time
 _ONES = np.ones(1 << 18, np.float32)
 
@@ -57,6 +57,10 @@ class FeedWriter:
         self._writer.write("targets", chunk.targets)
         self._writer.write("lines", chunk.lines)
         self._write_ones("importance", len(chunk.targets))
+        if chunk.slots is not None:
+            self._writer.write("slots", chunk.slots)
+        if chunk.dense is not None:
+            self._writer.write("dense", chunk.dense.reshape(-1))
 
     def finish(self, summary: Summary, sources: Sequence[Source]) -> None:
         """Rank the ids, and write what belongs to the whole; all is on disk when this returns."""
@@ -145,8 +149,23 @@ def _check_header(header: dict[str, Any]) -> None:
             raise Damaged("its arrays do not fit together")
         if header["arrays"]["values"][1] not in (0, entries):
             raise Damaged("values do not fit ids")
+        slots, dense = header["arrays"]["slots"][1], header["arrays"]["dense"][1]
+        columns = len(header["schema"].get("dense", ()))
+        if slots not in (0, entries) or dense != rows * columns:
+            raise Damaged("slots or dense columns do not fit the rest")
     except (KeyError, TypeError) as error:
         raise Damaged(str(error)) from None
+
+
+def _samples_of(arrays: Mapping[str, npt.NDArray[Any]], schema: Mapping[str, Any]) -> AnyRows:
+    offsets, ids, values = arrays["offsets"], arrays["ids"], arrays["values"]
+    targets, importance = arrays["targets"], arrays["importance"]
+    binary = len(values) == 0 and len(ids) > 0
+    if "slots" in schema:
+        dense = arrays["dense"].reshape(len(targets), len(schema.get("dense", ())))
+        slotted = SlotRows(offsets, ids, arrays["slots"], dense, targets, importance)
+        return slotted if binary or not len(ids) else ValuedSlotRows(*slotted, values)
+    return BinaryRows(offsets, ids, targets, importance) if binary else Rows(offsets, ids, values, targets, importance)
 
 
 def map_feed(directory: Path, names: Sequence[str], fingerprint: str) -> Feed:
@@ -154,13 +173,11 @@ def map_feed(directory: Path, names: Sequence[str], fingerprint: str) -> Feed:
     header = read_header(directory)
     _check_header(header)
     arrays = map_arrays(directory, header)
-    offsets, ids, values = arrays["offsets"], arrays["ids"], arrays["values"]
-    targets, importance = arrays["targets"], arrays["importance"]
+    offsets, ids = arrays["offsets"], arrays["ids"]
     if offsets[0] != 0 or offsets[-1] != len(ids):
         raise Damaged("offsets do not fit ids")
-    binary = len(values) == 0 and len(ids) > 0
     return Feed(
-        BinaryRows(offsets, ids, targets, importance) if binary else Rows(offsets, ids, values, targets, importance),
+        _samples_of(arrays, header["schema"]),
         features=header["features"],
         original=arrays["original"],
         labels=tuple(header["labels"]),

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.arrays import Step
+from hogwild.arrays import ORDER_KEY, ORDER_SHIFT, Step
 from hogwild.kernels.jit import choice, fresh, in_package, kernel
 from hogwild.kernels.modes import FreeMode, Locked, await_turn, deliver, enter, first_offset, leave, round_size
 from hogwild.kernels.order import Order, locate
@@ -35,6 +35,8 @@ class Span(NamedTuple):
 
 def _run_span(task: Any, mode: Any, probe: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
     loss = span.loss
+    scratch.count[ORDER_KEY] = span.order.key
+    scratch.count[ORDER_SHIFT] = span.order.shift
     epoch_began = elapsed_at(span.schedule, float(span.before))
     # Rounds are whole: a worker without a visit in the last round still takes its turn.
     size = round_size(mode)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Offsets, Scratch
+from hogwild.arrays import ORDER_KEY, ORDER_SHIFT, Offsets, Scratch
 from hogwild.kernels.atomics import copy_bytes, exchange, fetch_add, load, store
 from hogwild.kernels.jit import choice, fresh, kernel
 from hogwild.kernels.task import gradient
@@ -208,6 +208,8 @@ def size_error(probe: Any, opened: Any, task: Any, samples: Any, visit: Any, scr
         copy_bytes(probe.places[a, 3] + shift, probe.places[a, 2] + shift, probe.places[a, 1])
     probe.spare.random[0] = opened.random
     probe.spare.clock[0] = scratch.clock[0]
+    probe.spare.count[ORDER_KEY] = scratch.count[ORDER_KEY]
+    probe.spare.count[ORDER_SHIFT] = scratch.count[ORDER_SHIFT]
     gradient(task, samples, visit, probe.snapshot, probe.spare)
     apart = 0.0
     norm = 0.0
