@@ -76,6 +76,25 @@ class ValuedSlotRows(NamedTuple):
     values: Floats
 
 
+class Ratings(NamedTuple):
+    """What users think of items: user users[k] gave items[k] the rating values[k]; 1 where there are no ratings.
+    Ids are ranks of frequency (0 the most frequent); -1 is one that training has not seen."""
+
+    users: Ids
+    items: Ids
+    values: Floats
+
+
+class Interactions(NamedTuple):
+    """What users have: user users[k] has items[k]. seen[offsets[u]:offsets[u + 1]] are all items of user u in rising
+    order, each once."""
+
+    users: Ids
+    items: Ids
+    offsets: Offsets
+    seen: Ids
+
+
 class Tokens(NamedTuple):
     """Running text: word ids, which are ranks of frequency (0 the most frequent); -1 ends a sentence."""
 
