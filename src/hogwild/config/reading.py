@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from hogwild.config.kinds import Column, Columns, Format
+from hogwild.config.kinds import Column, Columns, File, Format
 from hogwild.options import Shown, check_choices, require
 
 
@@ -27,10 +27,21 @@ class FeedConfig:
     """Columns to leave out."""
     header: Literal["auto", "yes", "no"] = "auto"
     """Whether the first line of a table names the columns."""
+    slots: File = ""
+    """Description of the slots of MultiSlot and TFRecord files: TOML, or a data-feed description."""
+    layout: Annotated[Literal["flat", "slots"], Shown(hidden=True)] = "flat"
+    """`slots`: columns of categories become slots and columns of numbers a dense matrix, for models that tell slots
+    apart."""
     hash_bits: int = 20
     """Hashed features (text, hashed categories) go to 2^N ids."""
     categories: Literal["enumerate", "hash"] = "enumerate"
     """Give every category an id of its own, or hash it."""
+    hash_seed: int = 0x5EED
+    """Seed of hashing: the same words with another seed go to other ids."""
+    shared_ids: bool = False
+    """The same category in two slots is one feature; by default every slot has its own."""
+    min_count: int = 1
+    """Categories that occur less often become one feature of their slot or column, which unseen ones get too."""
     ngrams: int = 2
     """Words and word n-grams up to this length become features of text."""
     lowercase: bool = True
@@ -65,6 +76,10 @@ class FeedConfig:
         """Raise ConfigError where a value cannot work."""
         check_choices(self)
         require(self, "hash_bits", 1 <= self.hash_bits <= 30, "it must lie between 1 and 30. Try 20.")
+        require(self, "hash_seed", 0 <= self.hash_seed < 2**64, "it must lie between 0 and 18446744073709551615.")
+        require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every category. Try 10.")
+        counts = self.min_count == 1 or self.categories == "enumerate"
+        require(self, "min_count", counts, "hashed categories are not counted. Leave out --categories hash.")
         require(self, "ngrams", 1 <= self.ngrams <= 16, "it must lie between 1 and 16. Try 2.")
         require(self, "features", 0 <= self.features < 2**31, "it must lie between 0 (count them) and 2147483647.")
         require(self, "bad_share", 0 <= self.bad_share <= 1, "it is a share between 0 and 1. Try 0.01.")
