@@ -132,52 +132,74 @@ def stride(rule: Any, penalty: Any, width: int) -> int:
 
 
 @choice
+def moved(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    """A weight and the two slots of its rule after a step against the gradient; count: visits of its row."""
+
+
+@moved.of(Sgd)
+def _sgd(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    return weight - rate * gradient, first, second
+
+
+@moved.of(Momentum)
+def _momentum(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    speed = rule.beta * first + gradient
+    return weight - rate * speed, speed, second
+
+
+@moved.of(Adagrad)
+def _adagrad(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    total = first + gradient * gradient
+    # The compiler makes of this a fast reciprocal root; it does not if epsilon is added outside of the root.
+    return weight - rate * gradient / np.float32(math.sqrt(total + rule.epsilon)), total, second
+
+
+@moved.of(Adam)
+def _adam(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    one = np.float32(1)
+    mean = rule.beta1 * first + (one - rule.beta1) * gradient
+    square = rule.beta2 * second + (one - rule.beta2) * gradient * gradient
+    level = mean / (one - np.float32(rule.beta1**count))
+    spread = square / (one - np.float32(rule.beta2**count))
+    return weight - rate * level / (np.float32(math.sqrt(spread)) + rule.epsilon), mean, square
+
+
+@moved.of(Ftrl)
+def _ftrl(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    squares = second + gradient * gradient
+    firmness = (rule.beta + np.float32(math.sqrt(squares))) / rate
+    pull = first + gradient - firmness * weight
+    new = -shorten(pull, rule.l1) / (firmness + rule.l2)
+    # pull + firmness * weight, without the difference of large numbers
+    held = pull if new == np.float32(0) else np.float32(math.copysign(rule.l1, pull)) - rule.l2 * new
+    return new, held, squares
+
+
+@choice
 def update(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
     """Move the weight at `cell` against its gradient; slots lie `width` cells apart; count: visits of its row."""
 
 
 @update.of(Sgd)
-def _sgd(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
-    table[cell] -= rate * gradient  # RACE(lost update): docs/races.md
+def _update_alone(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
+    none = np.float32(0)
+    table[cell] = moved(rule, table[cell], none, none, gradient, rate, count)[0]  # RACE(lost update): docs/races.md
 
 
-@update.of(Momentum)
-def _momentum(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
-    speed = rule.beta * table[cell + width] + gradient
-    table[cell + width] = speed  # RACE(lost update): docs/races.md
-    table[cell] -= rate * speed  # RACE(lost update): docs/races.md
+@update.of(Momentum, Adagrad)
+def _update_one_slot(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
+    weight, first, _ = moved(rule, table[cell], table[cell + width], np.float32(0), gradient, rate, count)
+    table[cell + width] = first  # RACE(lost update): docs/races.md
+    table[cell] = weight  # RACE(lost update): docs/races.md
 
 
-@update.of(Adagrad)
-def _adagrad(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
-    total = table[cell + width] + gradient * gradient
-    table[cell + width] = total  # RACE(lost update): docs/races.md
-    # The compiler makes of this a fast reciprocal root; it does not if epsilon is added outside of the root.
-    table[cell] -= rate * gradient / np.float32(math.sqrt(total + rule.epsilon))  # RACE(lost update): docs/races.md
-
-
-@update.of(Adam)
-def _adam(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
-    one = np.float32(1)
-    mean = rule.beta1 * table[cell + width] + (one - rule.beta1) * gradient
-    square = rule.beta2 * table[cell + 2 * width] + (one - rule.beta2) * gradient * gradient
-    table[cell + width] = mean  # RACE(lost update): docs/races.md
-    table[cell + 2 * width] = square  # RACE(lost update): docs/races.md
-    mean /= one - np.float32(rule.beta1**count)
-    square /= one - np.float32(rule.beta2**count)
-    table[cell] -= rate * mean / (np.float32(math.sqrt(square)) + rule.epsilon)  # RACE(lost update): docs/races.md
-
-
-@update.of(Ftrl)
-def _ftrl(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
-    squares = table[cell + 2 * width] + gradient * gradient
-    firmness = (rule.beta + np.float32(math.sqrt(squares))) / rate
-    pull = table[cell + width] + gradient - firmness * table[cell]
-    weight = -shorten(pull, rule.l1) / (firmness + rule.l2)
-    # pull + firmness * weight, without the difference of large numbers
-    held = pull if weight == np.float32(0) else np.float32(math.copysign(rule.l1, pull)) - rule.l2 * weight
-    table[cell + width] = held  # RACE(lost update): docs/races.md
-    table[cell + 2 * width] = squares  # RACE(lost update): docs/races.md
+@update.of(Adam, Ftrl)
+def _update_two_slots(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
+    weight, first, second = moved(
+        rule, table[cell], table[cell + width], table[cell + 2 * width], gradient, rate, count
+    )
+    table[cell + width] = first  # RACE(lost update): docs/races.md
+    table[cell + 2 * width] = second  # RACE(lost update): docs/races.md
     table[cell] = weight  # RACE(lost update): docs/races.md
 
 
