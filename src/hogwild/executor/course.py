@@ -127,7 +127,7 @@ class Course:
         crew.counters.reset()
         if valid is not None:
             self.evaluate(valid)
-        watched = self.metrics.get("loss", self._loss) if valid is not None else self._loss
+        watched = plan.program.judge(self.metrics, self._loss) if valid is not None else self._loss
         best = watched < self.best_loss if valid is not None else True
         if best:
             self.best_loss, self.best_epoch = watched, self.epoch

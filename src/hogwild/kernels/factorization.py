@@ -2,6 +2,9 @@
 
 A visit is one rating, or one item that a user has with items drawn from those that the user has not. All rows of a
 visit are read before any of them is written: a negative that is drawn twice has two gradients of the same weights.
+
+Parts of a visit take the few arrays that they need, not the bundles: a call that hands on all of scratch, samples and
+weights copies more than it computes (five of them took four fifths of the time).
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from hogwild.kernels.jit import choice, inner, kernel
 from hogwild.kernels.losses import Logistic, cost, slope
 from hogwild.kernels.penalties import Free, Penalty, flow, pace
 from hogwild.kernels.rng import below
-from hogwild.kernels.task import apply, gradient
+from hogwild.kernels.task import apply, fused, gradient
 from hogwild.kernels.updates import begin_row, stride, update
 
 _F = np.float32
@@ -35,16 +38,13 @@ class Pairwise(NamedTuple):
     """BPR: log(1 + exp(-d)) of the difference d between the score of the user's item and that of each item drawn."""
 
 
-class FactorTask(NamedTuple):
-    """Kind of feedback, update rule, penalty and sizes of a factorization.
+class Shape(NamedTuple):
+    """Sizes of a factorization.
 
     width: numbers of a row, the vector of `dim` and, where they are learnt, the bias after it; mean: added to every
     score; l2: each visit adds l2 / 2 times the square of every number that it reads to its loss.
     """
 
-    kind: Any
-    rule: Any
-    penalty: Any
     dim: int
     width: int
     users: int
@@ -52,6 +52,15 @@ class FactorTask(NamedTuple):
     negatives: int
     mean: np.float32
     l2: np.float32
+
+
+class FactorTask(NamedTuple):
+    """Kind of feedback, update rule, penalty and sizes of a factorization."""
+
+    kind: Any
+    rule: Any
+    penalty: Any
+    shape: Shape
 
 
 class FactorWeights(NamedTuple):
@@ -80,35 +89,57 @@ def draw_unseen(offsets: Any, seen: Any, user: int, items: int, random: Any) -> 
     return number + low
 
 
+@kernel
+def draw_unseen_items(offsets: Any, seen: Any, users: Any, items: int, random: Any, drawn: Any) -> None:
+    """For each user k, an item in each of drawn[:, k]."""
+    for n in range(drawn.shape[0]):
+        for k in range(len(users)):
+            drawn[n, k] = draw_unseen(offsets, seen, users[k], items, random)
+
+
 # -- which rows a visit has -----------------------------------------------------------------------------------------
 
 
 @choice
-def pick_rows(kind: Any, task: Any, samples: Any, visit: int, scratch: Any) -> Any:
-    """Put the rows of a visit into scratch: the user, the item, the items drawn; returns how many, 0 for none."""
+def pick_rows(kind: Any, samples: Any, visit: int, shape: Any, rows: Any, random: Any) -> Any:
+    """Name the rows of a visit: the user, the item, the items drawn; returns how many, 0 for none."""
 
 
 @pick_rows.of(Rated)
-def _pick_pair(kind: Any, task: Any, samples: Any, visit: int, scratch: Any) -> Any:
-    scratch.rows[0] = samples.users[visit]
-    scratch.rows[1] = task.users + samples.items[visit]
+def _pick_pair(kind: Any, samples: Any, visit: int, shape: Any, rows: Any, random: Any) -> Any:
+    rows[0] = samples.users[visit]
+    rows[1] = shape.users + samples.items[visit]
     return 2
 
 
 @pick_rows.of(Sampled, Pairwise)
-def _pick_negatives(kind: Any, task: Any, samples: Any, visit: int, scratch: Any) -> Any:
+def _pick_negatives(kind: Any, samples: Any, visit: int, shape: Any, rows: Any, random: Any) -> Any:
     user = samples.users[visit]
-    if samples.offsets[user + 1] - samples.offsets[user] >= task.items:
+    if samples.offsets[user + 1] - samples.offsets[user] >= shape.items:
         return 0  # the user has every item: there is nothing to set against it
-    scratch.rows[0] = user
-    scratch.rows[1] = task.users + samples.items[visit]
-    for k in range(task.negatives):
-        negative = draw_unseen(samples.offsets, samples.seen, user, task.items, scratch.random)
-        scratch.rows[2 + k] = task.users + negative
-    return 2 + task.negatives
+    rows[0] = user
+    rows[1] = shape.users + samples.items[visit]
+    for k in range(shape.negatives):
+        rows[2 + k] = shape.users + draw_unseen(samples.offsets, samples.seen, user, shape.items, random)
+    return 2 + shape.negatives
 
 
-# -- what a row holds -----------------------------------------------------------------------------------------------
+@choice
+def target_of(kind: Any, samples: Any, visit: int) -> Any:
+    """The rating, if there is one."""
+
+
+@target_of.of(Rated)
+def _rating(kind: Any, samples: Any, visit: int) -> Any:
+    return samples.values[visit]
+
+
+@target_of.of(Sampled, Pairwise)
+def _no_rating(kind: Any, samples: Any, visit: int) -> Any:
+    return _F(1)
+
+
+# -- what they hold -------------------------------------------------------------------------------------------------
 
 
 @choice
@@ -140,74 +171,69 @@ def _read_paid(penalty: Any, rule: Any, row: Any, width: int, elapsed: Any, out:
 
 
 @inner
-def _row_of(table: Any, row: Any, cells: int) -> Any:
-    return table[row * cells : (row + 1) * cells]
-
-
-@inner
-def read_rows(task: Any, weights: Any, scratch: Any, count: int) -> None:
-    """The weights of all rows of a visit, one after another in scratch.floats."""
-    width = task.width
+def read_rows(task: Any, weights: Any, rows: Any, floats: Any, elapsed: Any, count: int) -> None:
+    """The weights of all rows of a visit, one after another."""
+    width = task.shape.width
     cells = stride(task.rule, task.penalty, width)
-    elapsed = scratch.clock[0]
-    user = _row_of(weights.users, np.int64(scratch.rows[0]), cells)
-    read_row(task.penalty, task.rule, user, width, elapsed, scratch.floats[:width])
+    base = np.int64(rows[0]) * cells
+    read_row(task.penalty, task.rule, weights.users[base : base + cells], width, elapsed, floats[:width])
     for k in range(1, count):
-        item = _row_of(weights.items, np.int64(scratch.rows[k]) - task.users, cells)
-        read_row(task.penalty, task.rule, item, width, elapsed, scratch.floats[k * width : (k + 1) * width])
+        base = (np.int64(rows[k]) - task.shape.users) * cells
+        out = floats[k * width : (k + 1) * width]
+        read_row(task.penalty, task.rule, weights.items[base : base + cells], width, elapsed, out)
 
 
 @inner
-def score_of(task: Any, floats: Any, k: int) -> Any:
+def score_of(shape: Any, floats: Any, k: int) -> Any:
     """The score of the user and the k-th row of a visit."""
-    width, dim = task.width, task.dim
+    width, dim = shape.width, shape.dim
     user, item = floats[:width], floats[k * width : (k + 1) * width]
     total = _F(0)
     for c in range(dim):
         total += user[c] * item[c]
     if width > dim:
         total += user[dim] + item[dim]
-    return total + task.mean
+    return total + shape.mean
 
 
 # -- gradients ------------------------------------------------------------------------------------------------------
 
 
 @choice
-def weigh(kind: Any, task: Any, samples: Any, visit: int, scratch: Any, pulls: Any, count: int) -> Any:
-    """The loss of a visit, and in pulls[k] its derivative in the score of row k."""
+def weigh(kind: Any, shape: Any, target: Any, floats: Any, count: int) -> Any:
+    """The loss of a visit; the derivatives of it in the scores of rows stand after their weights then."""
 
 
 @weigh.of(Rated)
-def _weigh_rating(kind: Any, task: Any, samples: Any, visit: int, scratch: Any, pulls: Any, count: int) -> Any:
-    score = score_of(task, scratch.floats, 1)
-    pulls[1] = slope(kind.loss, score, samples.values[visit])
-    return cost(kind.loss, score, samples.values[visit])
+def _weigh_rating(kind: Any, shape: Any, target: Any, floats: Any, count: int) -> Any:
+    score = score_of(shape, floats, 1)
+    floats[count * shape.width + 1] = slope(kind.loss, score, target)
+    return cost(kind.loss, score, target)
 
 
 @weigh.of(Sampled)
-def _weigh_sampled(kind: Any, task: Any, samples: Any, visit: int, scratch: Any, pulls: Any, count: int) -> Any:
+def _weigh_sampled(kind: Any, shape: Any, target: Any, floats: Any, count: int) -> Any:
     loss = _F(0)
-    target = _F(1)
     for k in range(1, count):
-        score = score_of(task, scratch.floats, k)
-        pulls[k] = slope(Logistic(), score, target)
+        score = score_of(shape, floats, k)
+        floats[count * shape.width + k] = slope(Logistic(), score, target)
         loss += cost(Logistic(), score, target)
         target = _F(-1)
     return loss
 
 
 @weigh.of(Pairwise)
-def _weigh_pairs(kind: Any, task: Any, samples: Any, visit: int, scratch: Any, pulls: Any, count: int) -> Any:
-    score = score_of(task, scratch.floats, 1)
+def _weigh_pairs(kind: Any, shape: Any, target: Any, floats: Any, count: int) -> Any:
+    pulls = count * shape.width
+    score = score_of(shape, floats, 1)
     loss = total = _F(0)
     for k in range(2, count):
-        apart = score - score_of(task, scratch.floats, k)
+        apart = score - score_of(shape, floats, k)
         pull = slope(Logistic(), apart, _F(1))
         loss += cost(Logistic(), apart, _F(1))
-        pulls[k] = -pull
+        floats[pulls + k] = -pull
         total += pull
-    pulls[1] = total
+    floats[pulls + 1] = total
     return loss
 
 
@@ -227,16 +253,15 @@ def _without_user_bias(kind: Any) -> Any:
 
 
 @inner
-def spread(task: Any, scratch: Any, pulls: Any, count: int) -> None:
+def spread(kind: Any, shape: Any, floats: Any, grads: Any, count: int) -> None:
     """The gradient of every row: the user's is the sum over items of pull times item, an item's is pull times user."""
-    width, dim, l2 = task.width, task.dim, task.l2
-    floats, grads = scratch.floats, scratch.grads
+    width, dim, l2 = shape.width, shape.dim, shape.l2
     user, mine = floats[:width], grads[0]
     for c in range(width):
         mine[c] = l2 * user[c]
     bias = _F(0)
     for k in range(1, count):
-        item, own, pull = floats[k * width : (k + 1) * width], grads[k], pulls[k]
+        item, own, pull = floats[k * width : (k + 1) * width], grads[k], floats[count * width + k]
         for c in range(dim):
             mine[c] += pull * item[c]
             own[c] = pull * user[c] + l2 * item[c]
@@ -244,19 +269,30 @@ def spread(task: Any, scratch: Any, pulls: Any, count: int) -> None:
             own[dim] = pull + l2 * item[dim]
             bias += pull
     if width > dim:
-        mine[dim] += moves_users(task.kind) * bias
+        mine[dim] += moves_users(kind) * bias
+
+
+@inner
+def move_row(task: Any, table: Any, number: Any, grad: Any, step: Any) -> None:
+    """Update the weights of one user or item."""
+    width = task.shape.width
+    count = begin_row(task.rule, task.penalty, table, number, width, step)
+    cells = stride(task.rule, task.penalty, width)
+    row = table[number * cells : (number + 1) * cells]
+    for c in range(width):
+        update(task.rule, row, c, width, grad[c], step.rate, count)
 
 
 @gradient.of(FactorTask)
 def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
-    count = pick_rows(task.kind, task, samples, visit, scratch)
+    kind, shape, floats = task.kind, task.shape, scratch.floats
+    count = pick_rows(kind, samples, visit, shape, scratch.rows, scratch.random)
     scratch.count[0] = count
     if count == 0:
         return _F(0)
-    read_rows(task, weights, scratch, count)
-    pulls = scratch.floats[count * task.width : count * (task.width + 1)]
-    loss = weigh(task.kind, task, samples, visit, scratch, pulls, count)
-    spread(task, scratch, pulls, count)
+    read_rows(task, weights, scratch.rows, floats, scratch.clock[0], count)
+    loss = weigh(kind, shape, target_of(kind, samples, visit), floats, count)
+    spread(kind, shape, floats, scratch.grads, count)
     return loss
 
 
@@ -264,17 +300,22 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
 def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
     for k in range(scratch.count[0]):
         row = np.int64(scratch.rows[k])
-        if row < task.users:
+        if row < task.shape.users:
             move_row(task, weights.users, row, scratch.grads[k], step)
         else:
-            move_row(task, weights.items, row - task.users, scratch.grads[k], step)
+            move_row(task, weights.items, row - task.shape.users, scratch.grads[k], step)
 
 
-@inner
-def move_row(task: Any, table: Any, number: Any, grad: Any, step: Any) -> None:
-    """Update the weights of one user or item."""
-    width = task.width
-    count = begin_row(task.rule, task.penalty, table, number, width, step)
-    row = _row_of(table, number, stride(task.rule, task.penalty, width))
-    for c in range(width):
-        update(task.rule, row, c, width, grad[c], step.rate, count)
+@fused.of(FactorTask)
+def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step: Any) -> Any:
+    kind, shape, floats, grads = task.kind, task.shape, scratch.floats, scratch.grads
+    count = pick_rows(kind, samples, visit, shape, scratch.rows, scratch.random)
+    if count == 0:
+        return _F(0)
+    read_rows(task, weights, scratch.rows, floats, step.elapsed, count)
+    loss = weigh(kind, shape, target_of(kind, samples, visit), floats, count)
+    spread(kind, shape, floats, grads, count)
+    move_row(task, weights.users, np.int64(scratch.rows[0]), grads[0], step)
+    for k in range(1, count):
+        move_row(task, weights.items, np.int64(scratch.rows[k]) - shape.users, grads[k], step)
+    return loss

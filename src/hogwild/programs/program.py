@@ -103,6 +103,10 @@ class Program(ABC):
         """Metrics on a feed, by lower-case name; `loss` among them. May be called where workers are parked."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is evaluated")
 
+    def judge(self, metrics: Metrics, loss: float) -> float:
+        """By which an epoch is the best, the lower the better: the validation loss, else that of training."""
+        return metrics.get("loss", loss)
+
     def watchable(self) -> Mapping[str, Any]:
         """What can be watched by name: arrays, or functions of nothing that return one; workers may run."""
         return dict(zip(self.weights._fields, self.weights, strict=True))

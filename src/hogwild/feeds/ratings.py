@@ -1,0 +1,61 @@
+"""A rating feed: what users think of items, as ids, with the names of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hogwild.arrays import Ratings
+from hogwild.errors import InputError
+
+
+@dataclass(frozen=True, repr=False)
+class RatingFeed:
+    """Ratings, or interactions without ratings, in memory or memory-mapped from the cache; in the order of the files.
+
+    users, items: their names, the most frequent first; users[k] is the user with id k. With the names of a model, -1 in
+    `samples` is one that is not among them.
+    implicit: there are no ratings; all values are 1.
+    schema: what reads another file in the same way; JSON values only.
+    notes: what the reader should know, one sentence each, with counts.
+    fingerprint: identifies content and options; empty for ratings from memory.
+    """
+
+    samples: Ratings
+    users: tuple[str, ...]
+    items: tuple[str, ...]
+    implicit: bool = False
+    schema: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    source: str = "ratings"
+    fingerprint: str = ""
+
+    def __len__(self) -> int:
+        """Ratings."""
+        return len(self.samples.users)
+
+    def __repr__(self) -> str:
+        what = "interactions" if self.implicit else "ratings"
+        sizes = f"{len(self):,} {what}, {len(self.users):,} users, {len(self.items):,} items"
+        return f"<RatingFeed of {self.source}: {sizes}>"
+
+    def check(self) -> RatingFeed:
+        """Check all that compiled code will trust; returns the feed itself."""
+        users, items, values = self.samples
+        sound = len(users) == len(items) == len(values)
+        if len(users) and sound:
+            sound = int(users.min()) >= -1 and int(users.max()) < len(self.users)
+            sound = sound and int(items.min()) >= -1 and int(items.max()) < len(self.items)
+        if not sound:
+            raise InputError(f"{self.source}: users, items and ratings do not fit each other; the data is damaged.")
+        if not np.isfinite(values).all():
+            place = int(np.argmin(np.isfinite(values)))
+            raise InputError(f"{self.source}: rating {place} is {values[place]}; leave it out, or correct it.")
+        return self
+
+    @property
+    def known(self) -> Any:
+        """Which ratings are of a user and an item that have names here."""
+        return (self.samples.users >= 0) & (self.samples.items >= 0)
