@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import AnyRows, DenseRows, Floats, Ids, Room, Step, Table
+from hogwild.arrays import Floats, Ids, Room, Step, Table
 from hogwild.config import LinearConfig, Optimizer
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.feed import Feed
@@ -17,25 +17,15 @@ from hogwild.kernels.linear import LinearTask, LinearWeights, score_rows
 from hogwild.kernels.losses import Hinge, Logistic, Squared
 from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.softmax import ClassesTask, score_class_rows
-from hogwild.kernels.updates import RULES, Ftrl, additive_cells, row_cells, settle, settle_copy
-from hogwild.programs import metrics
-from hogwild.programs.classes import (
-    ClassWeight,
-    Label,
-    check_classes,
-    class_scale,
-    find_classes,
-    number_targets,
-    weight_pairs,
-)
-from hogwild.programs.evaluation import chosen_classes, classifier_metrics, loss_values, probabilities
-from hogwild.programs.program import Metrics, Program
+from hogwild.kernels.updates import Ftrl, additive_cells, row_cells, settle, settle_copy
+from hogwild.programs.classes import ClassWeight
 from hogwild.programs.rowtable import grown, natural, put_together, ranked, take_apart, whole_order
+from hogwild.programs.supervised import Supervised, checked_weight, make_rule, unknown_entries
 
 _LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
 
 
-class Linear(Program):
+class Linear(Supervised):
     """A linear model.
 
     Parameters
@@ -79,42 +69,22 @@ class Linear(Program):
         LinearConfig(loss=loss, optimizer=optimizer, l1=l1, l2=l2, bias=bias)  # type: ignore[arg-type]  # checks
         self.loss, self.optimizer = loss, optimizer
         self.l1, self.l2, self.bias = float(l1), float(l2), bool(bias)
-        self.class_weight = _checked_weight(class_weight)
+        self.class_weight = checked_weight(class_weight)
         self.features = int(features)
         self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
-        self.classes: tuple[Label, ...] | None = None
-        if classes is not None:
-            self._learn_classes(check_classes(classes))
+        self.take_classes(classes)
         self.order: Ids | None = None
         self.ignored = 0
-        self._rule = self._make_rule()
+        self._rule = make_rule(optimizer, self.constants, l1, l2)
         free = isinstance(self._rule, Ftrl) or not (l1 or l2)
         self._penalty = Free() if free else Penalty(np.float32(l1), np.float32(l2))
-
-    def _make_rule(self) -> Any:
-        kind = RULES[self.optimizer]
-        own = {name: np.float32(value) for name, value in self.constants.items()}
-        known = [name for name in kind._fields if name not in ("l1", "l2")]  # type: ignore[attr-defined]
-        for name in own:
-            if name not in known:
-                raise ConfigError(f"{self.optimizer} has no constant {name!r}; it has {', '.join(known) or 'none'}.")
-        if kind is Ftrl:
-            own.update(l1=np.float32(self.l1), l2=np.float32(self.l2))
-        return kind(**own)
-
-    def _learn_classes(self, classes: tuple[Label, ...]) -> None:
-        if self.loss == "auto":
-            self.loss = "logistic" if classes else "squared"
-        if (self.loss == "squared") != (not classes):
-            raise ConfigError(f"the {self.loss} loss and {len(classes)} classes do not go together.")
-        self.classes = classes
 
     # -- what the executor asks ---------------------------------------------------------------------------------
 
     @property
     def width(self) -> int:
-        """Outputs: one for each class when there are more than two, else one."""
-        return len(self.classes) if self.classes and len(self.classes) > 2 else 1
+        """Outputs."""
+        return self.outputs
 
     @property
     def task(self) -> LinearTask | ClassesTask:
@@ -124,8 +94,7 @@ class Linear(Program):
 
     def startup(self, feed: Feed, seed: int) -> None:
         """Weights of zero, or the ones there are, in the feed's order of ids and with room for all its features."""
-        if self.classes is None:
-            self._learn_classes(find_classes(feed, self.loss))
+        self.find_classes(feed)
         rows = max(self.features, feed.features)
         order = whole_order(feed.original, feed.features, rows)
         if self.weights is None:
@@ -139,18 +108,6 @@ class Linear(Program):
     @property
     def _cells(self) -> int:
         return row_cells(self._rule, self._penalty, self.width)
-
-    def samples(self, feed: Feed) -> AnyRows:
-        """The feed's rows; labels as -1 and 1, or as class numbers; importance times class weight."""
-        if not self.classes:
-            return feed.samples
-        numbers = number_targets(feed, self.classes)
-        targets = numbers if self.width > 1 else 2 * numbers - 1
-        scale = class_scale(feed, self.classes, self.class_weight)
-        importance = feed.samples.importance
-        return feed.samples._replace(
-            targets=targets.astype(np.float32), importance=importance if scale is None else importance * scale[numbers]
-        )
 
     def room(self, feed: Feed) -> Room:
         """The features of the longest sample, and the bias; one score a class, or the rows of one sample."""
@@ -214,7 +171,7 @@ class Linear(Program):
         """
         weight = self._plain(feed.original, feed.features)
         bias = self.weights.bias[: self.width].copy() * np.float32(self.bias)
-        self.ignored = _unknown(feed, self.features)
+        self.ignored = unknown_entries(feed, self.features)
         found = np.empty((len(feed), self.width), np.float32)
         scores = found if self.width > 1 else found[:, 0]
         parts = np.linspace(0, len(feed), max(1, threads) + 1).astype(int)
@@ -232,32 +189,6 @@ class Linear(Program):
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(score, range(threads)))
         return scores
-
-    def predict(self, feed: Feed, threads: int = 1) -> npt.NDArray[Any]:
-        """Labels in the user's terms, or quantities."""
-        scores = self.scores(feed, threads)
-        return np.array(self.classes)[chosen_classes(scores)] if self.classes else scores
-
-    def predict_proba(self, feed: Feed, threads: int = 1) -> npt.NDArray[np.float64]:
-        """(rows, classes) in the order of `classes`."""
-        if self.loss != "logistic":
-            raise ConfigError(f"a model of the {self.loss} loss gives no probabilities; train one with logistic.")
-        return probabilities(self.scores(feed, threads))
-
-    def evaluate(self, feed: Feed, threads: int = 1) -> Metrics:
-        """loss (the training loss, without penalties) and accuracy, logloss, auc, precision, recall, f1, or rmse.
-
-        Rows count by their importance; in the loss by that times their class weight, as in training.
-        """
-        self._trained()
-        samples = self.samples(feed)
-        scores = self.scores(feed, threads)
-        found = {"loss": metrics.mean(loss_values(self.loss, scores, samples.targets), samples.importance)}
-        importance = feed.samples.importance
-        weight = None if bool((importance == 1).all()) else importance
-        if self.classes:
-            return {**found, **classifier_metrics(self.loss, scores, number_targets(feed, self.classes), weight)}
-        return {**found, "rmse": metrics.rmse(scores, samples.targets, weight)}
 
     def _trained(self) -> LinearWeights:
         if self.weights is None:
@@ -335,21 +266,3 @@ class Linear(Program):
 
 def _named(owner: str, part: str) -> str:
     return f"{owner}_{part}" if part else owner
-
-
-def _checked_weight(weight: Any) -> Literal["balanced"] | list[tuple[Label, float]] | None:
-    if isinstance(weight, str) and weight != "balanced":
-        raise ConfigError(f"class_weight is {weight!r}; it must be 'balanced' or a weight for each class.")
-    return weight if weight is None or isinstance(weight, str) else weight_pairs(weight)  # type: ignore[return-value]
-
-
-def _unknown(feed: Feed, features: int) -> int:
-    """Entries whose feature lies beyond the model's."""
-    if feed.features <= features:
-        return 0
-    samples = feed.samples
-    if isinstance(samples, DenseRows):
-        return len(feed) * (feed.features - features)
-    if feed.original is None:
-        return int(np.count_nonzero(samples.ids >= features))
-    return int(np.count_nonzero((feed.original >= features)[samples.ids]))
