@@ -24,7 +24,8 @@ from imdb import FEATURES, HOME, Split, load_imdb
 
 import hogwild
 from hogwild.config import SparseConfig
-from hogwild.feeds.synthetic import Truth, make_rows
+from hogwild.feeds.synthetic import make_rows
+from hogwild.feeds.truth import Truth
 
 EPOCHS = 5
 SAME = 1.005  # losses that differ by less are the same
@@ -149,7 +150,7 @@ def synthetic(distribution: Any, rows: int = 50_000, nonzeros: int = 100) -> Spl
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         values /= np.repeat(np.sqrt(np.add.reduceat(values * values, offsets[:-1])), lengths)
         parts.append(sp.csr_matrix((values, ids, offsets), shape=(count, FEATURES)))
-        parts.append(np.concatenate([run.labels for run in runs]).astype(np.float32))
+        parts.append((2 * np.concatenate([run.labels for run in runs]) - 1).astype(np.float32))
     return Split(*parts)
 
 

@@ -27,12 +27,14 @@ class Shown:
     """How the value of an option is called in help; `positional` ones have no flag, `hidden` ones are for programs.
 
     many: the flag takes all the words that follow it; other lists have the flag once for each.
+    also: another name that is understood, as flag and as TOML key, with underscores.
     """
 
     metavar: str = ""
     positional: bool = False
     hidden: bool = False
     many: bool = False
+    also: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Option:
     positional: bool
     hidden: bool
     many: bool
+    also: str = ""
 
     @property
     def flag(self) -> str:
@@ -104,6 +107,7 @@ def _option(name: str, hint: Any, default: Any, help_text: str) -> Option:
         positional=bool(shown and shown.positional),
         hidden=bool(shown and shown.hidden),
         many=bool(shown and shown.many),
+        also=shown.also if shown else "",
     )
 
 
@@ -273,12 +277,14 @@ def read_toml(path: str, config: type) -> dict[str, Any]:
         raise ConfigError(f"{path}: not valid TOML: {error}.") from None
     known = {name: option for name, option in flags_of(config).items() if name != "config"}
     values: dict[str, Any] = {}
+    others = {option.also: name for name, option in known.items() if option.also}
     for key, value in table.items():
         name = key.replace("-", "_")
+        name = others.get(name, name)
         if name not in known:
             raise ConfigError(f"{path}: unknown key {key!r}{nearest(name, known)}; keys are the names of flags.")
         if name in values:
-            raise ConfigError(f"{path}: {name} is given twice, with dashes and with underscores; keep one.")
+            raise ConfigError(f"{path}: {name} is given twice, in two spellings; keep one.")
         values[name] = convert(known[name], value, f"{path}: {key}")
     return values
 

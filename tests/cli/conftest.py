@@ -12,7 +12,9 @@ import pytest
 from cli.sentences import write_sentences, write_words
 from hogwild.cli.main import main
 from hogwild.config import SparseConfig
-from hogwild.feeds.synthetic import Truth, make_rows, svmlight
+from hogwild.feeds.made_text import svmlight
+from hogwild.feeds.synthetic import make_rows
+from hogwild.feeds.truth import Truth
 from hogwild.kernels.jit import code_cache
 
 # Everywhere up to eight tags, sgd and rich edges: each combination is compiled for itself.

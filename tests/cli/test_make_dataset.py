@@ -15,12 +15,14 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import LogisticRegression
 
 from hogwild.config import SparseConfig
-from hogwild.feeds.synthetic import Rows, Truth, make_rows, svmlight, true_weights
+from hogwild.feeds.made_text import svmlight
+from hogwild.feeds.synthetic import MadeRows, make_rows, true_weights
+from hogwild.feeds.truth import Truth
 
 
 def whole(config):
     """All rows of a problem at once, and the truth about them."""
-    truth = Truth()
+    truth = Truth(config.classes)
     return list(make_rows(config, truth)), truth
 
 
@@ -31,7 +33,7 @@ def slow_svmlight(rows):
     for i, label in enumerate(rows.labels):
         entries = range(rows.offsets[i], rows.offsets[i + 1])
         words = [f"{rows.ids[k] + 1}:{values[k]}" for k in entries]
-        lines.append(" ".join(["+1" if label > 0 else "-1", *words]) + "\n")
+        lines.append(" ".join(["+1" if label else "-1", *words]) + "\n")
     return "".join(lines).encode()
 
 
@@ -44,8 +46,7 @@ def test_the_writer_equals_its_twin(features):
     ids[-1] = features - 1
     values = random.integers(1, 10_001, len(ids))
     values[:2] = 1, 10_000
-    labels = random.choice([-1, 1], 50)
-    rows = Rows(offsets, ids, values, labels, np.zeros(50))
+    rows = MadeRows(offsets, ids, values, random.integers(0, 2, 50))
     assert svmlight(rows) == slow_svmlight(rows)
 
 
@@ -136,10 +137,10 @@ def test_the_command_writes_what_it_says(hogwild, tmp_path):
     assert said.json["rows"] == len(y) == 100
     assert said.json["nonzeros"] == x.nnz
     assert said.json["bytes"] == path.stat().st_size
-    assert said.json["truth"] == {"accuracy": 1.0, "logloss": 0.0}
+    assert said.json["truth"] == said.json["bayes"] == {"accuracy": 1.0, "logloss": 0.0, "auc": 1.0}
     assert said.json["positive"] == (y > 0).mean()
     told = hogwild(*words, "--output", path)
-    assert "accuracy 1.0000" in told.err
+    assert "best possible on these rows, expected under the true chances: AUC 1.0000, log loss 0.0000" in told.err
     assert told.out == ""
     quiet = hogwild(*words, "--quiet")
     assert quiet.err == ""
@@ -163,10 +164,10 @@ def test_an_old_file_stays_when_the_new_one_cannot_be_made(hogwild, refused, tmp
     path = tmp_path / "data.svm"
     path.write_text("old")
 
-    def fail(rows):
+    def fail(rows, classes):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("hogwild.feeds.synthetic.svmlight", fail)
+    monkeypatch.setattr("hogwild.feeds.made_text.svmlight", fail)
     assert "No space left" in refused("make-dataset", "sparse", "--rows", 5, "--output", path, code=1)
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["data.svm"]
@@ -187,7 +188,7 @@ def test_a_link_stays_a_link(hogwild, tmp_path):
 
 
 def test_options_from_toml(hogwild, tmp_path):
-    (tmp_path / "problem.toml").write_text('rows = 7\nnonzeros = "2"\nfeatures = 30\n')
+    (tmp_path / "problem.toml").write_text('rows = 7\nnonzeros = "2"\ndense-size = 30\n')
     said = hogwild("make-dataset", "sparse", "--config", tmp_path / "problem.toml", "--features", 9)
     lines = said.out.splitlines()
     assert len(lines) == 7

@@ -39,6 +39,7 @@ COMMANDS = (
     Entry(("neighbors",), "neighbors", "Show the words nearest to a word"),
     Entry(("export",), "export", "Write word vectors as a file that other tools open"),
     Entry(("make-dataset", "sparse"), "make_dataset", "Make a sparse problem that can be learned"),
+    Entry(("make-dataset", "clicks"), "make_clicks", "Make clicks that can be learned, with slots and numbers"),
     Entry(("experiment", "asyngrad"), "experiment", "Compare SGD, synchronous and lock-free training; count errors"),
     Entry(("cache",), "cache", "List or clear what has been encoded before"),
     Entry(("demo",), "demo", "See it work: train in two modes and compare; find words that are alike"),

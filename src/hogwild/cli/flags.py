@@ -29,6 +29,7 @@ class Page:
 def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     """The command's dataclass from flags, then from the TOML file of --config, then from its defaults."""
     known = flags_of(command)
+    argv = [_own_name(word, known) for word in argv]
     _check_lists(argv, known)
     toml = _named_file(argv, known)
     values = read_toml(toml, command) if toml else {}
@@ -47,6 +48,14 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
         if option.positional and not values.get(option.name, option.default):
             raise ConfigError(f"{option.metavar.rstrip('.')} is missing. See: {page.prog} --help")
     return _build(command, values)
+
+
+def _own_name(word: str, known: dict[str, Option]) -> str:
+    """A flag by its own name, where it was given by another that is understood too."""
+    flag, equals, value = word.partition("=")
+    name = flag[2:].replace("-", "_") if flag.startswith("--") else ""
+    meant = next((option.flag for option in known.values() if name and option.also == name), flag)
+    return meant + equals + value
 
 
 def _build(command: type[Command], values: dict[str, Any]) -> Command:

@@ -17,8 +17,10 @@ from hogwild.executor.events import EpochEnded, Finished, Started
 from hogwild.executor.progress import count, show_progress
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.feed import Feed
+from hogwild.feeds.made_text import svmlight
 from hogwild.feeds.reader import open_feed
-from hogwild.feeds.synthetic import Truth, make_rows, svmlight
+from hogwild.feeds.synthetic import make_rows
+from hogwild.feeds.truth import Truth
 from hogwild.programs.linear import Linear
 
 

@@ -1,0 +1,104 @@
+"""Writing a problem that is made, and saying how well its truth does."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from hogwild.config import ShowConfig
+from hogwild.errors import ConfigError
+from hogwild.feeds.made_files import DESCRIBED, description_path
+from hogwild.feeds.truth import Truth
+from hogwild.programs.outfile import write_file
+
+
+class Making(NamedTuple):
+    """A problem to be written: `write` puts it into a stream and counts it; `slots` describes its slots."""
+
+    output: str
+    format: str
+    truth: Truth
+    write: Callable[[BinaryIO], None]
+    slots: str
+    notes: tuple[str, ...] = ()
+
+
+class _Counted:
+    """A stream that knows how much was written to it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream, self.size, self.closed = stream, 0, False
+
+    def write(self, data: Any) -> int:
+        """Pass on."""
+        self.stream.write(data)
+        self.size += memoryview(data).nbytes
+        return memoryview(data).nbytes
+
+    def flush(self) -> None:
+        """The stream is flushed by its owner."""
+
+    def close(self) -> None:
+        """The stream is closed by its owner."""
+
+
+def make(making: Making, show: ShowConfig, facts: dict[str, Any]) -> int:
+    """Write it, then say what is in it; returns the exit code. facts: for the JSON object."""
+    began = time.perf_counter()
+    truth, notes = making.truth, list(making.notes)
+    to_stdout = making.output in ("", "-")
+    if show.json and to_stdout:
+        raise ConfigError("--json and the data cannot both go to standard output; add --output FILE.")
+    with write_file(making.output) as stream:
+        counted = _Counted(stream)
+        making.write(counted)  # type: ignore[arg-type]
+    description = _describe(making, to_stdout, notes)
+    if not show.quiet:
+        for note in notes:
+            print(f"note: {note}", file=sys.stderr)
+    if show.json:
+        print(json.dumps({
+            "output": making.output, "format": making.format, "description": description, "rows": truth.rows, **facts,
+            "nonzeros": truth.nonzeros, "bytes": counted.size, **_shares(truth), "bayes": truth.bayes(),
+            "truth": truth.reached(), "notes": notes, "seconds": time.perf_counter() - began,
+        }))  # fmt: skip
+    elif not show.quiet:
+        name = "data" if to_stdout else making.output
+        classes = len(truth.counts)
+        kinds = f"{truth.positive / truth.rows:.1%} positive" if classes == 2 else f"{classes} classes"
+        print(
+            f"{name}: {truth.rows:,} rows, {truth.nonzeros:,} nonzeros, {counted.size / 1e6:.1f} MB, {kinds}\n"
+            f"best possible on these rows, expected under the true chances: {_figures(truth.bayes())}\n"
+            f"the true chances reach on the labels drawn: {_figures(truth.reached())}",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def _shares(truth: Truth) -> dict[str, Any]:
+    if len(truth.counts) == 2:
+        return {"positive": truth.positive / truth.rows}
+    return {"shares": (truth.counts / truth.rows).tolist()}
+
+
+def _describe(making: Making, to_stdout: bool, notes: list[str]) -> str | None:
+    """Write the description of slots beside; returns its name."""
+    if making.format not in DESCRIBED:
+        return None
+    if to_stdout:
+        notes.append("no description of the slots is written beside standard output; add --output FILE to get one.")
+        return None
+    path: Path = description_path(making.output)
+    with write_file(str(path)) as stream:
+        stream.write(making.slots.encode())
+    notes.append(f"{path} describes the slots; read the data with --slots {path}.")
+    return str(path)
+
+
+def _figures(found: dict[str, float]) -> str:
+    names = {"auc": "AUC", "logloss": "log loss", "accuracy": "accuracy"}
+    return ", ".join(f"{names[key]} {found[key]:.4f}" for key in names if key in found)
