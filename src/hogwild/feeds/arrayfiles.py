@@ -22,6 +22,7 @@ DTYPES = {
     "offsets": "int64", "ids": "int32", "values": "float32", "targets": "float32", "importance": "float32",
     "lines": "int64", "original": "int32", "counts": "int64", "words": "uint8", "letters": "int32",
     "starts": "int64", "tags": "int32", "codes": "int32", "columns": "uint8", "column_letters": "int32",
+    "users": "int32", "items": "int32",
     "slots": "uint16", "dense": "float32",
 }
 # Linux: pages that are never written need no memory set aside, so that data may be larger than memory.

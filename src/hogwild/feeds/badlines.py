@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hogwild.config import FeedConfig, TaggingConfig
+from hogwild.config import FeedConfig, RatingConfig, TaggingConfig
 from hogwild.errors import InputError
 
 SHOWN = 3         # places that a note names
@@ -23,7 +23,7 @@ class BadLines:
     ('1 of 10 lines malformed and skipped: a.svm:2:7: `x` is not a number.',)
     """
 
-    def __init__(self, config: FeedConfig | TaggingConfig, things: str = "lines") -> None:
+    def __init__(self, config: FeedConfig | TaggingConfig | RatingConfig, things: str = "lines") -> None:
         self.things = things
         self.stop = config.bad_lines == "stop"
         self.share = config.bad_share

@@ -19,22 +19,23 @@ from hogwild.feeds.arrayfiles import VERSION, Damaged, read_header
 from hogwild.feeds.chunk import Encoder
 from hogwild.feeds.corpus import Corpus
 from hogwild.feeds.feed import Feed
+from hogwild.feeds.ratings import RatingFeed
 from hogwild.feeds.source import Source
 from hogwild.feeds.store import map_feed, write_feed
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.feeds.workspace import PREFIX, drop_workspace, feeds_home, make_workspace, release, size_of, sweep, writing
 
-K = TypeVar("K", Feed, Corpus, TaggingFeed)
+K = TypeVar("K", Feed, Corpus, TaggingFeed, RatingFeed)
 Opener = Callable[[Path, Sequence[str], str], K]  # maps what a directory holds: (directory, names of sources, key)
 
 _ATTEMPTS = 5
-_COUNTED = {"rows": "targets", "tokens": "tags"}  # units with the array that has one item each
+_COUNTED = {"rows": "targets", "tokens": "tags", "ratings": "users"}  # units with the array that has one item each
 _CHECKED = 1 << 30  # bytes up to which an entry is read through before it is used: compiled code trusts its ids
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One encoded feed in the cache; `unit` says what its rows are: `rows`, or `words` or tagged `tokens` of a text."""
+    """One encoded feed in the cache; `unit` says what its rows are: `rows`, `words` or tagged `tokens` of a text, or `ratings`."""
 
     key: str
     bytes: int
@@ -58,6 +59,8 @@ def key_of(encoder: Encoder, sources: Sequence[Source], config: FeedConfig, sche
         "options": {name: options[name] for name in wanted},
         "schema": schema,
     }
+    if hasattr(encoder, "described"):
+        content["described"] = encoder.described
     return key_from(content, sources)
 
 
@@ -186,8 +189,9 @@ def entries() -> list[Entry]:
 
 
 def _unit_of(header: Mapping[str, Any]) -> str:
-    if _COUNTED["tokens"] in header["arrays"]:
-        return "tokens"
+    for unit in ("tokens", "ratings"):
+        if _COUNTED[unit] in header["arrays"]:
+            return unit
     return "words" if "counts" in header["arrays"] else "rows"
 
 

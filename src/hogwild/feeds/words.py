@@ -121,7 +121,7 @@ class Words:
         while at < end:
             at, written = encode_text(at, end, self.table, ids, written)
             if at < end:
-                self._make_room(int(self.table.state[LONGEST]))
+                self.make_room(int(self.table.state[LONGEST]))
         return written
 
     def encode_strings(self, strings: Iterable[bytes]) -> Ids:
@@ -148,9 +148,9 @@ class Words:
             done, at = encode_strings(at, sizes, done, self.table, ids, step)
             if done == len(sizes):
                 return ids
-            self._make_room(int(sizes[done]))
+            self.make_room(int(sizes[done]))
 
-    def _make_room(self, needed: int) -> None:
+    def make_room(self, needed: int) -> None:
         """A larger table with the same words, or one of the same size with the more frequent half."""
         table, words = self.table, len(self.table.counts)
         size = len(table.blob) - SPARE
