@@ -63,7 +63,7 @@ class TextClassifier(Supervised):
     (['no', 'yes'], 1.0)
     """
 
-    name = "text-classifier"
+    name = "text_classifier"
     unit = "nonzeros"
     loss = "logistic"
 
