@@ -31,15 +31,18 @@ COMMANDS = (
     Entry(
         ("train", "classifier"), "train_classifier", "Train a linear classifier on svmlight, CSV, Parquet or text files"
     ),
+    Entry(("train", "recommender"), "train_recommender", "Train a recommender on ratings or on what users have"),
     Entry(("train", "tagger"), "train_tagger", "Train a tagger: chunks, parts of speech, words of unspaced text"),
     Entry(("train", "word2vec"), "train_word2vec", "Train word vectors on running text"),
     Entry(("evaluate",), "evaluate", "Measure a trained model on labelled files, or word vectors on tests of words"),
     Entry(("predict",), "predict", "Write the predictions of a trained model, one a line"),
+    Entry(("recommend",), "recommend", "Write the best items for users"),
     Entry(("inspect",), "inspect", "Show the strongest weights of a tagger or a linear model"),
     Entry(("neighbors",), "neighbors", "Show the words nearest to a word"),
     Entry(("export",), "export", "Write word vectors as a file that other tools open"),
     Entry(("make-dataset", "sparse"), "make_dataset", "Make a sparse problem that can be learned"),
     Entry(("make-dataset", "clicks"), "make_clicks", "Make clicks that can be learned, with slots and numbers"),
+    Entry(("make-dataset", "ratings"), "make_ratings", "Make ratings that can be learned"),
     Entry(("experiment", "asyngrad"), "experiment", "Compare SGD, synchronous and lock-free training; count errors"),
     Entry(("cache",), "cache", "List or clear what has been encoded before"),
     Entry(("demo",), "demo", "See it work: train in two modes and compare; find words that are alike"),

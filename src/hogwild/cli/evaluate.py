@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.flags import Page
+from hogwild.cli.ratingfiles import RECOMMENDERS, evaluate_pairs
 from hogwild.cli.reading import ReadConfig
 from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.config import ShowConfig
@@ -29,6 +30,7 @@ Examples:
   hogwild evaluate model test.svm
   hogwild evaluate model test-*.csv --json
   hogwild evaluate tagger test.txt --constrain
+  hogwild evaluate recommender held-out.txt --top 20 --json
   hogwild evaluate word-model wordsim353.tsv questions-words.txt
   hogwild evaluate vectors.vec simlex.txt --json""",
 )
@@ -46,6 +48,17 @@ class WordConfig:
 
 
 @dataclass(frozen=True)
+class RankingConfig:
+    """Recommenders."""
+
+    top: int = 20
+    """Of a recommender: measure so many of the best items of each user."""
+
+    def __post_init__(self) -> None:
+        require(self, "top", 1 <= self.top <= 10_000, "it must lie between 1 and 10000. Try 20.")
+
+
+@dataclass(frozen=True)
 class Options:
     """All flags of the command."""
 
@@ -56,6 +69,7 @@ class Options:
     read: ReadConfig = field(default_factory=ReadConfig)
     tagged: TaggedConfig = field(default_factory=TaggedConfig)
     words: WordConfig = field(default_factory=WordConfig)
+    recommended: RankingConfig = field(default_factory=RankingConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
 
 
@@ -79,6 +93,10 @@ def run(options: Options) -> int:
 
         return evaluate_tags(options, model, time.perf_counter() - began)
     refuse(options.tagged, "this model is none")
+    if model.program.name in RECOMMENDERS:
+        return evaluate_pairs(options, model, began)
+    if options.recommended != RankingConfig():
+        raise ConfigError("--top is for recommenders, and this model is none; leave it out.")
     return _evaluate_labelled(options, model, began)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.flags import Page
+from hogwild.cli.ratingfiles import RECOMMENDERS, predict_pairs
 from hogwild.cli.reading import ReadConfig
 from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.config import File, ShowConfig
@@ -30,6 +31,7 @@ Examples:
   hogwild predict model new.svm > labels.txt
   hogwild predict model new.csv --proba --output chances.tsv.gz
   zcat new.svm.gz | hogwild predict model -
+  hogwild predict recommender pairs.csv > ratings.txt
   hogwild predict tagger new.txt --constrain > tagged.txt
   hogwild predict tagger new.txt --nbest 5 --output tagged.txt.xz""",
 )
@@ -84,6 +86,8 @@ def run(options: Options) -> int:
     refuse(options.tagged, "this model is none")
     if options.write.nbest:
         raise ConfigError("--nbest is for taggers, and this model is none; leave it out.")
+    if program.name in RECOMMENDERS:
+        return predict_pairs(options, model, began)
     return _predict_rows(options, model, began)
 
 

@@ -22,7 +22,8 @@ class ReadConfig:
     """How files are read; all else is as it was in training."""
 
     format: Literal[
-        "same", "auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text", "conll", "conllu", "segmented", "jsonl"
+        "same", "auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text", "conll", "conllu", "segmented", "jsonl",
+        "ratings", "lists"
     ] = "same"
     """Kind of file, if it is not the one of the training files."""
     label: Column = ""

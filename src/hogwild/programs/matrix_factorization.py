@@ -50,13 +50,15 @@ class MatrixFactorization(Program):
     Attributes
     ----------
     unknown : ratings of the last scored feed whose user, and whose item, the model does not know.
+    repeated : pairs of the last evaluated feed that were in training, and so cannot be recommended.
+    top : items of a list that `evaluate` measures.
 
     Examples
     --------
-    >>> feed = hogwild.ratings_of([("ann", "tea", 5), ("ann", "mud", 1), ("bob", "tea", 4)])   # doctest: +SKIP
-    >>> program = hogwild.train(hogwild.MatrixFactorization(dim=8), feed, epochs=20)            # doctest: +SKIP
-    >>> program.recommend("bob", 1)                                                             # doctest: +SKIP
-    [('mud', 2.1)]
+    >>> feed = hogwild.open_ratings("ratings.csv")                                      # doctest: +SKIP
+    >>> program = hogwild.train(hogwild.MatrixFactorization(dim=32), feed, epochs=20)   # doctest: +SKIP
+    >>> program.recommend("ann", 1)                                                     # doctest: +SKIP
+    [('tea', 4.8)]
     """
 
     name = "matrix-factorization"
@@ -73,7 +75,7 @@ class MatrixFactorization(Program):
         self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
         self.mean, self.lowest, self.highest = 0.0, 0.0, 0.0
         self.seen = Seen(np.zeros(len(self.users) + 1, np.int64), np.zeros(0, np.int32))
-        self.unknown = (0, 0)
+        self.unknown, self.repeated, self.top = (0, 0), 0, 20
         self._numbers: dict[str, dict[str, int]] = {}
         self._rule = self._make_rule()
         free = isinstance(self._rule, Ftrl) or not shrink
@@ -300,13 +302,17 @@ class MatrixFactorization(Program):
             self._numbers[kind] = {name: number for number, name in enumerate(names)}
         return self._numbers[kind]
 
-    def evaluate(self, feed: RatingFeed, threads: int = 0, top: int = 20) -> Metrics:
+    def evaluate(self, feed: RatingFeed, threads: int = 0, top: int = 0) -> Metrics:
         """loss, rmse and mae of ratings; of rankings the loss and precision, recall, NDCG and hit rate of the top.
 
         Rankings are of all items that the user has not in training, and are measured on the held-out items of the
         users that the model knows. On the training data itself, nothing would be left: there, only the loss is told.
+        top: items of each list; 0 stands for `self.top`.
         """
+        self.repeated = 0
         if self.loss == "squared":
+            if feed.implicit:
+                raise InputError(f"{feed.source}: there are no ratings to compare with.")
             scores = self.scores(feed)
             predicted = np.clip(scores, self.lowest, self.highest)
             return recommending.rating_metrics(predicted, scores, feed.samples.values)
@@ -319,10 +325,22 @@ class MatrixFactorization(Program):
         relevant, self.repeated = recommending.relevant_in(feed.samples, self.seen, len(self.items))
         if not len(relevant.users):
             return {"loss": loss}
-        return {"loss": loss, **recommending.ranking_metrics(factors, self.seen, relevant, top, threads)}
+        return {"loss": loss, **recommending.ranking_metrics(factors, self.seen, relevant, top or self.top, threads)}
 
-    repeated: int = 0
-    """Pairs of the last evaluated feed that were in training, and so cannot be recommended."""
+    def evaluation_notes(self) -> list[str]:
+        """What the last evaluation could not measure as it should."""
+        notes = []
+        users, items = self.unknown
+        if self.loss != "squared":
+            if users:
+                notes.append(f"{counted(users, 'pair')} of unknown users left out.")
+            if items:
+                notes.append(f"{counted(items, 'pair')} with unknown items count as not found.")
+            if self.repeated:
+                notes.append(f"{counted(self.repeated, 'pair')} that training had already left out.")
+        elif users or items:
+            notes.append("For unknown users and items the mean and the bias of the other were taken.")
+        return notes
 
     # -- saving -----------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,9 @@ from hogwild.programs.tensors import Arrays
 PROGRAMS = {
     "crf": "hogwild.programs.crf:CRF",
     "linear": "hogwild.programs.linear:Linear",
+    "matrix-factorization": "hogwild.programs.matrix_factorization:MatrixFactorization",
+    "text_classifier": "hogwild.programs.text_classifier:TextClassifier",
+    "sparse_mlp": "hogwild.programs.sparse_mlp:SparseMLP",
     "word2vec": "hogwild.programs.word2vec:Word2Vec",
 }
 """Where the class of each program is; a model names its program, never a module, so that loading imports only these."""

@@ -1,0 +1,93 @@
+"""`hogwild make-dataset ratings`: ratings, or lists of items, whose true model is known."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hogwild.cli.flags import Page
+from hogwild.config import File, MadeRatingsConfig, ShowConfig
+from hogwild.errors import ConfigError
+
+PAGE = Page(
+    "hogwild make-dataset ratings",
+    """Make ratings of users and items, or lists of the items that users have, that a recommender can learn.
+
+The true vectors are drawn from the seed; ratings follow them up to the chosen noise.
+
+At the end you see how well the true model does: the best that a model can hope for.
+
+Examples:
+  hogwild make-dataset ratings --rows 100000 --output train.csv
+  hogwild make-dataset ratings --rows 20000 --part 1 --output test.csv
+  hogwild make-dataset ratings --format lists --users 5000 --items 2000 --output train.txt.gz""",
+)
+
+
+@dataclass(frozen=True)
+class WriteConfig:
+    """Where the data goes."""
+
+    output: File = "-"
+    """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
+    format: Literal["csv", "lists"] = "csv"
+    """Kind of file: `user,item,rating` with a header, or a user and all items a line."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    problem: MadeRatingsConfig = field(default_factory=MadeRatingsConfig)
+    file: WriteConfig = field(default_factory=WriteConfig)
+    show: ShowConfig = field(default_factory=ShowConfig)
+
+
+def run(options: Options) -> int:
+    """Write the file, then say what is in it."""
+    from hogwild.feeds.made_ratings import RatingTruth, csv_lines, make_lists, make_ratings
+    from hogwild.programs.outfile import write_file
+
+    began = time.perf_counter()
+    truth = RatingTruth()
+    to_stdout = options.file.output in ("", "-")
+    if options.show.json and to_stdout:
+        raise ConfigError("--json and the data cannot both go to standard output; add --output FILE.")
+    size = 0
+    with write_file(options.file.output) as stream:
+        if options.file.format == "csv":
+            size += stream.write(b"user,item,rating\n")
+            for rows in make_ratings(options.problem, truth):
+                size += stream.write(csv_lines(*rows).encode())
+        else:
+            for user, items in make_lists(options.problem, truth):
+                size += stream.write(f"{user} {' '.join(map(str, items.tolist()))}\n".encode())
+    best = _truth(truth, options.file.format)
+    if options.show.json:
+        summary = {
+            "output": options.file.output,
+            "rows": truth.rows,
+            "users": options.problem.users,
+            "items": options.problem.items,
+            "bytes": size,
+            "truth": best,
+            "seconds": time.perf_counter() - began,
+        }
+        print(json.dumps(summary))
+    elif not options.show.quiet:
+        name = "data" if to_stdout else options.file.output
+        scores = " and ".join(f"{metric} {value:.4f}" for metric, value in best.items())
+        print(
+            f"{name}: {truth.rows:,} rows, {size / 1e6:.1f} MB\nthe true model reaches {scores} on these rows",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def _truth(truth: Any, form: str) -> dict[str, float]:
+    if form == "csv":
+        return {"rmse": truth.rmse}
+    return {"recall@20": truth.recall / truth.users, "ndcg@20": truth.ndcg / truth.users}

@@ -1,0 +1,101 @@
+"""`hogwild recommend`: the best items for users."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from hogwild.cli.flags import Page
+from hogwild.cli.ratingfiles import RECOMMENDERS
+from hogwild.config import File, ShowConfig
+from hogwild.errors import ConfigError
+from hogwild.options import Shown, require
+
+PAGE = Page(
+    "hogwild recommend",
+    """Write the best items for users, a line each: user, item and score, with tabs between. What a user has already is
+left out. Users may come from standard input (-), one a line.
+
+Examples:
+  hogwild recommend model ann bob
+  hogwild recommend model ann --top 5 --json
+  hogwild recommend model - --output lists.tsv.gz""",
+)
+
+_AT_ONCE = 1 << 13  # users for whom items are looked for together
+
+
+@dataclass(frozen=True)
+class ListConfig:
+    """What is listed, and where."""
+
+    top: int = 10
+    """Items for each user."""
+    seen: bool = False
+    """List also what the user has in training."""
+    output: File = "-"
+    """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
+
+    def __post_init__(self) -> None:
+        require(self, "top", 1 <= self.top <= 10_000, "it must lie between 1 and 10000. Try 10.")
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    model: Annotated[str, Shown("MODEL", positional=True)] = ""
+    """Directory of a trained recommender."""
+    users: Annotated[tuple[str, ...], Shown("USER...", positional=True)] = ()
+    """Users as they stand in the training files; - reads them from standard input, one a line."""
+    what: ListConfig = field(default_factory=ListConfig)
+    show: ShowConfig = field(default_factory=ShowConfig)
+
+
+def run(options: Options) -> int:
+    """Write the lists."""
+    from hogwild.cli.summary import print_json
+    from hogwild.programs.outfile import write_file
+    from hogwild.programs.store import load_model
+
+    program: Any = load_model(options.model).program
+    if program.name not in RECOMMENDERS:
+        raise ConfigError(f"{options.model}: a {program.name} model recommends nothing; see hogwild predict.")
+    users = list(_users(options.users))
+    if not users:
+        raise ConfigError("standard input names no user; write one a line.")
+    unknown, listed = 0, []
+    collect = options.show.json
+    if collect and options.what.output not in ("", "-"):
+        raise ConfigError("--json lists the items itself; leave --output out.")
+    with write_file("-" if collect else options.what.output) as stream:
+        for start in range(0, len(users), _AT_ONCE):
+            some = users[start : start + _AT_ONCE]
+            found = program.recommend_all(some, options.what.top, options.what.seen)
+            unknown += program.unknown[0]
+            for user, (items, scores) in zip(some, found, strict=True):
+                if collect:
+                    pairs = [{"item": item, "score": score} for item, score in zip(items, scores, strict=True)]
+                    listed.append({"user": user, "items": pairs})
+                else:
+                    lines = (f"{user}\t{item}\t{score:.6g}\n" for item, score in zip(items, scores, strict=True))
+                    stream.write("".join(lines).encode())
+    notes = []
+    if unknown:
+        how = "by the biases of items" if program.config.bias else "the most frequent items"
+        notes.append(f"{unknown:,} of {len(users):,} users are not in the model; what is listed for them is {how}.")
+    if not options.show.quiet:
+        for note in notes:
+            print(f"note: {note}", file=sys.stderr)
+    if collect:
+        print_json({"program": program.name, "model": options.model, "users": listed, "notes": notes})
+    return 0
+
+
+def _users(given: tuple[str, ...]) -> Any:
+    for user in given:
+        if user == "-":
+            yield from (line.strip() for line in sys.stdin if line.strip())
+        else:
+            yield user
