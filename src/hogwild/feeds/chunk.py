@@ -39,7 +39,9 @@ class Summary:
     relabel: where the order of the labels is known only at the end, the final target of each target in the chunks
     (0, 1, …); empty: the targets are final. Names of slots and of dense columns stand in the schema under `slots` and
     `dense`. scales: factors for the values of the features 0, 1, … that it covers,
-    known only at the end; empty: the values are final.
+    known only at the end; empty: the values are final. dense_scales: the same for the columns of the dense matrix.
+    remap: the feature of each id in the chunks, where ids are given before it is known which features there are (then
+    first_id is 0). remap_slots: the same for slots, in rising order.
     """
 
     features: int
@@ -49,6 +51,9 @@ class Summary:
     first_id: int = 0
     relabel: tuple[int, ...] = ()
     scales: tuple[float, ...] = ()
+    dense_scales: tuple[float, ...] = ()
+    remap: Ids | None = None
+    remap_slots: tuple[int, ...] = ()
 
 
 class Encoder(Protocol):
@@ -58,7 +63,8 @@ class Encoder(Protocol):
     `summary` is called once, after `chunks` is exhausted. Chunks hold one to a few megabytes, so that memory
     stays bounded; a chunk never spans two files. Its arrays belong to the encoder, which may write to them when the
     next chunk is asked for: copy what must last. `options` names the fields of FeedConfig that change the result;
-    an encoder that has no such attribute depends on all of them.
+    an encoder that has no such attribute depends on all of them. `described`, if there is one, is what it read
+    elsewhere, as JSON values.
     """
 
     def chunks(self, sources: Sequence[Source]) -> Iterator[Chunk]:

@@ -38,9 +38,18 @@ class Frequencies:
         self._grow(self.largest + 1)
         count_ids(ids, self._counts)
 
-    def rank(self, features: int, first: int = 0) -> tuple[Ids, Ids]:
-        """The rank of each feature and the feature of each rank; `first` is the id that stands for feature 0."""
+    def rank(self, features: int, first: int = 0, remap: Ids | None = None) -> tuple[Ids, Ids]:
+        """The rank of each feature and the feature of each rank; `first` is the id that stands for feature 0.
+
+        remap: the feature of each id; then the ranks are those of ids.
+        """
         check_features(max(features, self.largest + 1 - first))
+        if remap is not None:
+            self._grow(len(remap))
+            counts = np.zeros(features, np.int64)
+            np.add.at(counts, remap, self._counts[: len(remap)])
+            rank, original = ranks_of(counts)
+            return rank[remap], original
         self._grow(features + first)
         return ranks_of(self._counts[first : features + first])
 

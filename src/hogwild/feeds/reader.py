@@ -22,6 +22,7 @@ BY_SUFFIX = {
     ".parquet": "parquet", ".pq": "parquet",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
 }
+SLOT_TEXT = ("multislot", "criteo", "libffm")
 BY_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
@@ -65,8 +66,11 @@ def open_feed(
 
 def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None) -> Encoder:
     """The encoder of a format."""
-    if form == "svmlight":
-        return SvmlightEncoder(config, schema)
+    if form in ("svmlight", "libfm"):  # ids of libfm start at 0
+        zero = form == "libfm" and config.zero_based == "auto"
+        return SvmlightEncoder(replace(config, zero_based="yes") if zero else config, schema)
+    if form in SLOT_TEXT:
+        return _slot_encoder(form, config, schema)
     from hogwild.feeds.text import TextEncoder, text_only  # late: not everyone needs its kernels
 
     if form == "text" and schema and schema.get("format") == "table" and not text_only(config, schema):
@@ -76,6 +80,21 @@ def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None)
     from hogwild.feeds.table import TableEncoder  # late: pyarrow is slow to import
 
     return TableEncoder(config, schema, form)
+
+
+def _slot_encoder(form: str, config: FeedConfig, schema: Mapping[str, Any] | None) -> Encoder:
+    """Encoders of text with slots. Late imports: not everyone needs their kernels."""
+    if form == "multislot":
+        from hogwild.feeds.multislot import MultiSlotEncoder
+
+        return MultiSlotEncoder(config, schema)
+    if form == "criteo":
+        from hogwild.feeds.criteo import CriteoEncoder
+
+        return CriteoEncoder(config, schema)
+    from hogwild.feeds.libffm import LibffmEncoder
+
+    return LibffmEncoder(config, schema)
 
 
 def format_of(sources: Sequence[Source], config: FeedConfig, schema: Mapping[str, Any] | None = None) -> str:
@@ -98,6 +117,10 @@ def _format_of(source: Source, config: FeedConfig, schema: Mapping[str, Any]) ->
         head = source.head()
     if named == "tsv" and not (config.numeric or config.categorical) and _is_prose(_lines(head)):
         return "text"
+    if schema.get("format") in SLOT_TEXT and named in ("", "csv", "tsv", "svmlight"):
+        return str(schema["format"])  # a line without a label may look like something else
+    if not named and config.slots:
+        return "multislot"
     found = named or _by_content(head)
     if named or schema.get("format") != "table":
         return found or "svmlight"
@@ -120,14 +143,19 @@ def _by_name(source: Source) -> str:
 def _by_content(head: bytes) -> str:
     """The format of a file that begins with these bytes.
 
-    svmlight when the first rows have the form `label id:value`; with a tab in every line, a table if their numbers are
+    criteo when the first lines have its 40 fields; libffm and svmlight when the first rows have the form
+    `label field:id:value` or `label id:value`; with a tab in every line, a table if their numbers are
     equal and more than one, else labelled text; a table when the first line has commas or the like; "" for none.
     """
     for magic, form in BY_MAGIC.items():
         if head.startswith(magic):
             return form
     lines = _lines(head)
+    if lines and all(_is_click(line) for line in lines[:3]):
+        return "criteo"
     rows = [words for line in lines if (words := line.partition(b"#")[0].split())]
+    if rows and all(_is_row(words, colons=2) for words in rows[:3]) and any(len(words) > 1 for words in rows[:3]):
+        return "libffm"
     if rows and all(_is_row(words) for words in rows[:3]):
         return "svmlight"
     tabs = {line.count(b"\t") for line in lines}
@@ -147,10 +175,24 @@ def _is_prose(lines: list[bytes]) -> bool:
     return all(line.count(b"\t") == 1 for line in lines) and 2 * several > len(lines)
 
 
-def _is_row(words: list[bytes]) -> bool:
+def _is_row(words: list[bytes], colons: int = 1) -> bool:
+    """Whether words are a label and `id:value`, or with two colons `field:id:value`."""
     try:
         float(words[0])
     except ValueError:
         return False
-    names = [word.partition(b":") for word in words[1:3]]
-    return all(colon and (name == b"qid" or name.isdigit()) for name, colon, _ in names)
+    names = [word.split(b":") for word in words[1:3]]
+    whole = [parts for parts in names if len(parts) == colons + 1]
+    return len(whole) == len(names) and all(
+        parts[0] == b"qid" or all(part.isdigit() for part in parts[:-1]) for parts in whole
+    )
+
+
+def _is_click(line: bytes) -> bool:
+    """Whether a line has the fields of Criteo's click logs."""
+    fields = line.rstrip(b"\r").split(b"\t")
+    if len(fields) != 40 or fields[0] not in (b"0", b"1"):
+        return False
+    hexadecimal = all(len(field) in (0, 8) and not field.strip(b"0123456789abcdef") for field in fields[14:])
+    counts = [field.removeprefix(b"-") for field in fields[1:14]]
+    return hexadecimal and all(not count or count.isdigit() for count in counts)

@@ -69,7 +69,7 @@ class FeedWriter:
             raise InputError(f"{names}: no rows; is the file empty, or is this the right --format?")
         if len(summary.scales) and not self._sizes["values"]:
             self._write_ones("values", self._sizes["ids"])
-        rank, original = self._seen.rank(summary.features, summary.first_id)
+        rank, original = self._seen.rank(summary.features, summary.first_id, summary.remap)
         self._writer.write("original", original)
         header = {
             "features": summary.features,
@@ -85,7 +85,7 @@ class FeedWriter:
         self._writer.seal(header)
 
     def _settle(self, summary: Summary) -> None:
-        """Targets and values that are known only now."""
+        """Targets, values, dense columns and slots that are known only now."""
         if len(summary.relabel):
             final = np.asarray(summary.relabel, np.float32)
 
@@ -103,6 +103,20 @@ class FeedWriter:
                 values[covered] *= factors[features[covered]]
 
             _rewrite(self.directory / "values", DTYPES["values"], scale)
+        if len(summary.dense_scales) and self._sizes["dense"]:
+            columns = np.asarray(summary.dense_scales, np.float32)
+
+            def scale_dense(cells: npt.NDArray[Any], place: int) -> None:
+                cells *= np.take(columns, np.arange(place, place + len(cells)), mode="wrap")
+
+            _rewrite(self.directory / "dense", DTYPES["dense"], scale_dense)
+        if len(summary.remap_slots) and self._sizes["slots"]:
+            final_slots = np.asarray(summary.remap_slots, np.uint16)
+
+            def remap_slots(slots: npt.NDArray[Any], place: int) -> None:
+                slots[:] = final_slots[slots]
+
+            _rewrite(self.directory / "slots", DTYPES["slots"], remap_slots)
 
     def close(self) -> None:
         """Close the files."""
