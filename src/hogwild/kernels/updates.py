@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.kernels.jit import choice, inner, open_kernel
-from hogwild.kernels.penalties import Penalty, charge, owes, pace, shorten, stamps
+from hogwild.kernels.penalties import charge, owes, pace, shorten, stamps
 
 
 class Sgd(NamedTuple):
@@ -70,21 +70,21 @@ SLOTS: dict[type, tuple[tuple[str, bool], ...]] = {
 
 def row_cells(rule: Any, penalty: Any, width: int) -> int:
     """Cells (float32) in one row of `width` weights."""
-    return width * (1 + len(SLOTS[type(rule)])) + isinstance(rule, Adam) + isinstance(penalty, Penalty)
+    return width * (1 + len(SLOTS[type(rule)])) + isinstance(rule, Adam) + stamps(penalty)
 
 
 def additive_cells(rule: Any, penalty: Any, width: int) -> tuple[bool, ...]:
     """Which cells of a row are merged by adding differences."""
     slots = tuple(summed for _, summed in SLOTS[type(rule)] for _ in range(width))
     count = (False,) * isinstance(rule, Adam)
-    stamp = (True,) * isinstance(penalty, Penalty)  # written by the one worker who pays, taken over by the others
+    stamp = (True,) * stamps(penalty)  # written by the one worker who pays, taken over by the others
     return (True,) * width + slots + count + stamp
 
 
 def cell_names(rule: Any, penalty: Any) -> tuple[str, ...]:
     """Names of the parts of a row after its weights, in their order; slots are `width` cells each, the rest one."""
     names = tuple(name for name, _ in SLOTS[type(rule)])
-    return names + ("count",) * isinstance(rule, Adam) + ("stamp",) * isinstance(penalty, Penalty)
+    return names + ("count",) * isinstance(rule, Adam) + ("stamp",) * stamps(penalty)
 
 
 @choice
