@@ -15,6 +15,7 @@ _HOMES = {
     "Corpus": "feeds.corpus",
     "CorpusConfig": "config",
     "CustomProgram": "programs.custom",
+    "FactorizationMachine": "programs.fm",
     "Feed": "feeds.feed",
     "FeedConfig": "config",
     "HogwildClassifier": "estimators.linear",

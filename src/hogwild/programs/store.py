@@ -24,6 +24,7 @@ from hogwild.programs.tensors import Arrays
 
 PROGRAMS = {
     "crf": "hogwild.programs.crf:CRF",
+    "fm": "hogwild.programs.fm:FactorizationMachine",
     "linear": "hogwild.programs.linear:Linear",
     "matrix-factorization": "hogwild.programs.matrix_factorization:MatrixFactorization",
     "text_classifier": "hogwild.programs.text_classifier:TextClassifier",
