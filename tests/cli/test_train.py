@@ -157,13 +157,19 @@ def test_what_is_watched_is_in_the_features_own_order(hogwild, files, tmp_path):
 
 def test_evaluate_and_predict_agree(hogwild, files, trained):
     y = load_svmlight_file(str(files / "test.svm"))[1]
-    metrics = hogwild("evaluate", trained, files / "test.svm", "--json").json["metrics"]
+    found = hogwild("evaluate", trained, files / "test.svm", "--json").json
+    metrics, bins = found["metrics"], found["calibration"]
+    assert sum(each["rows"] for each in bins) == 500
+    assert sum(each["rows"] * each["positive"] for each in bins) == pytest.approx((y > 0).sum())
+    promised = sum(each["rows"] * each["predicted"] for each in bins)
+    assert metrics["calibration"] == pytest.approx(promised / (y > 0).sum())
     said = hogwild("predict", trained, files / "test.svm")
     predicted = np.array([int(line) for line in said.out.splitlines()])
     assert accuracy_score(y, predicted) == pytest.approx(metrics["accuracy"])
     assert metrics["accuracy"] > 0.8
     told = hogwild("evaluate", trained, files / "test.svm")
     assert f"accuracy {metrics['accuracy']:.4f}" in told.out
+    assert len(told.out.splitlines()) == 2 + len(bins)
 
 
 def test_probabilities(hogwild, files, trained, tmp_path):

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from sklearn import metrics as theirs
+from sklearn.calibration import calibration_curve
 
 from hogwild.programs import metrics
 
@@ -27,6 +28,24 @@ def test_auc_with_ties(kind, digits):
     assert metrics.auc(scores, truth, weight) == pytest.approx(
         theirs.roc_auc_score(truth, scores, sample_weight=weight), abs=1e-12 if weight is None else 1e-6
     )
+
+
+@pytest.mark.parametrize("kind", ["equal", "weighted"])
+def test_auc_of_odd_floats(kind):
+    """Zeros of both signs are equal, infinite scores are the outermost, and float64 is not rounded."""
+    odd = np.array([0.0, -0.0, np.inf, -np.inf, 1e-45, -1e-45, 3e38, -3e38, 1.0, -1.0], np.float32)
+    scores = RANDOM.choice(odd, 400)
+    truth = RANDOM.random(400) < np.where(scores > 0, 0.7, 0.3)
+    weight = weights_of(kind)
+    ranks = np.searchsorted(np.unique(odd), scores)
+    expected = theirs.roc_auc_score(truth, ranks, sample_weight=weight)
+    assert metrics.auc(scores, truth, weight) == pytest.approx(expected, abs=1e-12 if weight is None else 1e-6)
+    close = 1.0 + ranks * 1e-12
+    assert metrics.auc(close, truth, weight) == pytest.approx(expected, abs=1e-12 if weight is None else 1e-6)
+
+
+def test_auc_of_a_nan_is_nan():
+    assert math.isnan(metrics.auc(np.array([0.1, np.nan, 0.3], np.float32), np.array([True, False, False])))
 
 
 def test_auc_by_counting_pairs():
@@ -80,6 +99,35 @@ def test_log_loss(kind):
 
 
 @pytest.mark.parametrize("kind", ["equal", "weighted"])
+def test_calibration(kind):
+    chances = np.round(RANDOM.random(400) ** 2, 2)
+    truth = RANDOM.random(400) < 0.5 * chances
+    weight = weights_of(kind)
+    heavy = np.ones(400) if weight is None else weight
+    share = (truth * heavy).sum() / heavy.sum()
+    assert metrics.calibration(chances, truth, weight) == pytest.approx((chances * heavy).sum() / heavy.sum() / share)
+    table = metrics.calibration_table(chances, truth, weight, bins=5)
+    assert sum(each.rows for each in table) == 400
+    assert sum(each.weight for each in table) == pytest.approx(heavy.sum(), rel=1e-6)
+    assert all(each.low <= each.predicted <= each.high for each in table)
+    if weight is None:
+        real, said = calibration_curve(truth, chances, n_bins=5, strategy="quantile")
+        assert [each.positive for each in table] == pytest.approx(real)
+        assert [each.predicted for each in table] == pytest.approx(said)
+    gaps = [each.weight * abs(each.predicted - each.positive) for each in table]
+    assert metrics.calibration_error(table) == pytest.approx(sum(gaps) / heavy.sum(), rel=1e-6)
+    assert metrics.calibration_error(table) > 0.1
+
+
+def test_calibration_of_nothing_and_of_equal_predictions():
+    assert math.isnan(metrics.calibration(np.array([0.5]), np.array([False])))
+    assert metrics.calibration_table(np.zeros(0), np.zeros(0, bool)) == []
+    assert math.isnan(metrics.calibration_error([]))
+    (alone,) = metrics.calibration_table(np.full(8, 0.25), np.arange(8) < 2)
+    assert alone == metrics.Bin(0.25, 0.25, 8, 8.0, 0.25, 0.25)
+
+
+@pytest.mark.parametrize("kind", ["equal", "weighted"])
 def test_accuracy_precision_recall_f1_rmse(kind):
     truth = RANDOM.integers(0, 2, 400)
     guess = np.where(RANDOM.random(400) < 0.7, truth, 1 - truth)
@@ -93,6 +141,9 @@ def test_accuracy_precision_recall_f1_rmse(kind):
     near = (truth + RANDOM.normal(0, 0.3, 400)).astype(np.float32)
     assert metrics.rmse(near, truth.astype(np.float32), weight) == pytest.approx(
         theirs.root_mean_squared_error(truth, near, sample_weight=weight), rel=1e-6
+    )
+    assert metrics.mae(near, truth.astype(np.float32), weight) == pytest.approx(
+        theirs.mean_absolute_error(truth, near, sample_weight=weight), rel=1e-6
     )
 
 

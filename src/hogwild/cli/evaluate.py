@@ -102,12 +102,14 @@ def run(options: Options) -> int:
 
 def _evaluate_labelled(options: Options, model: Model, began: float) -> int:
     from hogwild.cli.reading import open_for, unknown_note
+    from hogwild.cli.calibration import calibration_of, print_table
     from hogwild.cli.summary import metrics_text, print_json
 
     feed = open_for(model, options.files, options.read)
     loaded = time.perf_counter()
     program: Any = model.program
     metrics = program.evaluate(feed, cores())
+    table = calibration_of(program, feed)
     notes = [*feed.notes, *unknown_note(program.ignored)]
     if not options.show.quiet:
         for note in notes:
@@ -119,10 +121,13 @@ def _evaluate_labelled(options: Options, model: Model, began: float) -> int:
                 "model": options.model,
                 "samples": len(feed),
                 "metrics": metrics,
+                "calibration": [each._asdict() for each in table],
                 "seconds": {"load": loaded - began, "evaluate": time.perf_counter() - loaded},
                 "notes": notes,
             }
         )
     else:
         print(metrics_text(metrics))
+        if table and not options.show.quiet:
+            print_table(table)
     return 0

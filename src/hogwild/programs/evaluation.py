@@ -49,7 +49,8 @@ def classifier_metrics(
     loss: str, scores: Floats, true: npt.NDArray[np.int64], weight: Floats | None
 ) -> Metrics:
     """accuracy; logloss of a logistic model; auc (of several classes: the mean of each against the rest); for two
-    classes precision, recall and f1 of the second. What cannot be computed is left out."""
+    classes precision, recall and f1 of the second, and of a logistic model its calibration (mean prediction by share of
+    the second) and ece (expected calibration error). What cannot be computed is left out."""
     found: Metrics = {"accuracy": metrics.accuracy(chosen_classes(scores), true, weight)}
     ranking = scores
     if loss == "logistic":
@@ -61,6 +62,9 @@ def classifier_metrics(
         names = ("precision", "recall", "f1")
         values = metrics.precision_recall_f1(chosen_classes(scores) == 1, true == 1, weight)
         found.update(zip(names, values, strict=True))
+        if loss == "logistic":
+            found["calibration"] = metrics.calibration(odds[:, 1], true == 1, weight)
+            found["ece"] = metrics.calibration_error(metrics.calibration_table(odds[:, 1], true == 1, weight))
     else:
         found["auc"] = metrics.macro_auc(ranking, true, weight)
     return {name: value for name, value in found.items() if not math.isnan(value)}

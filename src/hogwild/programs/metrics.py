@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,24 +46,50 @@ def auc(scores: Array, positive: npt.NDArray[np.bool_], weight: Array | None = N
     >>> auc(np.array([0.1, 0.4, 0.4, 0.8]), np.array([False, False, True, True]))
     0.875
     """
-    if len(scores) == 0:
+    if len(scores) == 0 or bool(np.isnan(scores).any()):
         return math.nan
-    order = np.argsort(scores)
-    ordered = scores[order]
-    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))  # of each run of equal scores
-    if weight is None:
-        ups = np.cumsum(positive[order])[last].astype(np.float64)
-        downs = (last + 1).astype(np.float64) - ups
+    if scores.dtype == np.float32 and len(scores) < 1 << 32:
+        ups, downs = _areas_of_keys(scores, positive, weight)
     else:
-        heavy = weight[order].astype(np.float64)
-        is_up = positive[order]
-        ups = np.cumsum(heavy * is_up)[last]
-        downs = np.cumsum(heavy * ~is_up)[last]
+        order = np.argsort(scores)
+        ups, downs = _areas_in_order(scores[order], positive[order], None if weight is None else weight[order])
     if ups[-1] <= 0 or downs[-1] <= 0:
         return math.nan
     # Positives of a run stand above all negatives of lower runs and beside half of their own.
     below = np.append(0.0, downs[:-1])
     return float(np.diff(ups, prepend=0.0) @ (below + downs) / (2.0 * ups[-1] * downs[-1]))
+
+
+def _areas_of_keys(
+    scores: Array, positive: npt.NDArray[np.bool_], weight: Array | None
+) -> tuple[Doubles, Doubles]:
+    """The same as `_areas_in_order`, of float32 scores in any order.
+
+    A score becomes 32 bits that are in the same order as whole numbers, with what belongs to it in the bits below:
+    sorting such words is five times as fast as finding the order of floats and following it.
+    """
+    bits = (scores + np.float32(0)).view(np.int32)  # the sum turns -0.0 into 0.0
+    keys = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).astype(np.int64)
+    if weight is None:
+        words = (keys << 1) | positive
+        words.sort()
+        return _areas_in_order(words >> 1, (words & 1).astype(bool), None)
+    words = (keys << 32) | np.arange(len(keys))
+    words.sort()
+    order = words & 0xFFFFFFFF
+    return _areas_in_order(words >> 32, positive[order], weight[order])
+
+
+def _areas_in_order(
+    scores: npt.NDArray[np.number], positive: npt.NDArray[np.bool_], weight: Array | None
+) -> tuple[Doubles, Doubles]:
+    """Weight of all positives, and of all negatives, up to the end of each run of equal scores."""
+    last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
+    if weight is None:
+        ups = np.cumsum(positive)[last].astype(np.float64)
+        return ups, (last + 1).astype(np.float64) - ups
+    heavy = weight.astype(np.float64)
+    return np.cumsum(heavy * positive)[last], np.cumsum(heavy * ~positive)[last]
 
 
 def macro_auc(scores: Array, true: Classes, weight: Array | None = None) -> float:
@@ -86,6 +113,61 @@ def precision_recall_f1(
     return precision, recall, 2 * hits / (called + there) if called + there > 0 else 0.0
 
 
+class Bin(NamedTuple):
+    """Rows with predictions from `low` to `high`: what was predicted and what came, both as means."""
+
+    low: float
+    high: float
+    rows: int
+    weight: float
+    predicted: float
+    positive: float
+
+
+def calibration(chances: Array, positive: npt.NDArray[np.bool_], weight: Array | None = None) -> float:
+    """Mean prediction by the share of positives: above 1 the model promises too much. NaN without positives."""
+    share = mean(positive, weight)
+    return mean(chances, weight) / share if share > 0 else math.nan
+
+
+def calibration_table(
+    chances: Array, positive: npt.NDArray[np.bool_], weight: Array | None = None, bins: int = 10
+) -> list[Bin]:
+    """Predictions in bins of as many rows each, as far as equal ones allow it; bins without rows are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = calibration_table(np.array([0.1, 0.2, 0.7, 0.8]), np.array([False, False, True, True]), bins=2)
+    >>> [(each.rows, round(each.predicted, 2), each.positive) for each in table]
+    [(2, 0.15, 0.0), (2, 0.75, 1.0)]
+    """
+    if len(chances) == 0:
+        return []
+    wide = np.asarray(chances, np.float64)
+    edges = np.quantile(wide, np.arange(bins + 1) / bins)
+    places = np.searchsorted(edges[1:-1], wide)
+    rows = np.bincount(places, minlength=bins)
+    parts = (np.ones(len(wide)), wide, positive) if weight is None else (weight, wide * weight, positive * weight)
+    weights, predicted, hits = (np.bincount(places, part, bins) for part in parts)
+    return [
+        Bin(float(edges[k]), float(edges[k + 1]), int(rows[k]), float(weights[k]), float(predicted[k] / weights[k]),
+            float(hits[k] / weights[k]))
+        for k in np.flatnonzero(weights > 0)
+    ]  # fmt: skip
+
+
+def calibration_error(table: list[Bin]) -> float:
+    """Expected calibration error: how far predicted and real shares are apart, the mean over the rows of a table."""
+    total = sum(each.weight for each in table)
+    return sum(each.weight * abs(each.predicted - each.positive) for each in table) / total if total > 0 else math.nan
+
+
 def rmse(predicted: Array, true: Array, weight: Array | None = None) -> float:
     """Root of the mean squared error."""
     return math.sqrt(mean((predicted.astype(np.float64) - true) ** 2, weight))
+
+
+def mae(predicted: Array, true: Array, weight: Array | None = None) -> float:
+    """Mean of the absolute errors."""
+    return mean(np.abs(predicted.astype(np.float64) - true), weight)

@@ -90,7 +90,7 @@ class Supervised(Program):
         return probabilities(self.scores(feed, threads))
 
     def evaluate(self, feed: Feed, threads: int = 1) -> Metrics:
-        """loss (the training loss, without penalties) and accuracy, logloss, auc, precision, recall, f1, or rmse.
+        """loss (the training loss, without penalties) and those of `classifier_metrics`, or rmse and mae.
 
         Rows count by their importance; in the loss by that times their class weight, as in training.
         """
@@ -101,7 +101,8 @@ class Supervised(Program):
         weight = None if bool((importance == 1).all()) else importance
         if self.classes:
             return {**found, **classifier_metrics(self.loss, scores, number_targets(feed, self.classes), weight)}
-        return {**found, "rmse": metrics.rmse(scores, samples.targets, weight)}
+        errors = {"rmse": metrics.rmse, "mae": metrics.mae}
+        return {**found, **{name: error(scores, samples.targets, weight) for name, error in errors.items()}}
 
 
 def make_rule(optimizer: str, constants: Mapping[str, float], l1: float = 0.0, l2: float = 0.0) -> Any:
