@@ -101,8 +101,8 @@ def run(options: Options) -> int:
 
 
 def _evaluate_labelled(options: Options, model: Model, began: float) -> int:
-    from hogwild.cli.reading import open_for, unknown_note
     from hogwild.cli.calibration import calibration_of, print_table
+    from hogwild.cli.reading import open_for, unknown_note
     from hogwild.cli.summary import metrics_text, print_json
 
     feed = open_for(model, options.files, options.read)
