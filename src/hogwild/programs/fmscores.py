@@ -90,7 +90,7 @@ class OneRow:
             own, numbers, fields = own[known], numbers[known], fields[known]
             count = len(own)
         if count and self._fields and not 0 <= int(fields.min()) <= int(fields.max()) < self._fields:
-            raise InputError(f"a slot lies outside 0 … {self._fields - 1}; they are numbered as in the model's `slots`.")
+            raise InputError(f"a slot lies outside 0 … {self._fields - 1}; the model's `slots` has their order.")
         with self._lock:
             if count > len(self._ids):
                 self._make_room(2 * count)
