@@ -10,7 +10,9 @@ Mode = Literal["hogwild", "serial", "locked", "round-robin", "minibatch"]
 Sharing = Literal["auto", "all", "hot", "replica"]
 Optimizer = Literal["sgd", "momentum", "adagrad", "adam", "ftrl"]
 ScheduleName = Literal["constant", "linear", "inverse"]
-Format = Literal["auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text", "multislot", "criteo", "libffm", "libfm"]
+Format = Literal[
+    "auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text", "multislot", "criteo", "libffm", "libfm", "tfrecord",
+]  # fmt: skip
 
 Column = Annotated[str, Shown("COLUMN")]
 Columns = Annotated[tuple[str, ...], Shown("COLUMN")]

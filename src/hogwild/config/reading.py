@@ -16,7 +16,8 @@ class FeedConfig:
     format: Format = "auto"
     """Kind of file; `auto` goes by name and content."""
     label: Column = ""
-    """Label column of a table, by name or number (0 is the first, -1 the last). Default: `label`, else the first."""
+    """Label column of a table, by name or number (0 is the first, -1 the last), or slot or feature, by name. Default:
+    `label`, else the first."""
     text: Column = ""
     """Text column of a table or of `label<TAB>text` lines, by name or number."""
     numeric: Columns = ()
@@ -29,6 +30,12 @@ class FeedConfig:
     """Whether the first line of a table names the columns."""
     slots: File = ""
     """Description of the slots of MultiSlot and TFRecord files: TOML, or a data-feed description."""
+    indices: Annotated[str, Shown("NAME")] = ""
+    """Feature of TFRecord files with the ids. Default: `nz_idx`, else the integers that have values beside them."""
+    values: Annotated[str, Shown("NAME")] = ""
+    """Feature of TFRecord files with the values. Default: `nz_values`, else the floats that are as many as the ids."""
+    binary: bool = False
+    """All values of TFRecord files are 1: they are not read."""
     layout: Annotated[Literal["flat", "slots"], Shown(hidden=True)] = "flat"
     """`slots`: columns of categories become slots and columns of numbers a dense matrix, for models that tell slots
     apart."""
@@ -53,7 +60,7 @@ class FeedConfig:
     unlabelled: Annotated[bool, Shown(hidden=True)] = False
     """For prediction: files without a label column, and rows without a known label, are read with target 0."""
     features: int = 0
-    """Number of features of svmlight files; 0: one more than the largest id."""
+    """Number of features of svmlight and TFRecord files; 0: one more than the largest id."""
     zero_based: Literal["auto", "yes", "no"] = "auto"
     """Whether svmlight ids start at 0."""
     bad_lines: Literal["stop", "skip"] = "stop"

@@ -21,6 +21,7 @@ BY_SUFFIX = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv",
     ".parquet": "parquet", ".pq": "parquet",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+    ".tfrecord": "tfrecord", ".tfrecords": "tfrecord",
 }
 SLOT_TEXT = ("multislot", "criteo", "libffm")
 BY_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
@@ -69,7 +70,7 @@ def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None)
     if form in ("svmlight", "libfm"):  # ids of libfm start at 0
         zero = form == "libfm" and config.zero_based == "auto"
         return SvmlightEncoder(replace(config, zero_based="yes") if zero else config, schema)
-    if form in SLOT_TEXT:
+    if form in (*SLOT_TEXT, "tfrecord"):
         return _slot_encoder(form, config, schema)
     from hogwild.feeds.text import TextEncoder, text_only  # late: not everyone needs its kernels
 
@@ -83,7 +84,11 @@ def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None)
 
 
 def _slot_encoder(form: str, config: FeedConfig, schema: Mapping[str, Any] | None) -> Encoder:
-    """Encoders of text with slots. Late imports: not everyone needs their kernels."""
+    """Encoders of files with slots. Late imports: not everyone needs their kernels."""
+    if form == "tfrecord":
+        from hogwild.feeds.tfrecord import TfrecordEncoder
+
+        return TfrecordEncoder(config, schema)
     if form == "multislot":
         from hogwild.feeds.multislot import MultiSlotEncoder
 
@@ -117,6 +122,8 @@ def _format_of(source: Source, config: FeedConfig, schema: Mapping[str, Any]) ->
         head = source.head()
     if named == "tsv" and not (config.numeric or config.categorical) and _is_prose(_lines(head)):
         return "text"
+    if not named and _is_record(head):
+        return "tfrecord"
     if schema.get("format") in SLOT_TEXT and named in ("", "csv", "tsv", "svmlight"):
         return str(schema["format"])  # a line without a label may look like something else
     if not named and config.slots:
@@ -186,6 +193,15 @@ def _is_row(words: list[bytes], colons: int = 1) -> bool:
     return len(whole) == len(names) and all(
         parts[0] == b"qid" or all(part.isdigit() for part in parts[:-1]) for parts in whole
     )
+
+
+def _is_record(head: bytes) -> bool:
+    """Whether a file begins with a record of TFRecord files: a length, and the masked CRC of it."""
+    if len(head) < 16:
+        return False
+    from hogwild.kernels.crc32c import crc_of, masked  # late: few need it
+
+    return int.from_bytes(head[8:12], "little") == masked(crc_of(head[:8]))
 
 
 def _is_click(line: bytes) -> bool:

@@ -117,7 +117,7 @@ class Source:
                 # Doubling: a long line is copied a few times only. One byte more for a missing newline.
                 block = bytearray(max(size, min(2 * len(kept), self.max_line + 1)) + 1)
                 block[: len(kept)] = kept
-                filled = _fill(stream, memoryview(block)[len(kept) : -1]) + len(kept)
+                filled = fill(stream, memoryview(block)[len(kept) : -1]) + len(kept)
                 ended = filled < len(block) - 1
                 if line == 1 and block.startswith(_BOM) and not kept:
                     filled -= len(_BOM)
@@ -149,7 +149,7 @@ class Source:
             while True:
                 block = bytearray(size + 1 + READ_AHEAD)
                 block[: len(kept)] = kept
-                filled = _fill(stream, memoryview(block)[len(kept) : size]) + len(kept)
+                filled = fill(stream, memoryview(block)[len(kept) : size]) + len(kept)
                 start = len(_BOM) if offset == 0 and block.startswith(_BOM) else 0
                 ended = filled < size
                 cut = filled if ended else _after_last_blank(block, filled)
@@ -247,7 +247,7 @@ def _temporary(name: str, stream: BinaryIO) -> Path:
     return directory
 
 
-def _fill(stream: BinaryIO, room: memoryview) -> int:
+def fill(stream: BinaryIO, room: memoryview) -> int:
     """Read until the room is full or the stream has ended; returns the bytes read."""
     filled = 0
     while filled < len(room):
