@@ -1,4 +1,4 @@
-"""The CRF that users of sklearn-crfsuite switch to, beside the real one."""
+"""The CRF as an estimator: saved, cloned, searched over; its mistakes; excerpts of its model."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import os
 import pickle
 import subprocess
 import sys
-import warnings
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import pycrfsuite
 import pytest
 import sklearn_crfsuite
 from sklearn.base import clone
@@ -23,305 +20,9 @@ from sklearn_crfsuite import metrics
 
 from hogwild.estimators import CRF
 from hogwild.estimators.excerpt import Excerpts
-from hogwild.feeds.grammar import make_sentences
 from hogwild.feeds.tagginglists import tagging_of
 from hogwild.programs import crf as programs
 from hogwild.programs.richpairs import find_pairs
-
-ALL = {"all_possible_states": True, "all_possible_transitions": True}  # as it is here; then the optimum is the same
-
-
-def features(sentence, i):
-    """In the manner of the tutorial of sklearn-crfsuite."""
-    word = sentence[i].word
-    found = {"bias": 1.0, "word": word, "word[-2:]": word[-2:], "long": len(word) > 6}
-    if i == 0:
-        return {**found, "BOS": True}
-    return {**found, "-1:word": sentence[i - 1].word, "-1:word[-2:]": sentence[i - 1].word[-2:]}
-
-
-def made(count, part):
-    sentences = list(make_sentences(count, part=part))
-    return [[features(s, i) for i in range(len(s))] for s in sentences], [[t.tag for t in s] for s in sentences]
-
-
-@pytest.fixture(scope="module")
-def data():
-    """Sentences and labels to train on, and others."""
-    return *made(120, 0), *made(60, 1)
-
-
-@pytest.fixture(scope="module")
-def both(data):
-    """Theirs and ours, trained on the same."""
-    X, y, _, _ = data
-    options = {"algorithm": "lbfgs", "c2": 0.1, **ALL}
-    return sklearn_crfsuite.CRF(**options).fit(X, y), CRF(**options, threads=1).fit(X, y)
-
-
-@pytest.fixture(scope="module")
-def ours(both):
-    return both[1]
-
-
-# -- beside sklearn-crfsuite -----------------------------------------------------------------------------------------
-
-
-def test_the_same_names(both):
-    theirs, ours = both
-    assert ours.classes_ == theirs.classes_
-    assert set(ours.attributes_) == set(theirs.attributes_)
-    assert ours.num_attributes_ == theirs.num_attributes_
-    assert set(ours.transition_features_) == set(theirs.transition_features_)
-    assert set(ours.state_features_) == set(theirs.state_features_)
-    assert ours.size_ > 4 * len(ours.state_features_)
-
-
-def test_the_same_optimum(both):
-    """c2 means the same: the weights are those that L-BFGS finds."""
-    theirs, ours = both
-    for name in ("transition_features_", "state_features_"):
-        one, other = getattr(theirs, name), getattr(ours, name)
-        keys = list(one)
-        found, expected = ([weights[key] for key in keys] for weights in (other, one))
-        np.testing.assert_allclose(found, expected, atol=0.2)
-        assert np.mean(np.abs(np.subtract(found, expected))) < 0.05 * np.std(expected)
-
-
-def test_the_same_shapes_and_nearly_the_same_values(both, data):
-    theirs, ours = both
-    _, _, X, y = data
-    one, other = theirs.predict(X), ours.predict(X)
-    assert (one.shape, one.dtype, type(one[0])) == (other.shape, other.dtype, type(other[0]))
-    assert [len(row) for row in one] == [len(row) for row in other]
-    assert abs(theirs.score(X, y) - ours.score(X, y)) < 0.005
-    assert ours.score(X, y) == pytest.approx(metrics.flat_accuracy_score(y, other))
-    same = np.mean([a == b for rows in zip(one, other, strict=True) for a, b in zip(*rows, strict=True)])
-    assert same > 0.99
-    near(theirs.predict_marginals(X), ours.predict_marginals(X))
-
-
-def near(one, other):
-    """Probabilities of the same shape, and nearly the same."""
-    assert one.shape == other.shape
-    for sentence, again in zip(one, other, strict=True):
-        for token, twin in zip(sentence, again, strict=True):
-            assert list(token) == list(twin)
-            assert list(twin.values()) == pytest.approx(list(token.values()), abs=0.06)
-            assert sum(twin.values()) == pytest.approx(1, abs=1e-4)
-
-
-@pytest.mark.parametrize("some", [[], [0], [3, 3], [0, 1, 2]], ids=str)
-def test_arrays_have_the_dimensions_of_theirs(both, data, some):
-    theirs, ours = both
-    X = [data[2][k] for k in some]
-    assert ours.predict(X).shape == theirs.predict(X).shape
-    assert ours.predict_marginals(X).shape == theirs.predict_marginals(X).shape
-
-
-def test_empty_sentences(both, data):
-    theirs, ours = both
-    X = [[], data[2][0], []]
-    assert ours.predict(X).tolist() == theirs.predict(X).tolist()
-    assert ours.predict_single([]) == theirs.predict_single([]) == []
-    assert ours.predict_marginals_single([]) == theirs.predict_marginals_single([]) == []
-    again = CRF(c2=0.1, epochs=1, threads=1).fit([[], *data[0]], [[], *data[1]])
-    assert again.loss_curve_ == CRF(c2=0.1, epochs=1, threads=1).fit(data[0], data[1]).loss_curve_
-
-
-def test_other_forms_of_sentences(both, data):
-    """Lists of strings, objects of python-crfsuite, a generator of sentences; tokens without a known feature."""
-    theirs, ours = both
-    X = data[2][:5]
-    expected = ours.predict(X).tolist()
-    assert ours.predict(pycrfsuite.ItemSequence(sentence) for sentence in X).tolist() == expected
-    lists = [[[f"word:{token['word']}", "bias"] for token in sentence] for sentence in X]
-    near(theirs.predict_marginals(lists), ours.predict_marginals(lists))
-    unknown = [[{"nothing": "of"}, {"the": "kind"}], [{}, {}]]
-    assert ours.predict(unknown).tolist() == theirs.predict(unknown).tolist()
-    assert ours.predict_single([{}, {}]) == theirs.predict_single([{}, {}])
-
-
-SCRIPT = """
-from {package} import CRF
-
-crf = CRF(algorithm="lbfgs", c1=0.0, c2=0.5, max_iterations=50, all_possible_transitions=True)
-crf.fit(X_train, y_train)
-labels = list(crf.classes_)
-labels.remove("O")
-y_pred = crf.predict(X_test)
-f1 = metrics.flat_f1_score(y_test, y_pred, average="weighted", labels=labels)
-report = metrics.flat_classification_report(y_test, y_pred, labels=sorted(labels), digits=3)
-likely = [pair for pair, _ in Counter(crf.transition_features_).most_common(5)]
-strongest = Counter(crf.state_features_).most_common(10)
-single = crf.predict_single(X_test[0])
-sure = [max(token.values()) for token in crf.predict_marginals_single(X_test[0])]
-score = crf.score(X_test, y_test)
-again = pickle.loads(pickle.dumps(crf)).predict(X_test)
-params = crf.get_params()
-"""
-
-
-def test_a_script_runs_with_either_import(data):
-    found = []
-    for package in ("sklearn_crfsuite", "hogwild.estimators"):
-        names = dict(zip(("X_train", "y_train", "X_test", "y_test"), data, strict=True))
-        names |= {"Counter": Counter, "metrics": metrics, "pickle": pickle}
-        exec(SCRIPT.format(package=package), names)
-        found.append(names)
-    theirs, ours = found
-    assert ours["labels"] == theirs["labels"]
-    assert ours["f1"] == pytest.approx(theirs["f1"], abs=0.02)
-    assert ours["score"] == pytest.approx(theirs["score"], abs=0.02)
-    assert len(ours["report"].splitlines()) == len(theirs["report"].splitlines())
-    assert len(set(ours["likely"]) & set(theirs["likely"])) >= 4
-    assert [type(item) for item in ours["strongest"][0]] == [type(item) for item in theirs["strongest"][0]]
-    same = [one == other for one, other in zip(ours["single"], theirs["single"], strict=True)]
-    assert np.mean(same) > 0.7  # theirs has no weights for pairs that it has not seen
-    assert ours["sure"] == pytest.approx(theirs["sure"], abs=0.2)
-    assert ours["again"].tolist() == ours["y_pred"].tolist()
-    assert set(theirs["params"]) <= set(ours["params"])
-    assert all(ours["params"][name] == value for name, value in theirs["params"].items())
-
-
-def test_features_below_min_freq_are_left_out():
-    X = [[["a", "b"], ["c"]], [["a"], ["d", "c"]], [["e"]]]
-    y = [["X", "Y"], ["X", "Y"], ["Z"]]
-    for least in (None, 0, 1, 2, 1.5):
-        one, other = (kind(min_freq=least).fit(X, y) for kind in (sklearn_crfsuite.CRF, CRF))
-        assert set(one.attributes_) == set(other.attributes_)
-        assert one.classes_ == other.classes_ == ["X", "Y", "Z"]
-
-
-# -- what arguments mean ---------------------------------------------------------------------------------------------
-
-
-def test_penalties_are_those_of_crfsuite():
-    plain, given = CRF()._program(), CRF(c1=0.3, c2=0.25)._program()
-    assert (plain.config.l1, plain.l2) == (0.0, 2.0)
-    assert (given.config.l1, given.l2) == (0.3, 0.5)
-    assert CRF(c2=0)._program().l2 == 0
-
-
-def test_our_own_arguments_reach_the_program():
-    options = {"optimizer": "adagrad", "rich_edges": True, "rich_edge_min_count": 3, "structure_regularization": 2}
-    config = CRF(**options, average=True)._program().config
-    assert {name: getattr(config, name) for name in options} == options
-    assert config.average
-    assert not CRF()._program().config.rich_edges
-
-
-@pytest.mark.parametrize(
-    ("options", "sentences", "epochs"),
-    [
-        ({}, 100, 200), ({}, 5000, 40), ({}, 100_000, 20), ({"max_iterations": 30}, 100, 30),
-        ({"max_iterations": 100}, 100_000, 20), ({"max_iterations": 0}, 100, 1), ({"epochs": 300}, 10, 300),
-        ({"epochs": 2, "max_iterations": 1}, 10, 2),
-    ],
-)  # fmt: skip
-def test_epochs(options, sentences, epochs):
-    assert CRF(**options)._epochs(sentences) == epochs
-
-
-def test_arguments_without_effect_are_named_in_one_warning(data):
-    X, y = data[0][:20], data[1][:20]
-    idle = {"epsilon": 1e-3, "linesearch": "Backtracking", "num_memories": 3, "period": 0, "keep_tempfiles": True}
-    with pytest.warns(UserWarning, match="no effect") as caught:
-        CRF(**idle, algorithm="ap", all_possible_states=False, epochs=1).fit(X, y)
-    assert len(caught) == 1
-    text = str(caught[0].message)
-    assert all(name in text for name in (*idle, "algorithm='ap'", "all_possible_states=False"))
-    assert caught[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        CRF(algorithm="l2sgd", c2=1.0, min_freq=0, max_iterations=1, **ALL).fit(X, y)
-        CRF(epochs=1).fit(X, y)
-
-
-def test_every_argument_of_theirs_is_one_of_ours():
-    theirs, ours = sklearn_crfsuite.CRF().get_params(), CRF().get_params()
-    assert {name: ours[name] for name in theirs} == theirs
-    assert list(ours) == sorted(ours)
-
-
-def test_the_seed(data):
-    X, y, _, _ = data
-    one, again, other, drawn = (
-        CRF(epochs=1, threads=1, random_state=state).fit(X, y).loss_curve_
-        for state in (3, 3, 4, np.random.RandomState(5))
-    )
-    assert one == again
-    assert len({*one, *other, *drawn}) == 3
-
-
-def test_two_threads_learn_as_well(data, ours):
-    X, y, X_test, y_test = data
-    two = CRF(c2=0.1, threads=2).fit(X, y)
-    assert two.score(X_test, y_test) == pytest.approx(ours.score(X_test, y_test), abs=0.02)
-
-
-def test_held_out_data_chooses_the_epoch(data):
-    X, y, X_dev, y_dev = data
-    options = {"c2": 0.0, "lr": 0.5, "schedule": "constant", "threads": 1, "epochs": 40}
-    model = CRF(**options, patience=2).fit(X, y, X_dev, y_dev)
-    assert 2 < model.n_iter_ < 40
-    assert len(model.loss_curve_) == model.n_iter_
-    best = CRF(**{**options, "epochs": model.n_iter_ - 2}).fit(X, y)
-    assert model.transition_features_ == best.transition_features_
-
-
-def test_held_out_data_and_a_mean_of_weights(data):
-    X, y, X_dev, y_dev = data
-    options = {"c2": 0.0, "lr": 0.5, "schedule": "constant", "threads": 1, "average": True, "epochs": 40}
-    model = CRF(**options, patience=2).fit(X, y, X_dev, y_dev)
-    assert model.n_iter_ < 40
-    assert model.program_.mean.epochs == model.n_iter_ - 2
-
-
-def test_constrained_predictions_keep_to_the_scheme(data):
-    X, y, X_test, _ = data
-    free, bound = (CRF(threads=1, epochs=1, lr=1e-6, constrain=constrain).fit(X, y) for constrain in (False, True))
-    edges = free.program_.weights.edges
-    for model in (free, bound):
-        model.program_.weights.edges[:] = np.random.default_rng(0).normal(size=len(edges))  # nothing was learnt
-
-    def wrong(rows):
-        pairs = ((before, tag) for row in rows for before, tag in zip(["O", *row], row, strict=False))
-        return sum(tag[0] == "I" and before[2:] != tag[2:] for before, tag in pairs)
-
-    assert wrong(free.predict(X_test)) > 0
-    assert wrong(bound.predict(X_test)) == 0
-
-
-# -- excerpts of a model ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rich", [False, True])
-def test_an_excerpt_tags_as_the_whole_model(rich, data):
-    X, y, X_test, _ = data
-    feed = tagging_of(X, y)
-    random = np.random.default_rng(1)
-    pairs = find_pairs(feed, 4, True) if rich else None
-    program = programs.CRF(rich_edges=rich, tags=feed.tags, names=feed.names)
-    program.restore(
-        {
-            "nodes": random.normal(size=(len(feed.names), len(feed.tags))).astype(np.float32),
-            "edges": random.normal(size=(len(feed.tags), len(feed.tags))).astype(np.float32),
-            "rich": random.normal(size=len(pairs.pairs) if rich else 0).astype(np.float32),
-            "rich_starts": pairs.starts if rich else np.zeros(1, np.int64),
-            "rich_pairs": pairs.pairs if rich else np.zeros(0, np.int32),
-        }
-    )
-    known = Excerpts(program)
-    whole = tagging_of(X_test, names=feed.names, tags=feed.tags)
-    assert whole.unknown > 0
-    assert known.best(X_test, 2, False) == program.predict(whole)
-    flat = [list(token.values()) for sentence in known.marginals(X_test, 2) for token in sentence]
-    np.testing.assert_allclose(flat, program.marginals(whole), atol=1e-5)
-    assert [known.best([sentence], 1, False)[0] for sentence in X_test[:9]] == program.predict(whole)[:9]
-
-
-# -- a good neighbour ------------------------------------------------------------------------------------------------
 
 
 def test_state_features_are_a_mapping(ours):
@@ -459,3 +160,31 @@ def test_it_works_without_scikit_learn():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[['A', 'B'], ['B']]\n"
+
+
+# -- excerpts of a model ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rich", [False, True])
+def test_an_excerpt_tags_as_the_whole_model(rich, data):
+    X, y, X_test, _ = data
+    feed = tagging_of(X, y)
+    random = np.random.default_rng(1)
+    pairs = find_pairs(feed, 4, True) if rich else None
+    program = programs.CRF(rich_edges=rich, tags=feed.tags, names=feed.names)
+    program.restore(
+        {
+            "nodes": random.normal(size=(len(feed.names), len(feed.tags))).astype(np.float32),
+            "edges": random.normal(size=(len(feed.tags), len(feed.tags))).astype(np.float32),
+            "rich": random.normal(size=len(pairs.pairs) if rich else 0).astype(np.float32),
+            "rich_starts": pairs.starts if rich else np.zeros(1, np.int64),
+            "rich_pairs": pairs.pairs if rich else np.zeros(0, np.int32),
+        }
+    )
+    known = Excerpts(program)
+    whole = tagging_of(X_test, names=feed.names, tags=feed.tags)
+    assert whole.unknown > 0
+    assert known.best(X_test, 2, False) == program.predict(whole)
+    flat = [list(token.values()) for sentence in known.marginals(X_test, 2) for token in sentence]
+    np.testing.assert_allclose(flat, program.marginals(whole), atol=1e-5)
+    assert [known.best([sentence], 1, False)[0] for sentence in X_test[:9]] == program.predict(whole)[:9]

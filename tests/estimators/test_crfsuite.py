@@ -1,0 +1,140 @@
+"""The CRF that users of sklearn-crfsuite switch to, beside the real one."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+
+import numpy as np
+import pycrfsuite
+import pytest
+import sklearn_crfsuite
+from sklearn_crfsuite import metrics
+
+from hogwild.estimators import CRF
+
+
+def test_the_same_names(both):
+    theirs, ours = both
+    assert ours.classes_ == theirs.classes_
+    assert set(ours.attributes_) == set(theirs.attributes_)
+    assert ours.num_attributes_ == theirs.num_attributes_
+    assert set(ours.transition_features_) == set(theirs.transition_features_)
+    assert set(ours.state_features_) == set(theirs.state_features_)
+    assert ours.size_ > 4 * len(ours.state_features_)
+
+
+def test_the_same_optimum(both):
+    """c2 means the same: the weights are those that L-BFGS finds."""
+    theirs, ours = both
+    for name in ("transition_features_", "state_features_"):
+        one, other = getattr(theirs, name), getattr(ours, name)
+        keys = list(one)
+        found, expected = ([weights[key] for key in keys] for weights in (other, one))
+        np.testing.assert_allclose(found, expected, atol=0.2)
+        assert np.mean(np.abs(np.subtract(found, expected))) < 0.05 * np.std(expected)
+
+
+def test_the_same_shapes_and_nearly_the_same_values(both, data):
+    theirs, ours = both
+    _, _, X, y = data
+    one, other = theirs.predict(X), ours.predict(X)
+    assert (one.shape, one.dtype, type(one[0])) == (other.shape, other.dtype, type(other[0]))
+    assert [len(row) for row in one] == [len(row) for row in other]
+    assert abs(theirs.score(X, y) - ours.score(X, y)) < 0.005
+    assert ours.score(X, y) == pytest.approx(metrics.flat_accuracy_score(y, other))
+    same = np.mean([a == b for rows in zip(one, other, strict=True) for a, b in zip(*rows, strict=True)])
+    assert same > 0.99
+    near(theirs.predict_marginals(X), ours.predict_marginals(X))
+
+
+def near(one, other):
+    """Probabilities of the same shape, and nearly the same."""
+    assert one.shape == other.shape
+    for sentence, again in zip(one, other, strict=True):
+        for token, twin in zip(sentence, again, strict=True):
+            assert list(token) == list(twin)
+            assert list(twin.values()) == pytest.approx(list(token.values()), abs=0.06)
+            assert sum(twin.values()) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("some", [[], [0], [3, 3], [0, 1, 2]], ids=str)
+def test_arrays_have_the_dimensions_of_theirs(both, data, some):
+    theirs, ours = both
+    X = [data[2][k] for k in some]
+    assert ours.predict(X).shape == theirs.predict(X).shape
+    assert ours.predict_marginals(X).shape == theirs.predict_marginals(X).shape
+
+
+def test_empty_sentences(both, data):
+    theirs, ours = both
+    X = [[], data[2][0], []]
+    assert ours.predict(X).tolist() == theirs.predict(X).tolist()
+    assert ours.predict_single([]) == theirs.predict_single([]) == []
+    assert ours.predict_marginals_single([]) == theirs.predict_marginals_single([]) == []
+    again = CRF(c2=0.1, epochs=1, threads=1).fit([[], *data[0]], [[], *data[1]])
+    assert again.loss_curve_ == CRF(c2=0.1, epochs=1, threads=1).fit(data[0], data[1]).loss_curve_
+
+
+def test_other_forms_of_sentences(both, data):
+    """Lists of strings, objects of python-crfsuite, a generator of sentences; tokens without a known feature."""
+    theirs, ours = both
+    X = data[2][:5]
+    expected = ours.predict(X).tolist()
+    assert ours.predict(pycrfsuite.ItemSequence(sentence) for sentence in X).tolist() == expected
+    lists = [[[f"word:{token['word']}", "bias"] for token in sentence] for sentence in X]
+    near(theirs.predict_marginals(lists), ours.predict_marginals(lists))
+    unknown = [[{"nothing": "of"}, {"the": "kind"}], [{}, {}]]
+    assert ours.predict(unknown).tolist() == theirs.predict(unknown).tolist()
+    assert ours.predict_single([{}, {}]) == theirs.predict_single([{}, {}])
+
+
+SCRIPT = """
+from {package} import CRF
+
+crf = CRF(algorithm="lbfgs", c1=0.0, c2=0.5, max_iterations=50, all_possible_transitions=True)
+crf.fit(X_train, y_train)
+labels = list(crf.classes_)
+labels.remove("O")
+y_pred = crf.predict(X_test)
+f1 = metrics.flat_f1_score(y_test, y_pred, average="weighted", labels=labels)
+report = metrics.flat_classification_report(y_test, y_pred, labels=sorted(labels), digits=3)
+likely = [pair for pair, _ in Counter(crf.transition_features_).most_common(5)]
+strongest = Counter(crf.state_features_).most_common(10)
+single = crf.predict_single(X_test[0])
+sure = [max(token.values()) for token in crf.predict_marginals_single(X_test[0])]
+score = crf.score(X_test, y_test)
+again = pickle.loads(pickle.dumps(crf)).predict(X_test)
+params = crf.get_params()
+"""
+
+
+def test_a_script_runs_with_either_import(data):
+    found = []
+    for package in ("sklearn_crfsuite", "hogwild.estimators"):
+        names = dict(zip(("X_train", "y_train", "X_test", "y_test"), data, strict=True))
+        names |= {"Counter": Counter, "metrics": metrics, "pickle": pickle}
+        exec(SCRIPT.format(package=package), names)
+        found.append(names)
+    theirs, ours = found
+    assert ours["labels"] == theirs["labels"]
+    assert ours["f1"] == pytest.approx(theirs["f1"], abs=0.02)
+    assert ours["score"] == pytest.approx(theirs["score"], abs=0.02)
+    assert len(ours["report"].splitlines()) == len(theirs["report"].splitlines())
+    assert len(set(ours["likely"]) & set(theirs["likely"])) >= 4
+    assert [type(item) for item in ours["strongest"][0]] == [type(item) for item in theirs["strongest"][0]]
+    same = [one == other for one, other in zip(ours["single"], theirs["single"], strict=True)]
+    assert np.mean(same) > 0.7  # theirs has no weights for pairs that it has not seen
+    assert ours["sure"] == pytest.approx(theirs["sure"], abs=0.2)
+    assert ours["again"].tolist() == ours["y_pred"].tolist()
+    assert set(theirs["params"]) <= set(ours["params"])
+    assert all(ours["params"][name] == value for name, value in theirs["params"].items())
+
+
+def test_features_below_min_freq_are_left_out():
+    X = [[["a", "b"], ["c"]], [["a"], ["d", "c"]], [["e"]]]
+    y = [["X", "Y"], ["X", "Y"], ["Z"]]
+    for least in (None, 0, 1, 2, 1.5):
+        one, other = (kind(min_freq=least).fit(X, y) for kind in (sklearn_crfsuite.CRF, CRF))
+        assert set(one.attributes_) == set(other.attributes_)
+        assert one.classes_ == other.classes_ == ["X", "Y", "Z"]
