@@ -16,7 +16,7 @@ from hogwild.feeds.rows import Features, all_ones
 from hogwild.feeds.source import Bytes
 from hogwild.kernels.tokens import Recipe, encode_texts, letters, make_bags
 
-SEED = 0x5EED
+SEED = FeedConfig.hash_seed  # unless the user says otherwise
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Hashing:
         """As the schema says, else as the configuration asks."""
         if "hashing" in schema:
             return cls(**schema["hashing"])
-        return cls(config.hash_bits, SEED, config.ngrams, config.lowercase, config.normalize)
+        return cls(config.hash_bits, config.hash_seed, config.ngrams, config.lowercase, config.normalize)
 
     def schema(self) -> dict[str, Any]:
         """JSON values from which `of` makes this again."""

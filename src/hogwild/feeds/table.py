@@ -14,7 +14,7 @@ from hogwild.config import FeedConfig
 from hogwild.feeds.arrowfiles import ArrowFile
 from hogwild.feeds.badlines import BadLines
 from hogwild.feeds.blocks import Block, blocks_of, head_of
-from hogwild.feeds.categories import HashedCategories, Vocabulary
+from hogwild.feeds.categories import Cut, HashedCategories, Vocabulary
 from hogwild.feeds.chunk import Chunk, Summary
 from hogwild.feeds.columns import (
     NUMERIC,
@@ -35,6 +35,7 @@ from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import Labels, counted
 from hogwild.feeds.rows import Features, all_ones, join_rows, keep_rows
 from hogwild.feeds.source import Source
+from hogwild.feeds.tableslots import slot_cells, slot_schema
 from hogwild.kernels.cells import Cells, fill_rows, make_filled
 
 _REMEDY = "Correct the line, or skip such lines with --bad-lines skip."
@@ -59,11 +60,14 @@ class TableEncoder:
 
     Ids: first the columns of numbers, then 2^hash_bits hashed ones if there are any, then the categories in order of
     first appearance. A row's features stand in the same order. Fields that are empty or 0 have no feature.
+
+    With the layout `slots` (see tableslots.py) numbers have no ids, but are columns of the dense matrix.
     """
 
     options = (
         "label", "text", "numeric", "categorical", "ignore", "header", "hash_bits", "categories", "ngrams", "lowercase",
-        "normalize", "scale", "unlabelled", "bad_lines", "bad_share", "invalid_utf8", "max_line", "pipe",
+        "normalize", "scale", "unlabelled", "bad_lines", "bad_share", "invalid_utf8", "max_line", "pipe", "layout",
+        "hash_seed", "shared_ids", "min_count",
     )
 
     def __init__(
@@ -97,10 +101,13 @@ class TableEncoder:
         notes = list(self.bad.notes())
         if self.plan is None:
             return Summary(1, notes=tuple(notes))
-        scales = self._measured()
+        scales, remap = self._measured(), self.vocabulary.finish()
         schema = {
             "format": "table",
             **self.plan.schema(),
+            **(slot_schema(self.plan) if self._slotted else {}),
+            "min_count": self._cut.min_count,
+            "shared_ids": self._cut.shared,
             "labels": self.labels.schema(),
             "hashing": self.hashing.schema(),
             "categories": self._categories,
@@ -114,7 +121,9 @@ class TableEncoder:
             schema=schema,
             notes=(*notes, *self._notes(scaled=not final)),
             relabel=self.labels.relabel(),
-            scales=() if final else tuple(scales),
+            scales=() if final or self._slotted else tuple(scales),
+            dense_scales=() if final or not self._slotted else tuple(scales),
+            remap=remap,
         )
 
     # -- what the columns are ---------------------------------------------------------------------------------------
@@ -122,13 +131,19 @@ class TableEncoder:
     def _follow(self, plan: Plan) -> None:
         """From now on all files are read by this plan."""
         self.plan = plan
-        count = len(plan.numeric)
-        self._categories = self.schema.get("categories", self.config.categories)
+        count, config = len(plan.numeric), self.config
+        self._categories = self.schema.get("categories", config.categories)
+        self._cut = Cut(config.min_count, config.shared_ids)
+        self._slotted = config.layout == "slots"
+        if self.schema:
+            self._cut = Cut(self.schema.get("min_count", 1), self.schema.get("shared_ids", False))
+            self._slotted = "slots" in self.schema
         hashed = plan.categorical if self._categories == "hash" else ()
-        first = count + ((1 << self.hashing.bits) if plan.text or hashed else 0)
-        self.hasher = HashedCategories(hashed, count, self.hashing)
+        before = 0 if self._slotted else count
+        first = before + ((1 << self.hashing.bits) if plan.text or hashed else 0)
+        self.hasher = HashedCategories(hashed, before, self.hashing, self._cut.shared)
         listed = () if hashed else plan.categorical
-        self.vocabulary = Vocabulary(listed, first, self.schema["vocabulary"] if self.schema else None)
+        self.vocabulary = Vocabulary(listed, first, self.schema["vocabulary"] if self.schema else None, self._cut)
         self.squares, self.present = np.zeros(count), np.zeros(count, np.int64)
         self.scales = np.array(self.schema.get("scales", [1.0] * count), np.float32).reshape(count)
 
@@ -214,8 +229,14 @@ class TableEncoder:
         keep[list(wrong)] = False
         if not keep.all():
             parts = _kept(parts, keep)
-        features = self._features(parts)
-        return Chunk(*features, targets[keep], frame.lines[keep], frame.file)
+        self._count(parts)
+        if self._slotted:
+            cells = slot_cells(parts.numbers, self._named(parts), parts.text)
+            self.squares += cells.squares
+            self.present += cells.present
+            dense = cells.dense * self.scales
+            return Chunk(*cells.features, targets[keep], frame.lines[keep], frame.file, cells.slots, dense)
+        return Chunk(*self._features(parts), targets[keep], frame.lines[keep], frame.file)
 
     def _targets(self, parts: _Parts) -> tuple[Floats, dict[int, str]]:
         """The target of each row, and what is wrong with the rows that must be left out."""
@@ -235,16 +256,24 @@ class TableEncoder:
             wrong.setdefault(row, problem)
         return targets, wrong
 
+    def _named(self, parts: _Parts) -> Ids:
+        """The id of each category, -1 for none."""
+        if self._categories == "enumerate":
+            return self.vocabulary.ids(parts.categories, len(parts.numbers))
+        return parts.hashed
+
+    def _count(self, parts: _Parts) -> None:
+        self.counts["numbers"] += int(np.count_nonzero(np.isnan(parts.numbers)))
+        self.counts["categories"] += sum(int(np.count_nonzero(column.codes < 0)) for column in parts.categories)
+        self.counts["replaced"] += parts.frame.replaced
+
     def _features(self, parts: _Parts) -> Features:
         rows, columns = parts.numbers.shape
-        named = self.vocabulary.ids(parts.categories, rows) if self._categories == "enumerate" else parts.hashed
+        named = self._named(parts)
         filled = make_filled(rows, columns, named.shape[1])
         total = fill_rows(Cells(parts.numbers, named, self.scales), filled)
         self.squares += filled.squares
         self.present += filled.present
-        self.counts["numbers"] += int(filled.missing.sum())
-        self.counts["categories"] += sum(int(np.count_nonzero(column.codes < 0)) for column in parts.categories)
-        self.counts["replaced"] += parts.frame.replaced
         features = Features(filled.lengths, filled.ids[:total], all_ones(filled.values[:total]))
         if parts.text is None:
             return features
@@ -275,11 +304,11 @@ class TableEncoder:
         if scaled:
             yield "Numbers are divided by the root mean square of their column without its zeros (not with --no-scale)."
         if counts["numbers"]:
-            yield f"{counted(counts['numbers'], 'empty field')} in columns of numbers left out."
+            fate = "read as 0" if self._slotted else "left out"
+            yield f"{counted(counts['numbers'], 'empty field')} in columns of numbers {fate}."
         if counts["categories"]:
             yield f"{counted(counts['categories'], 'empty field')} in columns of categories left out."
-        if self.schema and self.vocabulary.unseen:
-            yield f"{counted(self.vocabulary.unseen, 'field')} with categories that training never saw left out."
+        yield from self.vocabulary.notes()
         if counts["replaced"]:
             yield f"{counted(counts['replaced'], 'byte')} not UTF-8, read as `?`."
         if self.labels.missing:

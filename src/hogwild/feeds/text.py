@@ -65,8 +65,8 @@ class TextEncoder:
     """
 
     options = (
-        "label", "text", "header", "hash_bits", "ngrams", "lowercase", "normalize", "bad_lines", "bad_share",
-        "invalid_utf8", "max_line", "pipe", "unlabelled",
+        "label", "text", "header", "hash_bits", "hash_seed", "ngrams", "lowercase", "normalize", "bad_lines",
+        "bad_share", "invalid_utf8", "max_line", "pipe", "unlabelled",
     )
 
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
