@@ -60,7 +60,7 @@ def run(options: Options) -> int:
         )
     making = Making(
         file.output, file.format, truth, lambda stream: write_clicks(stream, file.format, problem, truth),
-        clicks_slots(problem), notes,
+        clicks_slots(problem) if file.format in ("multislot", "tfrecord") else "", notes,
     )  # fmt: skip
     facts = {"features": problem.features, "slots": problem.slots, "numbers": problem.numbers}
     return make(making, options.show, facts)

@@ -31,7 +31,7 @@ class WriteConfig:
     output: File = "-"
     """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
     format: Literal["svmlight", "tfrecord", "multislot", "parquet"] = "svmlight"
-    """Kind of file; beside those with slots goes a description of them, OUTPUT.slots.toml."""
+    """Kind of file; beside multislot goes a description of its slots, OUTPUT.slots.toml."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,6 @@ def run(options: Options) -> int:
         )
     making = Making(
         file.output, file.format, truth, lambda stream: write_sparse(stream, file.format, problem, truth),
-        sparse_slots(problem), notes,
+        sparse_slots(problem) if file.format == "multislot" else "", notes,
     )  # fmt: skip
     return make(making, options.show, {"features": problem.features, "classes": problem.classes})

@@ -11,13 +11,14 @@ from typing import Any, BinaryIO, NamedTuple
 
 from hogwild.config import ShowConfig
 from hogwild.errors import ConfigError
-from hogwild.feeds.made_files import DESCRIBED, description_path
+from hogwild.feeds.made_files import description_path
 from hogwild.feeds.truth import Truth
 from hogwild.programs.outfile import write_file
 
 
 class Making(NamedTuple):
-    """A problem to be written: `write` puts it into a stream and counts it; `slots` describes its slots."""
+    """A problem to be written: `write` puts it into a stream and counts it; `slots` describes its slots, if the format
+    needs that."""
 
     output: str
     format: str
@@ -87,7 +88,7 @@ def _shares(truth: Truth) -> dict[str, Any]:
 
 def _describe(making: Making, to_stdout: bool, notes: list[str]) -> str | None:
     """Write the description of slots beside; returns its name."""
-    if making.format not in DESCRIBED:
+    if not making.slots:
         return None
     if to_stdout:
         notes.append("no description of the slots is written beside standard output; add --output FILE to get one.")

@@ -16,9 +16,9 @@ from hogwild.feeds.digits import UNITS
 from hogwild.feeds.made_clicks import Clicks, MadeClicks
 from hogwild.feeds.streams import SUFFIXES
 from hogwild.feeds.synthetic import MadeRows, make_rows
+from hogwild.feeds.tfrecordout import ExampleList, encode_examples
 from hogwild.feeds.truth import Truth
 
-DESCRIBED = ("multislot", "tfrecord")  # formats with a description of slots beside
 _ROW_GROUP = 1 << 16                   # rows of a group in Parquet
 _SINGLE = ("csv", "criteo", "parquet")  # formats that hold one category a slot
 
@@ -117,16 +117,32 @@ def _clicks_table(rows: MadeClicks, config: ClicksConfig) -> Any:
 # -- TFRecord -------------------------------------------------------------------------------------------------------
 
 
-def _write_examples(stream: BinaryIO, runs: Iterator[Any]) -> None:
-    raise NotImplementedError
+def _write_examples(stream: BinaryIO, runs: Iterator[list[ExampleList]]) -> None:
+    for lists in runs:
+        stream.write(memoryview(encode_examples(lists)))
 
 
-def _sparse_features(rows: MadeRows, config: SparseConfig) -> Any:
-    raise NotImplementedError
+def _sparse_features(rows: MadeRows, config: SparseConfig) -> list[ExampleList]:
+    lists = [_one_each("label", rows.labels), ExampleList("nz_idx", rows.offsets, rows.ids)]
+    if not config.binary:
+        lists.append(ExampleList("nz_values", rows.offsets, (rows.values / UNITS).astype(np.float32)))
+    return lists
 
 
-def _clicks_features(rows: MadeClicks, config: ClicksConfig) -> Any:
-    raise NotImplementedError
+def _clicks_features(rows: MadeClicks, config: ClicksConfig) -> list[ExampleList]:
+    lists = [_one_each("label", rows.labels)]
+    if config.numbers:
+        ends = np.arange(len(rows.labels) + 1) * config.numbers
+        lists.append(ExampleList("I", ends, (rows.numbers / UNITS).astype(np.float32).ravel()))
+    slots = np.repeat(np.tile(np.arange(config.slots), len(rows.labels)), rows.lengths.ravel())
+    for slot, name in enumerate(made_text.slot_names(config)):
+        offsets = np.concatenate([[0], np.cumsum(rows.lengths[:, slot])])
+        lists.append(ExampleList(name, offsets, rows.ids[slots == slot] + 1))
+    return lists
+
+
+def _one_each(name: str, items: Any) -> ExampleList:
+    return ExampleList(name, np.arange(len(items) + 1), items)
 
 
 # -- descriptions of slots ------------------------------------------------------------------------------------------
