@@ -3,7 +3,7 @@
 A user has a true vector p and bias b, an item q and c, both of `rank` numbers. A rating is 3 + b + c + p q and noise,
 rounded to half stars between 0.5 and 5; b, c and p q have standard deviations of 0.3, 0.4 and 0.6 stars. A user has an
 item with odds that grow with 2 (c + p q) and with its popularity, which falls with its rank as in Zipf's law.
-Another `part` has other ratings by the same users.
+Another `part` has other ratings by the same users; the items of lists in part 0 are none of those in other parts.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def make_ratings(config: MadeRatingsConfig, truth: RatingTruth) -> Iterator[tupl
 
 def make_lists(config: MadeRatingsConfig, truth: RatingTruth) -> Iterator[tuple[int, Longs]]:
     """Each user with the items that the user has, counted in `truth`."""
-    if config.rows > config.users * config.items // 2:
+    if config.rows > config.users * (config.items // 8):
         raise ConfigError(f"{config.users} users cannot have {config.rows} of {config.items} items; lower --rows.")
     model = true_model(config)
     wanted = _lengths(config, model.activity)
@@ -103,6 +103,7 @@ def make_lists(config: MadeRatingsConfig, truth: RatingTruth) -> Iterator[tuple[
         likes = _SHARPNESS * (model.item_biases + model.users[people] @ model.items.T) + np.log(model.popularity)
         # The n largest of log odds plus Gumbel noise are n draws without putting back.
         drawn = likes + random.gumbel(size=likes.shape)
+        drawn[_held_out(config, first, likes.shape) == (config.part == 0)] = -np.inf
         for k, user in enumerate(range(first, first + len(likes))):
             count = int(wanted[user])
             if not count:
@@ -117,9 +118,15 @@ def make_lists(config: MadeRatingsConfig, truth: RatingTruth) -> Iterator[tuple[
             yield user, np.sort(items)
 
 
+def _held_out(config: MadeRatingsConfig, first: int, shape: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    """Which pairs of user and item may be in parts other than 0: a quarter of them."""
+    random = np.random.default_rng([config.seed, 3, first])
+    return np.asarray(random.integers(0, 4, shape, np.int8) == 0)
+
+
 def _lengths(config: MadeRatingsConfig, activity: Doubles) -> Longs:
-    """How many items each user has: together `rows`, no user more than half of all."""
-    most = config.items // 2
+    """How many items each user has: together `rows`, no user more than an eighth of all."""
+    most = config.items // 8
     share = config.rows * activity / activity.sum()
     for _ in range(60):
         over = share > most

@@ -92,7 +92,7 @@ def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[int, float]:
 
 def _are_lists(rows: Sequence[Sequence[str]], width: int) -> bool:
     """Whether lines with the same number of fields are rather lists of items than columns."""
-    if any(_plain(field) in _USERS | _ITEMS for field in rows[0]):
+    if sum(_plain(field) in _USERS | _ITEMS for field in rows[0]) > 1:
         return False
     if width > _MOST:
         return True
@@ -100,7 +100,7 @@ def _are_lists(rows: Sequence[Sequence[str]], width: int) -> bool:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^a-z]", "", name.lower())
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _has_header(rows: Sequence[Sequence[str]], config: RatingConfig) -> bool:
@@ -110,7 +110,9 @@ def _has_header(rows: Sequence[Sequence[str]], config: RatingConfig) -> bool:
     asked = {name for name in (config.user, config.item, config.rating) if name and not name.lstrip("+-").isdigit()}
     if asked & set(first):
         return True
-    if any(_plain(field) in _USERS | _ITEMS | _RATINGS for field in first):
+    if any(number_of(field) is not None for field in first):
+        return False
+    if sum(_plain(field) in _USERS | _ITEMS | _RATINGS for field in first) > 1:
         return True
     return len(first) > 2 and len(rows) > 1 and number_of(first[2]) is None and number_of(rows[1][-1]) is not None
 

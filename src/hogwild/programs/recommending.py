@@ -153,9 +153,8 @@ def ranking_metrics(factors: Factors, seen: Seen, relevant: Relevant, top: int, 
         hits = _among(keys, relevant.keys) & (block.items >= 0)
         found = hits.sum(axis=1)
         gained = (hits * gains[: hits.shape[1]]).sum(axis=1)
-        sums += (
-            found.sum() / top, (found / counts).sum(), (gained / ideal[np.minimum(counts, top)]).sum(), (found > 0).sum()
-        )  # fmt: skip
+        perfect = ideal[np.minimum(counts, top)]
+        sums += (found.sum() / top, (found / counts).sum(), (gained / perfect).sum(), (found > 0).sum())
     means = sums / done if done else np.full(4, math.nan)
     names = (f"precision@{top}", f"recall@{top}", f"ndcg@{top}", f"hit@{top}")
     return dict(zip(names, means.tolist(), strict=True))
