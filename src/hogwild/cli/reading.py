@@ -23,7 +23,7 @@ class ReadConfig:
 
     format: Literal[
         "same", "auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text", "conll", "conllu", "segmented", "jsonl",
-        "ratings", "lists"
+        "ratings", "lists", "multislot", "tfrecord", "criteo", "libffm", "libfm",
     ] = "same"
     """Kind of file, if it is not the one of the training files."""
     label: Column = ""
@@ -78,7 +78,8 @@ def pieces(feed: Feed) -> Iterator[Feed]:
             offsets = samples.offsets[rows.start : rows.stop + 1]
             entries = slice(int(offsets[0]), int(offsets[-1]))
             parts["offsets"] = offsets - offsets[0]
-            parts |= {name: getattr(samples, name)[entries] for name in ("ids", "values") if name in samples._fields}
+            whole = {"ids": entries, "values": entries, "slots": entries, "dense": rows}
+            parts |= {name: getattr(samples, name)[part] for name, part in whole.items() if name in samples._fields}
         yield replace(feed, samples=samples._replace(**parts))  # type: ignore[arg-type]
 
 

@@ -65,6 +65,7 @@ class SlotIds:
         self._sizes: list[int] = [0] * self.groups
         self._table: SlotTable = make_table(1)
         self._counts: Offsets = np.zeros(_ROOM, np.int64)
+        self._texts: list[str] = []
         self._cut = (0, 0)  # categories that are rare, and how often they occur
         if self.hashed:
             self._seeds = np.array([_seed(b"" if self.shared else name.encode(), self.seed)
@@ -135,9 +136,10 @@ class SlotIds:
             "hashing": {"bits": self.bits, "seed": self.seed},
         }
         if not self.hashed:
-            keys = self._keys.tolist()
-            texts = [" ".join(map(str, keys[k : k + _PER_LINE])) for k in range(0, len(keys), _PER_LINE)]
-            found |= {"sizes": self._sizes, "keys": texts}
+            if not self.fixed:
+                keys = self._keys.tolist()
+                self._texts = [" ".join(map(str, keys[k : k + _PER_LINE])) for k in range(0, len(keys), _PER_LINE)]
+            found |= {"sizes": self._sizes, "keys": self._texts}
         return found
 
     def notes(self, unseen: int) -> list[str]:
@@ -157,10 +159,11 @@ class SlotIds:
     def _recall(self, schema: Mapping[str, Any]) -> None:
         """The vocabulary of a model. Raises ValueError or TypeError if there can be none such."""
         self._sizes = [int(size) for size in schema["sizes"]]
+        self._texts = list(schema["keys"])
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
-                self._keys = np.fromstring(" ".join(schema["keys"]), np.uint64, sep=" ")
+                self._keys = np.fromstring(" ".join(self._texts), np.uint64, sep=" ")
             except DeprecationWarning as error:
                 raise ValueError(str(error)) from None
         if len(self._sizes) != self.groups or min(self._sizes, default=0) < 0 or len(self._keys) != sum(self._sizes):
