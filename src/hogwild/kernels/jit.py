@@ -15,13 +15,17 @@ from typing import Any, TypeVar, cast
 import llvmlite
 import numba as nb
 from numba.core.errors import NumbaError
+from numba.core.registry import CPUDispatcher
 from numba.extending import overload
+
+from hogwild.kernels.drafts import draft_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 SAFE_MATH = {"reassoc", "contract", "arcp", "nsz", "afn"}  # never nnan/ninf: we test for NaN
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": SAFE_MATH, "error_model": "numpy"}
 _UNCOUNTED = {**OPTIONS, "_nrt": False}
+_DRAFT = draft_options()
 _KEPT_CACHES = 4
 _DAYS_KEPT = 30
 
@@ -96,7 +100,7 @@ def _compile(fn: F, options: dict[str, Any]) -> F:
         return nb.njit(fn, **options)
     before, nb.config.CACHE_DIR = nb.config.CACHE_DIR, str(code_cache())
     try:
-        return nb.njit(fn, cache=True, **options)  # the path is fixed here
+        return nb.njit(fn, cache=True, **{**options, "no_cfunc_wrapper": True})  # the path is fixed here
     finally:
         nb.config.CACHE_DIR = before
 
@@ -119,7 +123,20 @@ def inner(fn: F) -> F:
     """
     if nb.config.DISABLE_JIT:
         return fn
-    return nb.njit(fn, **_UNCOUNTED)
+    drafted = nb.njit(fn, **_UNCOUNTED, **_DRAFT)
+    drafted.__class__ = _Inner
+    return cast(F, drafted)
+
+
+class _Inner(CPUDispatcher):
+    """A draft for kernels, which is not code that Python could call: for that, tests have it compiled in full."""
+
+    _whole: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._whole is None:
+            self._whole = nb.njit(self.py_func, **_UNCOUNTED)
+        return self._whole(*arguments)
 
 
 def open_kernel(fn: F) -> F:
@@ -129,6 +146,8 @@ def open_kernel(fn: F) -> F:
     @functools.wraps(fn)
     def call(*arguments: Any) -> Any:
         return (cached if in_package(*arguments) else anew)(*arguments)
+
+    call.cached = cached  # type: ignore[attr-defined]  # for `entry`
 
     return cast(F, call)
 
@@ -140,6 +159,7 @@ def entry(compiled: Any, *arguments: Any) -> Any:
     """
     if nb.config.DISABLE_JIT:
         return compiled
+    compiled = getattr(compiled, "cached", compiled)  # of an open kernel, the one for types of the package
     return compiled.compile(tuple(nb.typeof(argument) for argument in arguments))
 
 
@@ -204,7 +224,7 @@ def choice(stub: Callable[..., Any]) -> Any:
         return chosen.find(getattr(first, "instance_class", None) or getattr(first, "key", None))
 
     typed = eval(source, {"_find": _find})  # numba wants the very parameter names of the stub
-    overload(interpreted, jit_options=cast(Any, OPTIONS), strict=False)(typed)
+    overload(interpreted, jit_options=cast(Any, {**OPTIONS, **_DRAFT}), strict=False)(typed)
     return interpreted
 
 
