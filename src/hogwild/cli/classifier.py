@@ -1,4 +1,4 @@
-"""The job of `hogwild train classifier`: a linear model on labelled files."""
+"""The job of `hogwild train classifier`: a model on labelled files."""
 
 from __future__ import annotations
 
@@ -6,27 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from hogwild.cli.job import Job
+from hogwild.cli.models import make_model
 from hogwild.cli.train_classifier import Options
 from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.reader import open_feed
-from hogwild.programs.linear import Linear
 
 
 class ClassifierJob(Job):
-    """A linear classifier or regression."""
+    """A classifier or regression."""
 
     def __init__(self, options: Options) -> None:
         self.options, self.train = options, options.train
 
-    def make_program(self) -> Linear:
+    def make_program(self) -> Any:
         """The model that the flags ask for."""
-        linear = self.options.linear
-        return Linear(
-            linear.loss, linear.optimizer, linear.l1, linear.l2, linear.bias,
-            "balanced" if linear.balanced else linear.class_weight or None,
-        )  # fmt: skip
+        return make_model(self.options.model)
 
     def open(self, files: tuple[str, ...]) -> Feed:
         """The labelled files."""
@@ -42,7 +38,7 @@ class ClassifierJob(Job):
 
     def started_notes(self, program: Any, feed: Feed) -> list[str]:
         """What to say when the labels decided what is trained."""
-        if self.options.linear.loss != "auto" or program.classes:
+        if self.options.model.loss != "auto" or program.classes:
             return []
         return ["The labels are quantities, not classes: this is a regression (--loss squared)."]
 

@@ -50,7 +50,7 @@ class TextConfig:
     """Numbers in the row of a word or n-gram."""
     optimizer: Optimizer = "sgd"
     """Update rule."""
-    decay: float = 0.002
+    row_decay: float = 0.002
     """Penalty on the rows that a text has, at each visit."""
     l2: float = 0.0
     """L2 penalty on all rows; keeps weights small."""
@@ -64,7 +64,7 @@ class TextConfig:
         """Raise ConfigError where a value cannot work."""
         check_choices(self)
         require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 16.")
-        require(self, "decay", 0 <= self.decay < float("inf"), "it must not be negative. Try 0.002.")
+        require(self, "row_decay", 0 <= self.row_decay < float("inf"), "it must not be negative. Try 0.002.")
         require(self, "l2", 0 <= self.l2 < float("inf"), "it must not be negative. Try 0 or 1e-6.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -26,7 +27,7 @@ from hogwild.programs.supervised import Supervised, checked_weight, make_rule, u
 from hogwild.programs.tablespace import make_table
 from hogwild.programs.textarrays import join_arrays, split_arrays
 
-_RATE = 0.5  # of sgd, with the usual decay; see docs/guide-text-classifier.md
+_RATE, _ENOUGH, _MOST = 0.5, 25_000, 4.0  # of sgd for so many texts; for fewer up to so many times that
 
 
 class TextClassifier(Supervised):
@@ -36,8 +37,8 @@ class TextClassifier(Supervised):
     ----------
     dim : numbers in a row; stored in steps of 16, which is one cache line.
     optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`; all of them at the rows of a text only.
-    decay : the loss of a text has the squares of its rows in it, times decay / 2: what occurs often stays small. The
-        strongest remedy against learning the texts by heart.
+    row_decay : the loss of a text has the squares of its rows in it, times row_decay / 2: what occurs often stays
+        small: the strongest remedy against learning texts by heart.
     l2 : the objective has l2 w^2 / 2 for every weight of a row, whether its n-gram occurs or not.
     counts : n-grams count as often as they occur in a text. Default: once.
     class_weight : weight of the samples of each class by label, or `balanced`: rows / (classes * rows of the class).
@@ -66,16 +67,17 @@ class TextClassifier(Supervised):
     name = "text_classifier"
     unit = "nonzeros"
     loss = "logistic"
+    sharing = "all"
 
     def __init__(
-        self, dim: int = 16, optimizer: Optimizer = "sgd", decay: float = 0.002, l2: float = 0.0,
+        self, dim: int = 16, optimizer: Optimizer = "sgd", row_decay: float = 0.002, l2: float = 0.0,
         counts: bool = False, class_weight: ClassWeight = None, *, features: int = 0,
         classes: Iterable[Any] | None = None, constants: Mapping[str, float] | None = None,
         hashing: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        TextConfig(dim=dim, optimizer=optimizer, decay=decay, l2=l2, counts=counts)  # checks
+        TextConfig(dim=dim, optimizer=optimizer, row_decay=row_decay, l2=l2, counts=counts)  # checks
         self.dim, self.optimizer = int(dim), optimizer
-        self.decay, self.l2, self.counts = float(decay), float(l2), bool(counts)
+        self.row_decay, self.l2, self.counts = float(row_decay), float(l2), bool(counts)
         self.class_weight = checked_weight(class_weight)
         self.features = int(features)
         self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
@@ -86,19 +88,22 @@ class TextClassifier(Supervised):
         self._rule = make_rule(optimizer, self.constants, 0.0, l2)
         self._penalty = Free() if isinstance(self._rule, Ftrl) or not l2 else Penalty(np.float32(0), np.float32(l2))
         self._one: OneText | None = None
+        self._texts = 0
 
     # -- what the executor asks ---------------------------------------------------------------------------------
 
     @property
     def rate(self) -> float | None:
-        """Of sgd; others are calibrated."""
-        return _RATE if self.optimizer == "sgd" else None
+        """Of sgd, the larger the fewer texts there are; others are calibrated."""
+        if self.optimizer != "sgd":
+            return None
+        return _RATE * min(_MOST, max(1.0, math.sqrt(_ENOUGH / max(1, self._texts))))
 
     @property
     def task(self) -> TextTask:
         """Selects the compiled code."""
         lanes, blocks = layout(self.dim)
-        return TextTask(self._rule, self._penalty, lanes, blocks, self.outputs, np.float32(self.decay))
+        return TextTask(self._rule, self._penalty, lanes, blocks, self.outputs, np.float32(self.row_decay))
 
     @property
     def width(self) -> int:
@@ -120,17 +125,18 @@ class TextClassifier(Supervised):
         order = whole_order(feed.original, feed.features, rows)
         if self.weights is None:
             table = make_table(rows, self._cells, "use fewer hash bits (--hash-bits) or a smaller --dim.")
-            self.weights = TextWeights(table, self._first_outputs(seed))
+            self.weights = TextWeights(table, self._first_outputs(feed, seed))
         elif order is not self.order or rows != self.features:
             table = grown(natural(self.weights.table, self._cells, self.order), self._cells, rows)
             self.weights = TextWeights(ranked(table, self._cells, order), self.weights.outputs)
-        self.features, self.order, self._one = rows, order, None
+        self.features, self.order, self._one, self._texts = rows, order, None, len(feed)
 
-    def _first_outputs(self, seed: int) -> Floats:
-        # Rows begin as zeros, so that n-grams which training never sees say nothing; the outputs must not, then.
+    def _first_outputs(self, feed: Feed, seed: int) -> Floats:
+        # Rows begin as zeros, so that n-grams which training never sees say nothing; the outputs must not, then. A text
+        # moves its own score by rate |output|^2 / its entries: with this length by the rate, however long texts are.
         outputs = np.zeros((self.outputs, row_cells(self._rule, Free(), self.width + 1)), np.float32)
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], (self.outputs, self.dim))
-        outputs[:, : self.dim] = signs / np.sqrt(self.dim)
+        outputs[:, : self.dim] = signs * math.sqrt(max(1, feed.nonzeros) / max(1, len(feed)) / self.dim)
         return outputs.reshape(-1)
 
     def samples(self, feed: Feed) -> Any:
@@ -301,7 +307,7 @@ class TextClassifier(Supervised):
         return {
             "dim": self.dim,
             "optimizer": self.optimizer,
-            "decay": self.decay,
+            "row_decay": self.row_decay,
             "l2": self.l2,
             "counts": self.counts,
             "class_weight": weight if weight is None or isinstance(weight, str) else [list(pair) for pair in weight],
