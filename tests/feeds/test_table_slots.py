@@ -21,6 +21,7 @@ from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.reader import open_feed
+from hogwild.programs.strongest import Names
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data")
@@ -192,6 +193,17 @@ def test_columns_that_are_missing(file: Path) -> None:
     schema = dict(slots(file, PETS).schema)
     with pytest.raises(InputError, match="column `town` is missing, which was there before"):
         slots(file, "label,age,kind,weight\n1,2,cat,3\n", schema)
+
+
+def test_features_have_names(file: Path) -> None:
+    def names(feed: Feed) -> list[str]:
+        known = Names(feed.schema)
+        return [known[k] for k in range(feed.features + len(feed.dense))]
+
+    assert names(slots(file, PETS, min_count=2)) == ["kind=cat", "town=Ulm", "kind rare", "town rare", "age", "weight"]
+    assert names(read(file, PETS, min_count=2)) == ["age", "weight", "kind=cat", "town=Ulm", "kind rare", "town rare"]
+    shared = slots(file, PETS, min_count=2, shared_ids=True)
+    assert names(shared) == ["=cat", "=Ulm", "rare", "age", "weight"]
 
 
 # -- real tables -------------------------------------------------------------------------------------------------------

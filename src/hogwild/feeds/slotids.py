@@ -175,6 +175,22 @@ class SlotIds:
             self.rare = np.arange(self.groups, dtype=np.int32) + np.int32(len(self._keys))
 
 
+def feature_names(schema: Mapping[str, Any]) -> list[str]:
+    """Names of the features that are no hashes: `slot=key`, then those of rare categories, then the dense columns.
+
+    >>> feature_names({"slots": ["site", "ad"], "dense": ["price"], "sizes": [2, 1], "keys": ["7 9", "7"],
+    ...                "min_count": 2})
+    ['site=7', 'site=9', 'ad=7', 'site rare', 'ad rare', 'price']
+    """
+    shared = schema.get("shared_ids", False)
+    slots = [""] if shared else list(schema.get("categorical", schema["slots"]))
+    keys = " ".join(schema.get("keys", ())).split()
+    owners = [slot for slot, size in zip(slots, schema.get("sizes", ()), strict=False) for _ in range(size)]
+    names = [f"{slot}={key}" for slot, key in zip(owners, keys, strict=True)]
+    rare = [f"{slot} rare".strip() for slot in slots] if schema.get("min_count", 1) > 1 else []
+    return [*names, *rare, *schema.get("dense", ())]
+
+
 def _seed(name: bytes, seed: int) -> Any:
     data: npt.NDArray[np.uint8] = np.frombuffer(bytearray(name), np.uint8)
     with np.errstate(over="ignore"):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hogwild.arrays import Floats
 from hogwild.errors import ConfigError
 from hogwild.feeds.labels import shown
+from hogwild.feeds.slotids import feature_names
 from hogwild.options import nearest
 from hogwild.programs.crf import CRF
 from hogwild.programs.linear import Linear
@@ -119,11 +120,16 @@ class Names:
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        table = schema.get("format") == "table"
+        table, slots = schema.get("format") == "table", "slots" in schema
         self.first = 0 if table or schema.get("zero_based", True) else 1
-        self.numeric: list[str] = list(schema.get("numeric", ())) if table else []
+        self.numeric: list[str] = list(schema.get("numeric", ())) if table and not slots else []
         self.entries: list[str] = list(schema.get("vocabulary", ())) if table else []
-        hashes = table and (schema.get("text") or schema.get("categories") == "hash")
+        if slots:
+            self.entries += feature_names(schema)
+        elif schema.get("min_count", 1) > 1:
+            columns = [""] if schema.get("shared_ids") else schema["categorical"]
+            self.entries += [f"{column} rare".strip() for column in columns]
+        hashes = schema.get("text") or schema.get("categories") == "hash"
         self.hashed = 1 << schema["hashing"]["bits"] if hashes else 0
 
     def __getitem__(self, feature: int) -> str:
