@@ -9,6 +9,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 
+# Packages are turned into bytecode by the first import, not by pip: half of an installation would go there.
+unexport PYTHONDONTWRITEBYTECODE
+INSTALL := install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench clean
 
@@ -19,16 +23,16 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/pip $(INSTALL) -e .
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/pip $(INSTALL) -e ".[dev]"
 	@touch $@
 
 $(PEERS)/.installed: benchmarks/requirements.txt constraints.txt
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e . -r benchmarks/requirements.txt
+	$(PEERS)/bin/pip $(INSTALL) -e . -r benchmarks/requirements.txt
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -40,7 +44,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/startup.py
