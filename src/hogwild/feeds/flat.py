@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -49,6 +50,24 @@ def flattened(feed: Feed, keep_slots: bool = False) -> Feed:
     no_dense = np.zeros((rows, 0), np.float32)
     slotted = ValuedSlotRows(offsets, ids, slots, no_dense, samples.targets, samples.importance, values)
     return replace(whole, samples=slotted, schema={**schema, "slots": [*feed.slots, *feed.dense], "dense": []})
+
+
+class Flattener:
+    """`flattened` of the feeds that were asked for last: training and validation take turns."""
+
+    def __init__(self, keep_slots: bool = False) -> None:
+        self._keep_slots = keep_slots
+        self._kept: list[tuple[weakref.ref[Feed], Feed]] = []
+
+    def of(self, feed: Feed) -> Feed:
+        """The feed as plain rows."""
+        for known, flat in self._kept:
+            if known() is feed:
+                return flat
+        flat = flattened(feed, self._keep_slots)
+        if flat is not feed:
+            self._kept = [(weakref.ref(feed), flat), *self._kept[:1]]
+        return flat
 
 
 def _grown(feed: Feed, columns: int) -> Ids | None:

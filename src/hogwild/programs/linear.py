@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats, Ids, Room, Step, Table
+from hogwild.arrays import AnyRows, Floats, Ids, Room, Step, Table
 from hogwild.config import LinearConfig, Optimizer
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.feed import Feed
+from hogwild.feeds.flat import Flattener
 from hogwild.kernels.linear import LinearTask, LinearWeights, score_rows
 from hogwild.kernels.losses import Hinge, Logistic, Squared
 from hogwild.kernels.penalties import Free, Penalty
@@ -73,6 +74,7 @@ class Linear(Supervised):
         self.features = int(features)
         self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
         self.take_classes(classes)
+        self._flat = Flattener()
         self.order: Ids | None = None
         self.ignored = 0
         self._rule = make_rule(optimizer, self.constants, l1, l2)
@@ -92,8 +94,13 @@ class Linear(Supervised):
         parts = (_LOSSES[self.loss], self._rule, self._penalty, np.float32(self.bias))
         return LinearTask(*parts) if self.width == 1 else ClassesTask(*parts, self.width)
 
+    def samples(self, feed: Feed) -> AnyRows:
+        """Plain rows: slots make no difference here, and dense columns are features like others."""
+        return super().samples(self._flat.of(feed))
+
     def startup(self, feed: Feed, seed: int) -> None:
         """Weights of zero, or the ones there are, in the feed's order of ids and with room for all its features."""
+        feed = self._flat.of(feed)
         self.find_classes(feed)
         rows = max(self.features, feed.features)
         order = whole_order(feed.original, feed.features, rows)
@@ -111,12 +118,13 @@ class Linear(Supervised):
 
     def room(self, feed: Feed) -> Room:
         """The features of the longest sample, and the bias; one score a class, or the rows of one sample."""
-        floats = self.width if self.width > 1 else self._cells * feed.longest
-        return Room(rows=feed.longest + 1, width=self.width, floats=floats)
+        longest = self._flat.of(feed).longest
+        floats = self.width if self.width > 1 else self._cells * longest
+        return Room(rows=longest + 1, width=self.width, floats=floats)
 
     def units(self, feed: Feed) -> int:
         """Nonzeros of the feed."""
-        return feed.nonzeros
+        return self._flat.of(feed).nonzeros
 
     def tables(self) -> dict[str, Table]:
         """One row a feature, and one of biases that every visit writes."""
@@ -169,6 +177,7 @@ class Linear(Supervised):
 
         Reads the weights as they stand, in whatever order; features that the model does not know count as zero.
         """
+        feed = self._flat.of(feed)
         weight = self._plain(feed.original, feed.features)
         bias = self.weights.bias[: self.width].copy() * np.float32(self.bias)
         self.ignored = unknown_entries(feed, self.features)

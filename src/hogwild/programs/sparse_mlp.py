@@ -20,10 +20,13 @@ from hogwild.kernels.losses import Logistic, Squared
 from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.phases import Untimed
 from hogwild.kernels.sparse_mlp import ClassScores, MlpTask, OneScore, score_batches
+from hogwild.kernels.starts import fill_rows
 from hogwild.kernels.updates import Ftrl, additive_cells, row_cells, settle, settle_copy
 from hogwild.machine import memory
 from hogwild.programs.blas import one_blas_thread
+from hogwild.programs.evaluation import probabilities
 from hogwild.programs.mlparrays import layer_rows, layer_tables, named_arrays, new_weights, restored
+from hogwild.programs.mlpone import OneRow
 from hogwild.programs.rowtable import grown, natural, ranked, whole_order
 from hogwild.programs.slotted import Aligner, slotted
 from hogwild.programs.supervised import Supervised, checked_weight, make_rule, unknown_entries
@@ -90,6 +93,8 @@ class SparseMLP(Supervised):
         free = isinstance(self._rule, Ftrl) or not (l1 or l2)
         self._penalty = Free() if free else Penalty(np.float32(l1), np.float32(l2))
         self._aligner = Aligner()
+        self._one: OneRow | None = None
+        self._trained_from: Any = None
         self._lines = 1  # distinct rows of a batch at the most
 
     @property
@@ -118,6 +123,10 @@ class SparseMLP(Supervised):
     def task(self) -> MlpTask:
         """Selects the compiled code."""
         return self._task(self.config.batch_size)
+
+    def _scoring(self, batch: int) -> MlpTask:
+        """The task for scores alone: one compiled form for all losses, timed or not."""
+        return self._task(batch)._replace(head=OneScore(Squared()), timer=Untimed())
 
     def _task(self, batch: int) -> MlpTask:
         config, sizes = self.config, self.sizes
@@ -151,8 +160,6 @@ class SparseMLP(Supervised):
         self._lines = max(1, min(self.config.batch_size * feed.longest, rows))
 
     def _start_rows(self, first: int, last: int, seed: int) -> None:
-        from hogwild.kernels.starts import fill_rows
-
         scale = self.config.init or 0.25 / np.sqrt(self.config.dim)
         order = np.zeros(0, np.int32) if self.order is None else self.order
         bounds = np.array([first, last], np.int64)
@@ -238,7 +245,7 @@ class SparseMLP(Supervised):
         samples = slotted(self._aligner.align(feed, self.order, self.features))
         found = np.empty((len(feed), self.outputs), np.float32)
         parts = np.linspace(0, len(feed), max(1, threads) + 1).astype(int)
-        task = self._task(_SCORED)
+        task = self._scoring(_SCORED)
         room = Room(1, 1, batch_floats(task.sizes, _SCORED), _SCORED)
 
         def score(part: int) -> None:
@@ -252,6 +259,27 @@ class SparseMLP(Supervised):
                 with ThreadPoolExecutor(threads) as pool:
                     list(pool.map(score, range(threads)))
         return found if self.outputs > 1 else found[:, 0]
+
+    def predict_one(
+        self, ids: npt.ArrayLike, values: npt.ArrayLike | None = None, slots: npt.ArrayLike | None = None,
+        dense: npt.ArrayLike | None = None,
+    ) -> float | list[float]:  # fmt: skip
+        """For one row, the chance of the second class, those of all classes, or the quantity. Not while it trains.
+
+        ids: features by their own numbers, unknown ones left out; values: 1 by default; slots: the place of each feature's
+        slot in `slots`, in rising order; dense: the numbers of the dense columns.
+        """
+        if self.order is not None:
+            raise ConfigError("this model is being trained; predict_one answers when training has ended.")
+        if self._one is None or self._trained_from is not self.weights:
+            shape = (len(self.slots or ()), len(self.dense))
+            self._one, self._trained_from = OneRow(self._paid(), self._scoring(1), self.features, shape), self.weights
+        scores = self._one(ids, values, slots, dense)
+        if not self.classes:
+            return float(scores[0])
+        if self.outputs > 1:
+            return [float(chance) for chance in probabilities(scores[None, :])[0]]
+        return float(1 / (1 + np.exp(-float(scores[0]))))
 
     def _paid(self) -> Any:
         """The weights as they stand, penalties paid."""
