@@ -36,7 +36,7 @@ complete -p hogwild >&2
         ("hogwild train word2vec --st", ["--start"]),
         ("hogwild train word2vec --no-cb", ["--no-cbow"]),
         ("hogwild train cl", ["classifier"]),
-        ("hogwild make-dataset ", ["sparse"]),
+        ("hogwild make-dataset ", ["sparse", "clicks", "ratings"]),
         ("hogwild train classifier --chec", ["--checkpoint-every"]),
         ("hogwild train classifier x.svm --no-bi", ["--no-bias"]),
         ("hogwild train classifier --mode ", ["hogwild", "serial", "locked", "round-robin", "minibatch"]),

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from hogwild.config import SparseConfig
 from hogwild.feeds.made_text import svmlight
+from hogwild.feeds.slotfile import read_slots
 from hogwild.feeds.synthetic import MadeRows, make_rows, true_weights
 from hogwild.feeds.truth import Truth
 
@@ -145,6 +146,38 @@ def test_the_command_writes_what_it_says(hogwild, tmp_path):
     quiet = hogwild(*words, "--quiet")
     assert quiet.err == ""
     assert quiet.out.encode() == path.read_bytes()
+
+
+def test_clicks_with_their_description(hogwild, refused, tmp_path):
+    path = tmp_path / "clicks.txt.gz"
+    words = ["make-dataset", "clicks", "--rows", 50, "--dense-size", 60, "--slots", 3, "--numbers", 2]
+    said = hogwild(*words, "--output", path, "--json").json
+    assert (said["rows"], said["features"], said["slots"], said["numbers"]) == (50, 60, 3, 2)
+    assert said["description"] == str(tmp_path / "clicks.slots.toml")
+    plan = read_slots(said["description"])
+    assert (plan.names, plan.columns) == (("C1", "C2", "C3"), ("I1", "I2"))
+    with gzip.open(path, "rt") as file:
+        lines = file.readlines()
+    assert len(lines) == 50
+    assert sum(line.startswith("1 1 2 ") for line in lines) == round(50 * said["positive"])
+    assert set(said["bayes"]) == set(said["truth"]) == {"accuracy", "logloss", "auc"}
+    told = hogwild(*words, "--output", path)
+    assert f"describes the slots; read the data with --slots {said['description']}" in told.err
+    assert f"AUC {said['bayes']['auc']:.4f}" in told.err
+    assert "no description of the slots" in hogwild(*words).err
+    assert "use multislot" in refused(*words, "--nonzeros", "0:2", "--format", "csv")
+
+
+def test_ten_classes(hogwild, tmp_path):
+    path = tmp_path / "ten.tfrecord"
+    words = ["--dense-size", 1000, "--nonzeros", "10:99", "--classes", 10, "--format", "tfrecord", "--noise", 0.3]
+    said = hogwild("make-dataset", "sparse", "--rows", 400, *words, "--output", path, "--json").json
+    assert said["bytes"] == path.stat().st_size
+    assert said["description"] is None
+    assert len(said["shares"]) == 10
+    assert min(said["shares"]) > 0
+    assert said["bayes"]["accuracy"] == pytest.approx(0.7, abs=0.04)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(("ending", "opened"), [("gz", gzip.open), ("xz", lzma.open), ("zst", pa.input_stream)])

@@ -20,7 +20,7 @@ _ROWS = 8192
 class ArrowFile:
     """A Parquet file, or an Arrow (Feather, IPC) file or stream.
 
-    names: its columns; kinds: numeric, categorical, or why the column cannot be a feature;
+    names: its columns; types: of Arrow; kinds: numeric, categorical, or why the column cannot be a feature;
     label_kinds: what a label in that column would be, `numbers` or `words`.
     """
 
@@ -30,6 +30,7 @@ class ArrowFile:
         with self._reading():
             schema = self._open()[0]
         self.names: tuple[str, ...] = tuple(schema.names)
+        self.types = [field.type for field in schema]
         self.kinds = [_kind(field.type) for field in schema]
         self.label_kinds = [_label_kind(field.type) for field in schema]
 

@@ -56,7 +56,7 @@ def open_feed(
     config = config or FeedConfig()
     sources = open_sources(paths, config)
     form = format_of(sources, config, schema)
-    encoder = encoder_for(form, config, schema)
+    encoder = _list_encoder(sources, form, config, schema) or encoder_for(form, config, schema)
     key = cache.key_of(encoder, sources, replace(config, format=cast(Format, form)), dict(schema or {}))
     if config.cache:
         feed = cache.load(key, sources)
@@ -81,6 +81,17 @@ def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None)
     from hogwild.feeds.table import TableEncoder  # late: pyarrow is slow to import
 
     return TableEncoder(config, schema, form)
+
+
+def _list_encoder(
+    sources: Sequence[Source], form: str, config: FeedConfig, schema: Mapping[str, Any] | None
+) -> Encoder | None:
+    """An encoder for files whose columns hold lists."""
+    if form not in BY_MAGIC.values():
+        return None
+    from hogwild.feeds.listcolumns import ListEncoder, holds_lists  # late: pyarrow is slow to import
+
+    return ListEncoder(config, schema, form) if holds_lists(sources, form, config, schema or {}) else None
 
 
 def _slot_encoder(form: str, config: FeedConfig, schema: Mapping[str, Any] | None) -> Encoder:
