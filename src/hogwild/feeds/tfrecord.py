@@ -23,13 +23,14 @@ from hogwild.feeds.recordblocks import RecordBlock, new_room, place_of, record_b
 from hogwild.feeds.slotfile import SlotPlan, known_plan, read_slots
 from hogwild.feeds.slotids import SlotIds
 from hogwild.feeds.slottext import reading_slots, scales_of
-from hogwild.feeds.source import BLOCK, Bytes, Source
+from hogwild.feeds.source import Bytes, Source
 from hogwild.kernels import exampleparts as kernel
 from hogwild.kernels.exampleparts import Keyed, Parsed, Terms, Wanted
 from hogwild.kernels.slotkeys import drop_unknown
-from hogwild.kernels.tfrecord import parse_records
+from hogwild.kernels.tfrecord import READ_AHEAD, parse_records
 
 _LAST_ID = 2**31 - 1
+_SIZE = 1 << 19  # bytes of a block: it stays in the nearer caches with all that is made of it
 _REMEDY = "Correct the record, or skip such records with --bad-lines skip."
 _AGAIN = "Copy or download the file again, or skip such records with --bad-lines skip."
 
@@ -139,7 +140,7 @@ class TfrecordEncoder:
                 yield self._chunk(item) if work is None else self._slot_chunk(item, work)
             if item.block.problem:
                 raise InputError(item.block.problem)
-            if len(item.block.room) == len(new_room(BLOCK)):
+            if len(item.block.room) == _SIZE + READ_AHEAD:
                 self._free.append((item.block.room, item.parsed, item.beside))
 
     def _blocks(self, sources: Sequence[Source]) -> Iterator[_Block]:
@@ -148,9 +149,9 @@ class TfrecordEncoder:
 
             def take(taken: list[tuple[Bytes, Parsed, Keyed]] = taken) -> Bytes:
                 taken[:] = [self._free.pop()] if self._free else []
-                return taken[0][0] if taken else new_room(BLOCK)
+                return taken[0][0] if taken else new_room(_SIZE)
 
-            for block in record_blocks(source, take):
+            for block in record_blocks(source, take, _SIZE):
                 if self.wanted is None and len(block.data):
                     self._find_out(block, source)
                 if taken and taken[0][0] is block.room:
