@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hogwild.arrays import Ids, Rows, SlotRows, ValuedSlotRows
+from hogwild.arrays import BinaryRows, Ids, Rows, SlotRows, ValuedSlotRows
 from hogwild.feeds.feed import Feed
 
 
@@ -28,6 +28,8 @@ def flattened(feed: Feed, keep_slots: bool = False) -> Feed:
     if not isinstance(samples, SlotRows | ValuedSlotRows):
         return feed
     rows, columns = samples.dense.shape
+    if columns == 0:
+        return feed if keep_slots else _without_slots(feed, samples)
     lengths = np.diff(samples.offsets)
     offsets = samples.offsets + np.arange(rows + 1) * columns
     # Where the entries of each row go: as many places further as dense cells stand before them.
@@ -68,6 +70,16 @@ class Flattener:
         if flat is not feed:
             self._kept = [(weakref.ref(feed), flat), *self._kept[:1]]
         return flat
+
+
+def _without_slots(feed: Feed, samples: SlotRows | ValuedSlotRows) -> Feed:
+    """The same arrays, where there are no dense columns."""
+    ends = (samples.targets, samples.importance)
+    plain: Rows | BinaryRows = BinaryRows(samples.offsets, samples.ids, *ends)
+    if isinstance(samples, ValuedSlotRows):
+        plain = Rows(samples.offsets, samples.ids, samples.values, *ends)
+    schema = {name: value for name, value in feed.schema.items() if name not in ("slots", "dense")}
+    return replace(feed, samples=plain, schema=schema)
 
 
 def _grown(feed: Feed, columns: int) -> Ids | None:

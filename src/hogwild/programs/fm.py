@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ from hogwild.arrays import AnyRows, Floats, Ids, Room, Step, Table
 from hogwild.config import FMConfig, Optimizer
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.feed import Feed
-from hogwild.feeds.flat import flattened
+from hogwild.feeds.flat import Flattener
 from hogwild.kernels.factorpenalty import FactorPenalty
 from hogwild.kernels.ffm import Fields
 from hogwild.kernels.fm import FMTask, FMWeights, OneField
@@ -86,7 +85,7 @@ class FactorizationMachine(Supervised):
         self.take_classes(classes)
         self.order: Ids | None = None
         self.ignored = 0
-        self._flats: list[tuple[weakref.ref[Feed], Feed]] = []
+        self._flat = Flattener(keep_slots=self.field_aware)
         self._one: OneRow | None = None
         self._rule = make_rule(optimizer, self.constants, 0.0, l2)
         self._factor_rule = make_rule(optimizer, self.constants, 0.0, l2_factors)
@@ -121,17 +120,12 @@ class FactorizationMachine(Supervised):
 
     def rows(self, feed: Feed) -> Feed:
         """The feed as rows of features, dense columns among them; a field-aware machine keeps the slots."""
-        for of, flat in self._flats:
-            if of() is feed:
-                return flat
         if self.field_aware and not feed.slots:
             raise InputError(
                 f"{feed.source}: its features have no fields; a field-aware machine needs data with slots, such as "
                 "libffm files or tables with categorical columns."
             )
-        flat = flattened(feed, keep_slots=self.field_aware)
-        self._flats = [(weakref.ref(feed), flat), *self._flats[:1]]
-        return flat
+        return self._flat.of(feed)
 
     def _learn_slots(self, feed: Feed) -> None:
         if not self.slots:
@@ -203,7 +197,6 @@ class FactorizationMachine(Supervised):
 
     def finish(self, feed: Feed) -> None:
         """Weights in the features' own order again, in memory of their own."""
-        self._flats = []
         if self.weights is not None:
             table = self.weights.table.copy() if self.order is None else natural(
                 self.weights.table, self.layout.cells, self.order
