@@ -151,12 +151,12 @@ def test_other_mistakes(tmp_path: Path) -> None:
         hogwild.open_ratings(good, RatingConfig(user="0", item="0"))
     with pytest.raises(InputError, match="some of the files have ratings"):
         hogwild.open_ratings([good, write(tmp_path / "pairs.csv", "a,b\nb,c\n")])
+    (tmp_path / "latin").write_bytes(b"a,b,3\n\xff,d,2\n")
     with pytest.raises(InputError, match="0xff is not UTF-8"):
-        (tmp_path / "latin").write_bytes(b"a,b,3\n\xff,d,2\n")
         hogwild.open_ratings(tmp_path / "latin")
+    nul = write(tmp_path / "nul", "a,b,3\na\0,b,2\n")
     with pytest.raises(InputError, match="a NUL byte"):
-        write(tmp_path / "nul", "a,b,3\na\0,b,2\n")
-        hogwild.open_ratings(tmp_path / "nul")
+        hogwild.open_ratings(nul)
     with pytest.raises(InputError, match="does not exist"):
         hogwild.open_ratings(tmp_path / "nowhere")
     with pytest.raises(InputError, match="empty name"):

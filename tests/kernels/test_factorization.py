@@ -1,4 +1,4 @@
-"""Matrix factorization against its twin: the pair and the fused form, all kinds, rules and penalties; the top of rows."""
+"""Matrix factorization against its twin: the pair and the fused form, all kinds, rules, penalties; the top of rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def make_samples(kind: Any) -> tuple[Any, list[list[int]]]:
     if isinstance(kind, Rated):
         return Ratings(users, items, random.integers(1, 6, VISITS).astype(np.float32)), seen
     offsets = np.cumsum([0, *map(len, seen)]).astype(np.int64)
-    return Interactions(users, items, offsets, np.array(sum(seen, []), np.int32)), seen
+    return Interactions(users, items, offsets, np.concatenate(seen).astype(np.int32)), seen
 
 
 def make_task(kind: str, rule: str, shrink: bool, bias: bool) -> FactorTask:
@@ -112,7 +112,7 @@ def check(task: FactorTask) -> None:
 
 
 EVERY = [
-    pytest.param(kind, rule, shrink, bias, id=f"{kind}-{rule}-{'shrink' if shrink else 'free'}-{'bias' if bias else 'plain'}")
+    pytest.param(kind, rule, shrink, bias, id=f"{kind}-{rule}{'-shrink' * shrink}{'-bias' * bias}")
     for kind in KINDS
     for rule in RULES
     for shrink in (False, True)
@@ -136,7 +136,7 @@ def test_every_item_that_a_user_has_not_is_drawn_alike() -> None:
     offsets = np.cumsum([0, *map(len, seen)]).astype(np.int64)
     users = np.repeat(np.arange(4, dtype=np.int32), 100 if OFF else 6000)
     drawn = np.empty((2, len(users)), np.int32)
-    draw_unseen_items(offsets, np.array(sum(seen, []), np.int32), users, 6, np.array([9], np.uint64), drawn)
+    draw_unseen_items(offsets, np.concatenate(seen).astype(np.int32), users, 6, np.array([9], np.uint64), drawn)
     for user, owned in enumerate(seen):
         counts = np.bincount(drawn[:, users == user].ravel(), minlength=6)
         free = [item for item in range(6) if item not in owned]

@@ -54,8 +54,10 @@ def predict_pairs(options: PredictOptions, model: Model, began: float) -> int:
     feed = open_pairs(model, options.files, options.read, with_ratings=False)
     with write_file(options.write.output) as stream:
         for start in range(0, len(feed), _AT_ONCE):
-            part = Ratings(*(column[start : start + _AT_ONCE] for column in feed.samples))
-            values = program.predict(replace(feed, samples=part)).tolist()
+            rows = slice(start, start + _AT_ONCE)
+            users, items, ratings = feed.samples
+            part = replace(feed, samples=Ratings(users[rows], items[rows], ratings[rows]))
+            values = program.predict(part).tolist()
             stream.write("".join(f"{value:.6g}\n" for value in values).encode())
     if not options.show.quiet:
         for note in feed.notes:

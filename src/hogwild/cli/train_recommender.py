@@ -21,8 +21,8 @@ PAGE = Page(
     "hogwild train recommender",
     """Train a recommender by matrix factorization: from ratings, or from what users have (implicit feedback).
 
-Files hold a user, an item and perhaps a rating a line, with tabs, commas, '::' or blanks between them; or a user and all
-items a line; or they are Parquet or Arrow; compressed or not.
+Files hold a user, an item and perhaps a rating a line, with tabs, commas, '::' or blanks between them; or a user and
+all items a line; or they are Parquet or Arrow; compressed or not.
 
 Examples:
   hogwild train recommender ratings.csv --valid test.csv --output movies

@@ -25,7 +25,7 @@ class RatingConfig:
     header: Literal["auto", "yes", "no"] = "auto"
     """Whether the first line names the columns."""
     user: Column = ""
-    """Column of the user, by name or number (0 is the first). Default: `user`, `userId` or `user_id`, else the first."""
+    """Column of the user, by name or number (0 is the first). Default: `user`, `userId` or such, else the first."""
     item: Column = ""
     """Column of the item. Default: `item`, `itemId`, `movieId` or such, else the second."""
     rating: Column = ""

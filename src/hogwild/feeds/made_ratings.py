@@ -134,7 +134,7 @@ def _lengths(config: MadeRatingsConfig, activity: Doubles) -> Longs:
             break
         left = config.rows - most * int(over.sum())
         share = np.where(over, most, share * left / max(share[~over].sum(), 1e-300))
-    lengths = np.floor(share).astype(np.int64)
+    lengths: Longs = np.floor(share).astype(np.int64)
     short = config.rows - int(lengths.sum())
     room = np.flatnonzero(lengths < most)
     order = room[np.argsort(-(share - lengths)[room], kind="stable")]

@@ -123,7 +123,7 @@ def _read(sources: Sequence[Source], config: RatingConfig, given: Names | None, 
         reader.read(source, with_ratings)
     name = sources[0].name if len(sources) == 1 else f"{sources[0].name} and {len(sources) - 1} more"
     if 0 < reader.rated < len(sources):
-        raise InputError(f"{name}: some of the files have ratings and some have none; read them apart, or --rating none.")
+        raise InputError(f"{name}: some of the files have ratings, some have none; read them apart, or --rating none.")
     notes = reader.notes()
     implicit = reader.rated == 0
     parts = reader.parts
@@ -131,13 +131,17 @@ def _read(sources: Sequence[Source], config: RatingConfig, given: Names | None, 
         if implicit:
             raise ConfigError(f"{name}: there are no ratings to compare with --min-rating; leave it out.")
         before = sum(len(part.users) for part in parts)
-        parts = [Encoded(*(column[part.values >= config.min_rating] for column in part)) for part in parts]
+        parts = [_rows(part, part.values >= config.min_rating) for part in parts]
         dropped = before - sum(len(part.users) for part in parts)
         notes.append(f"{counted(dropped, 'rating')} below {config.min_rating:g} left out (--min-rating).")
     if not sum(len(part.users) for part in parts):
         found = f"{counted(reader.bare, 'line')} with one column only" if reader.bare else "is the file empty?"
         raise InputError(f"{name}: no ratings; {found}.".replace("?.", "?"))
     return _ranked(parts, reader, given, implicit, notes)
+
+
+def _rows(part: Encoded, chosen: npt.NDArray[np.bool_]) -> Encoded:
+    return Encoded(part.users[chosen], part.items[chosen], part.values[chosen])
 
 
 def _ranked(

@@ -15,14 +15,14 @@ from hogwild.feeds.arrowfiles import ArrowFile
 from hogwild.feeds.badlines import BadLines
 from hogwild.feeds.blocks import Block, blocks_of, check_utf8, head_of
 from hogwild.feeds.labels import counted, shown
-from hogwild.feeds.ratinglayout import Found, choose_columns, find_layout, split
+from hogwild.feeds.ratinglayout import SEPARATORS, Found, choose_columns, find_layout, split
 from hogwild.feeds.source import READ_AHEAD, Source
 from hogwild.feeds.words import Words
 from hogwild.kernels import ratingtext as reading
 from hogwild.kernels.ratingtext import NONE, Columns, Layout, Tables, read_columns, read_lists
 
 _MOST = 1 << 30  # users or items: all of them are kept
-_NAMES = {number: name for name, number in (("colons", 58), ("tab", 9), ("comma", 44), ("semicolon", 59), ("space", 32))}
+_NAMES = {number: name for name, number in SEPARATORS.items()}
 
 
 class Encoded(NamedTuple):
@@ -136,7 +136,7 @@ class RatingReader:
 
     def _report(self, source: Source, lines: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], what: str) -> None:
         for line in lines[wrong].tolist():
-            self.bad.report(f"{source.place(line)}: {what}", "Correct the row, or skip such rows with --bad-lines skip.")
+            self.bad.report(f"{source.place(line)}: {what}", "Correct it, or skip such rows with --bad-lines skip.")
 
     def notes(self) -> list[str]:
         """What to tell the user. Raises InputError when too many lines were malformed."""

@@ -64,7 +64,7 @@ def _number_of(table: Any, at: int, length: int) -> int:
 
 @kernel
 def _is_space(byte: int) -> bool:
-    return byte == SPACE or byte == _RETURN
+    return byte in (SPACE, _RETURN)
 
 
 @kernel

@@ -26,12 +26,12 @@ def owing(weights: FactorWeights, cells: int) -> float:
 
 def factors_of(weights: FactorWeights, cells: int, dim: int, bias: bool, mean: float) -> Factors:
     """Vectors and biases; zeros where no biases are learnt."""
-    parts = []
+    parts: list[Any] = []
     for table in weights:
         rows = table.reshape(-1, cells)
         parts.append(np.ascontiguousarray(rows[:, :dim]))
         parts.append(rows[:, dim].copy() if bias else np.zeros(len(rows), np.float32))
-    return Factors(*parts, mean)
+    return Factors(parts[0], parts[1], parts[2], parts[3], mean)
 
 
 def pack(factors: Factors, seen: Seen) -> dict[str, npt.NDArray[Any]]:
