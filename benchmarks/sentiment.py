@@ -8,7 +8,7 @@ as it wants it: lower-case words with spaces between, and the label before them;
 epoch. For ours two times are given: training alone, and all of it from the file to the trained model, no cache used.
 fastText's wall time includes reading, so the second is the one to compare it with. Its other options were chosen on
 reviews held out of the training file (the last 2,500 of each label, so that films are others), as ours were:
-lr and epoch of {0.1, 0.25, 0.5, 1} and {3, 5, 10, 20}.
+of lr in {0.1, 0.25, 0.5, 1} and epoch in {3, 5, 10, 20} these reach its best accuracy there, 0.887, in the least time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hogwild import AsyncExecutor, FeedConfig, TextClassifier, open_feed
 HOME = Path(__file__).resolve().parents[2] / "shared" / "data" / "imdb"
 THREADS = 2
 READ = FeedConfig(format="text", ngrams=2, cache=False)
-PEER = {"lr": 0.5, "epoch": 10, "dim": 10, "wordNgrams": 2, "bucket": 2_000_000, "minCount": 1, "thread": THREADS}
+PEER = {"lr": 0.5, "epoch": 5, "dim": 10, "wordNgrams": 2, "bucket": 2_000_000, "minCount": 1, "thread": THREADS}
 WORD = re.compile(r"[a-z0-9\x80-\U0010ffff]+(?:'[a-z0-9\x80-\U0010ffff]+)*")
 CHILD = """
 import json, sys, time

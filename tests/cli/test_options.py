@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 import pytest
 
 from hogwild.config import (
+    ClassifierConfig,
     CorpusConfig,
     CRFConfig,
     FeedConfig,
@@ -16,6 +17,7 @@ from hogwild.config import (
     SparseConfig,
     TaggerTrainConfig,
     TaggingConfig,
+    TextConfig,
     TrainConfig,
     WatchConfig,
     Word2VecConfig,
@@ -26,7 +28,7 @@ from hogwild.options import convert, nearest, options_of, read_toml, to_toml
 
 ALL = (
     FeedConfig, TrainConfig, LinearConfig, SaveConfig, WatchConfig, ShowConfig, SparseConfig, CorpusConfig,
-    Word2VecConfig, WordTrainConfig, TaggingConfig, CRFConfig, TaggerTrainConfig,
+    Word2VecConfig, WordTrainConfig, TaggingConfig, CRFConfig, TaggerTrainConfig, ClassifierConfig, TextConfig,
 )  # fmt: skip
 
 

@@ -1,0 +1,72 @@
+"""`hogwild train classifier --model text`, then `evaluate` and `predict` with what it saved."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hogwild as package
+from hogwild.cli.models import MODELS, make_model
+from hogwild.config import ClassifierConfig
+from hogwild.options import options_of
+
+IMDB = Path(__file__).resolve().parents[3] / "shared" / "data" / "imdb"
+LINES = ["bad\ta dull film\n", "good\ta fine film\n", "bad\tpoor and dull\n", "good\tso fine and warm\n"]
+
+
+@pytest.fixture
+def reviews(tmp_path):
+    path = tmp_path / "reviews.txt"
+    path.write_text("".join(LINES * 50))
+    return path
+
+
+def test_trained_evaluated_and_asked(hogwild, reviews, tmp_path):
+    model = tmp_path / "model"
+    words = ["train", "classifier", reviews, "--model", "text", "--mode", "serial", "--hash-bits", 10]
+    said = hogwild(*words, "--output", model, "--json")
+    assert said.code == 0, said.err
+    assert said.json["program"] == "text_classifier"
+    assert said.json["lr"] == 2.0
+    assert said.json["metrics"]["accuracy"] == 1.0
+    found = hogwild("evaluate", model, reviews, "--json").json
+    assert found["metrics"] == pytest.approx(said.json["metrics"])
+    (tmp_path / "new.txt").write_text("a warm film\nso dull\n")
+    assert hogwild("predict", model, tmp_path / "new.txt").out == "good\nbad\n"
+    said = hogwild("predict", model, tmp_path / "new.txt", "--proba")
+    chances = [float(line.split()[1]) for line in said.out.splitlines()]
+    program = package.load_model(model).program
+    asked = [program.predict_proba_one(text)["good"] for text in ("a warm film", "so dull")]
+    np.testing.assert_allclose(chances, asked, rtol=1e-4)
+
+
+def test_flags_of_other_models_are_refused(refused, reviews):
+    said = refused("train", "classifier", reviews, "--model", "text", "--loss", "hinge")
+    assert "--loss is for --model linear" in said
+    said = refused("train", "classifier", reviews, "--row-decay", 0.1)
+    assert "--row-decay is for --model text, not linear" in said
+    assert "dim is -3" in refused("train", "classifier", reviews, "--model", "text", "--dim", -3)
+    refused("train", "classifier", reviews, "--model", "texts")
+
+
+def test_every_model_takes_what_the_table_says():
+    names = {name for name in options_of(ClassifierConfig) if name not in ("model", "class_weight", "balanced")}
+    assert set(options_of(ClassifierConfig)["model"].choices) == set(MODELS)
+    assert set().union(*(kind.flags for kind in MODELS.values())) == names  # none is for no model
+    for model in MODELS:
+        program = make_model(ClassifierConfig(model=model, balanced=True))
+        assert program.class_weight == "balanced"
+        assert set(MODELS[model].flags) <= set(program.options())
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not IMDB.exists() or os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="needs ../shared/data")
+def test_film_reviews(hogwild, tmp_path):
+    words = ["train", "classifier", IMDB / "train.tsv.xz", "--text", "text", "--model", "text", "--epochs", 3]
+    assert hogwild(*words, "--output", tmp_path / "model").code == 0
+    found = hogwild("evaluate", tmp_path / "model", IMDB / "test.tsv.xz", "--json").json
+    assert found["metrics"]["accuracy"] > 0.9
+    assert found["metrics"]["logloss"] < 0.26
