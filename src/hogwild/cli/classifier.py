@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hogwild.cli.job import Job
-from hogwild.cli.models import make_model
+from hogwild.cli.models import make_model, needs_slots
 from hogwild.cli.train_classifier import Options
 from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
@@ -19,6 +20,8 @@ class ClassifierJob(Job):
 
     def __init__(self, options: Options) -> None:
         self.options, self.train = options, options.train
+        layout: Any = "slots" if needs_slots(options.model) else options.feed.layout
+        self.feed = replace(options.feed, layout=layout)
 
     def make_program(self) -> Any:
         """The model that the flags ask for."""
@@ -26,15 +29,15 @@ class ClassifierJob(Job):
 
     def open(self, files: tuple[str, ...]) -> Feed:
         """The labelled files."""
-        return open_feed(files, self.options.feed)
+        return open_feed(files, self.feed)
 
     def open_valid(self, files: tuple[str, ...], feed: Feed) -> Feed:
         """Labelled files, in the features of the training data."""
-        return open_feed(files, self.options.feed, schema=feed.schema)
+        return open_feed(files, self.feed, schema=feed.schema)
 
     def output(self, path: Path, feed: Feed, keep_best: bool) -> Output:
         """With the model go its labels, and how files become features."""
-        return Output(path, feed.schema, self.options.feed, feed.labels, keep_best)
+        return Output(path, feed.schema, self.feed, feed.labels, keep_best)
 
     def started_notes(self, program: Any, feed: Feed) -> list[str]:
         """What to say when the labels decided what is trained."""

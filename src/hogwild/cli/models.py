@@ -1,10 +1,11 @@
-"""The models of `hogwild train classifier`: one entry a model."""
+"""The models of `hogwild train classifier` and `hogwild train ctr`: one entry a model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from hogwild.config import ClassifierConfig
 from hogwild.errors import ConfigError
@@ -16,14 +17,20 @@ class ModelKind:
 
     program: str
     flags: tuple[str, ...]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
 
 
+_MLP = (
+    "loss", "optimizer", "dim", "hidden", "activation", "lookup_activation", "combiner", "wide", "batch_size", "init", "l1",
+    "l2",
+)  # fmt: skip
+_FM = ("loss", "optimizer", "dim", "l2", "l2_factors", "init_scale", "field_aware", "bias")
 MODELS = {
     "linear": ModelKind("hogwild.programs.linear:Linear", ("loss", "optimizer", "l1", "l2", "bias")),
-    "fm": ModelKind(
-        "hogwild.programs.fm:FactorizationMachine",
-        ("loss", "optimizer", "dim", "l2", "l2_factors", "init_scale", "field_aware", "bias"),
-    ),
+    "fm": ModelKind("hogwild.programs.fm:FactorizationMachine", _FM),
+    "ffm": ModelKind("hogwild.programs.fm:FactorizationMachine", _FM, {"field_aware": True}),
+    "mlp": ModelKind("hogwild.programs.sparse_mlp:SparseMLP", _MLP),
+    "wide-deep": ModelKind("hogwild.programs.sparse_mlp:SparseMLP", _MLP, {"wide": True}),
     "text": ModelKind(
         "hogwild.programs.text_classifier:TextClassifier", ("optimizer", "dim", "row_decay", "counts", "l2")
     ),
@@ -35,9 +42,15 @@ def make_model(config: ClassifierConfig) -> Any:
     kind, given = MODELS[config.model], config.given()
     for name in given:
         if name not in kind.flags:
-            others = [model for model, other in MODELS.items() if name in other.flags]
+            offered = get_args(get_type_hints(type(config))["model"])
+            others = [model for model, other in MODELS.items() if model in offered and name in other.flags]
             raise ConfigError(
                 f"--{name.replace('_', '-')} is for --model {' or '.join(others)}, not {config.model}; leave it out."
             )
     module, _, program = kind.program.partition(":")
-    return getattr(import_module(module), program)(**given, class_weight=config.weights())
+    return getattr(import_module(module), program)(**given, **kind.fixed, class_weight=config.weights())
+
+
+def needs_slots(config: ClassifierConfig) -> bool:
+    """Whether the model tells slots apart: then columns of tables are read as slots and dense numbers."""
+    return config.model in ("mlp", "wide-deep", "ffm") or config.field_aware

@@ -1,6 +1,6 @@
 """Options, defined once: one dataclass field = one flag = one TOML key = one line of help."""
 
-from hogwild.config.classifying import ClassifierConfig
+from hogwild.config.classifying import ClassifierConfig, CtrConfig
 from hogwild.config.datasets import ClicksConfig, SparseConfig
 from hogwild.config.experiments import AsynGradConfig
 from hogwild.config.fm import FMConfig
@@ -26,7 +26,7 @@ from hogwild.config.tagging import CRFConfig, TaggerTrainConfig, TaggingConfig
 from hogwild.config.training import TrainConfig, WordTrainConfig
 
 __all__ = [
-    "AsynGradConfig", "CRFConfig", "ClassifierConfig", "ClicksConfig", "Column", "Columns", "CorpusConfig",
+    "AsynGradConfig", "CRFConfig", "ClassifierConfig", "ClicksConfig", "Column", "Columns", "CorpusConfig", "CtrConfig",
     "Directory", "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig", "MadeRatingsConfig", "Mode", "Optimizer",
     "RatingConfig", "RecommenderConfig", "RecommenderTrainConfig", "SaveConfig", "ScheduleName", "Sharing",
     "ShowConfig", "SparseConfig", "SparseMLPConfig", "TaggerTrainConfig", "TaggingConfig", "TextConfig",
