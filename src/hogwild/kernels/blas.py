@@ -27,6 +27,9 @@ class Block(NamedTuple):
 def _compiled() -> Any:
     from numba.np.linalg import ensure_blas
 
+    # It loads the library: here, before a run holds BLAS to one thread, which a library loaded later does not heed.
+    ensure_blas()
+
     @intrinsic
     def gemm(
         typingctx: Any, turned: Any, a: Any, at_a: Any, by_a: Any, b: Any, at_b: Any, by_b: Any, c: Any, at_c: Any,
