@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import SlotRows, Slots, ValuedSlotRows
+from hogwild.kernels.fieldvectors import dot_fields, pull_fields
 from hogwild.kernels.fm import count_fields, field_of, place_of, product_of_pairs, pull_factors, room_of
 from hogwild.kernels.prefetch import prefetch
 from hogwild.kernels.samples import count_of, entries_of, id_of, prefetch_entries, value_of
@@ -97,12 +98,6 @@ def _slot(fields: Any, entries: Any, k: int) -> Any:
 @product_of_pairs.of(Fields)
 def _product(fields: Any, task: Any, entries: Any, floats: Any) -> Any:
     dim, room = len(task.lanes), room_of(task)
-    total = np.float32(0)
-    for f in range(fields.count):
-        for g in range(f):
-            ours, theirs = floats[f * room + g * dim :], floats[g * room + f * dim :]
-            for c in range(dim):
-                total += ours[c] * theirs[c]
     alone = np.float32(0)
     for f in range(fields.count):
         within = floats[f * room + f * dim :]
@@ -112,16 +107,15 @@ def _product(fields: Any, task: Any, entries: Any, floats: Any) -> Any:
         own = floats[place_of(task, k) + field_of(fields, entries, k) * dim :]
         for c in range(dim):
             alone -= own[c] * own[c]
-    return total + np.float32(0.5) * alone
+    return dot_fields(task.lanes, floats, room, fields.count) + np.float32(0.5) * alone
 
 
 @pull_factors.of(Fields)
 def _pull(fields: Any, task: Any, floats: Any, place: int, field: int, pull: Any) -> None:
     dim, room = len(task.lanes), room_of(task)
-    own = floats[place + field * dim :]
-    for c in range(dim):  # what is taken away below
-        own[c] = floats[field * room + field * dim + c] - own[c]
-    for g in range(fields.count):
-        row, sums = floats[place + g * dim :], floats[g * room + field * dim :]
-        for c in range(dim):
-            row[c] = pull * (row[c] if g == field else sums[c])
+    own, sums = place + field * dim, field * dim
+    pull_fields(task.lanes, floats, place, sums, room, field, pull)
+    for c in range(dim):
+        floats[own + c] = pull * (floats[sums + field * room + c] - floats[own + c])
+    after = field + 1
+    pull_fields(task.lanes, floats, own + dim, sums + after * room, room, fields.count - after, pull)
