@@ -21,7 +21,7 @@ _PATIENCE = 0.8  # seconds of silence before compiling is named: on a warm start
 _PLAIN_EVERY = 5.0  # seconds between two plain lines
 _NARROWEST_BAR = 8  # columns
 
-_SHOWN = ("loss", "accuracy", "f1", "rmse")  # metrics that an epoch line has room for
+_SHOWN = ("loss", "accuracy", "auc", "f1", "rmse")  # metrics that an epoch line has room for
 
 COMPILING = "compiling (first run only)"
 
