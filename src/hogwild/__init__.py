@@ -15,6 +15,7 @@ _HOMES = {
     "Corpus": "feeds.corpus",
     "CorpusConfig": "config",
     "CustomProgram": "programs.custom",
+    "ExampleNames": "feeds.tfrecordout",
     "FactorizationMachine": "programs.fm",
     "Feed": "feeds.feed",
     "FeedConfig": "config",
@@ -60,6 +61,7 @@ _HOMES = {
     "tagging_of": "feeds.tagginglists",
     "train": "executor.train",
     "write_tagged": "feeds.taggedwriter",
+    "write_tfrecord": "feeds.tfrecordout",
 }
 
 _MODULES = {"theory": "observe.theory"}  # public under a shorter name
