@@ -54,6 +54,8 @@ bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/growth.py
 	$(PEERS)/bin/python benchmarks/word2vec.py --quality
 	$(PEERS)/bin/python benchmarks/crf.py --quality
+	$(PEERS)/bin/python benchmarks/ctr.py --quality
+	$(PEERS)/bin/python benchmarks/sparse_mlp.py
 
 clean:
 	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache

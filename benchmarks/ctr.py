@@ -1,0 +1,129 @@
+"""Clicks against PaddlePaddle's `train_from_dataset`: samples a second, AUC, and AUC at one and two threads.
+
+The data and the peer are those of shared/peers (ctr_data.py, paddle_ctr.py): 100,000 rows of MultiSlot text, 26 slots
+hashed to 1,000,000 ids in one table of 1,000,001 x 16, 13 numbers, dense layers 400-400-400, batches of 512. Paddle
+has a process of its own for each run, in turns with ours; the best epoch of each run counts, then the best run. Both
+read the same files, before the clock starts. Paddle's output has two scores, so that a rate of it is worth twice the
+same rate of ours: ours with sgd is double.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hogwild
+from hogwild.executor.events import EpochEnded
+
+PEERS = Path(__file__).resolve().parents[2] / "shared" / "peers"
+SLOTS = """
+[[slot]]
+name = "I"
+type = "float"
+dense = true
+width = 13
+[[slot]]
+name = "C"
+type = "uint64"
+repeat = 26
+[[slot]]
+name = "label"
+type = "uint64"
+label = true
+"""
+RATES = {"sgd": (0.1, 0.2), "adam": (0.001, 0.001)}  # Paddle's, ours
+
+
+def paddle(optimizer: str, threads: int, epochs: int, place: Path, one_slot: bool = False, seed: int = 1) -> Any:
+    """Samples a second of the best epoch, and AUC on the test data."""
+    words = [sys.executable, str(PEERS / "paddle_ctr.py"), "--threads", str(threads), "--opt", optimizer]
+    words += ["--lr", str(RATES[optimizer][0]), "--epochs", str(epochs), "--seed", str(seed)]
+    words += ["--one-slot"] if one_slot else []
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=True, env={**os.environ, "PEER_DATA": str(place)}
+    )
+    found = json.loads(done.stdout.strip().splitlines()[-1])
+    return max(found["examples_per_s"]), found["test_auc"]
+
+
+def ours(feed: Any, test: Any, optimizer: str, threads: int, epochs: int, seed: int = 1, **options: Any) -> Any:
+    """The same of ours, with the loss."""
+    program = hogwild.SparseMLP(
+        dim=16, hidden=(400, 400, 400), optimizer=optimizer, batch_size=512, init=0.01, features=1_000_001
+    )  # fmt: skip
+    executor = hogwild.AsyncExecutor(threads=threads, seed=seed, epochs=epochs, lr=RATES[optimizer][1], **options)
+    rates = [len(feed) / e.epoch_seconds for e in executor.run(program, feed) if isinstance(e, EpochEnded)]
+    return max(rates), program.evaluate(test, threads=2)["auc"]
+
+
+def open_all(place: Path) -> tuple[Any, Any]:
+    """Training and test feed, from the peer's files."""
+    sys.path.insert(0, str(PEERS))
+    os.environ["PEER_DATA"] = str(place)
+    import ctr_data
+
+    data = ctr_data.ensure(root=str(place))
+    test = place / "test.txt"
+    ctr_data.write_multislot(test, data["tids"], data["tdense"], data["tlabel"])
+    (place / "slots.toml").write_text(SLOTS)
+    config = hogwild.FeedConfig(
+        format="multislot", slots=str(place / "slots.toml"), shared_ids=True, scale=False, cache=False
+    )
+    feed = hogwild.open_feed(data["files"], config)
+    return feed, hogwild.open_feed(str(test), config, schema=feed.schema)
+
+
+def main() -> None:
+    """Run all, print ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3, help="the best of so many is taken")
+    parser.add_argument("--epochs", type=int, default=2, help="of each run")
+    parser.add_argument("--quality", action="store_true", help="AUC at one and two threads, sgd and adam, three seeds")
+    parser.add_argument("--json", metavar="FILE", help="write the figures there")
+    options = parser.parse_args()
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        place = Path(temporary)
+        feed, test = open_all(place)
+        for optimizer in ("sgd", "adam"):
+            rates: dict[str, list[float]] = {}
+            for _ in range(options.rounds):
+                for name, run in {
+                    "hogwild, 2 threads": lambda o=optimizer: ours(feed, test, o, 2, options.epochs),
+                    "hogwild, 1 thread": lambda o=optimizer: ours(feed, test, o, 1, options.epochs),
+                    "Paddle, 26 slots, 2 threads": lambda o=optimizer: paddle(o, 2, options.epochs, place),
+                    "Paddle, one slot, 2 threads": lambda o=optimizer: paddle(o, 2, options.epochs, place, True),
+                }.items():
+                    rate, auc = run()
+                    rates.setdefault(name, []).append(rate)
+                    found[f"{optimizer}: {name}"] = {"rate": max(rates[name]), "auc": auc}
+            base = max(rates["Paddle, 26 slots, 2 threads"])
+            for name, all_rates in rates.items():
+                auc = found[f"{optimizer}: {name}"]["auc"]
+                print(
+                    f"{optimizer:5} {name:30} {max(all_rates):9,.0f} samples/s  {max(all_rates) / base:5.2f}x"
+                    f"  AUC {auc:.4f} after {options.epochs} epochs",
+                    flush=True,
+                )
+        if options.quality:
+            for optimizer, epochs in (("sgd", 3), ("adam", 2)):
+                for threads in (1, 2):
+                    aucs = [ours(feed, test, optimizer, threads, epochs, seed)[1] for seed in (1, 2, 3)]
+                    peer = [paddle(optimizer, threads, epochs, place, seed=seed)[1] for seed in (1, 2, 3)]
+                    key = f"{optimizer}, {threads} threads, {epochs} epochs"
+                    found[f"quality: {key}"] = {"hogwild": aucs, "paddle": peer}
+                    print(f"AUC {key}: hogwild {np.mean(aucs):.4f}, Paddle {np.mean(peer):.4f}", flush=True)
+    if options.json:
+        Path(options.json).write_text(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()
