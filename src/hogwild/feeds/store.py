@@ -107,7 +107,7 @@ class FeedWriter:
             columns = np.asarray(summary.dense_scales, np.float32)
 
             def scale_dense(cells: npt.NDArray[Any], place: int) -> None:
-                cells *= np.take(columns, np.arange(place, place + len(cells)), mode="wrap")
+                cells *= columns[np.arange(place, place + len(cells)) % len(columns)]
 
             _rewrite(self.directory / "dense", DTYPES["dense"], scale_dense)
         if len(summary.remap_slots) and self._sizes["slots"]:
