@@ -260,7 +260,8 @@ def test_rates_and_outputs_go_by_the_texts(feed: Any) -> None:
     assert program.rate == 2.0
     program._texts = 100_000
     assert program.rate == 0.5
-    assert TextClassifier(optimizer="adagrad").rate is None
+    assert TextClassifier(optimizer="adagrad").rate == 0.05
+    assert TextClassifier(optimizer="adam").rate is None
 
 
 def test_a_model_grows_with_its_feeds(feed: Any) -> None:

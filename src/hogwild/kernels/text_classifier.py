@@ -3,8 +3,8 @@
 A visit is one text: h = sum_e share_e row_e, where the shares are the absolute values of its entries divided by their
 sum, with their signs; the score of class k is output_k . h + bias_k. All of h is read before anything is written.
 Each row of the text moves along one and the same vector, sum_k slope_k output_k, by its share.
-In scratch.floats stand h, that vector, the slope of each score and the share of each entry; in scratch.ints stands
-where rows begin.
+In scratch.floats stand h, that vector, room for one gradient, the slope of each score and the share of each entry; in
+scratch.ints where rows begin.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import numpy as np
 
 from hogwild.arrays import Floats
 from hogwild.kernels.jit import choice, inner, open_kernel
-from hogwild.kernels.lanes import LANES, add_rows
+from hogwild.kernels.lanes import LANES, add_rows, copy_row
 from hogwild.kernels.losses import Logistic, cost, slope, slopes
+from hogwild.kernels.octetrules import fixes_of
 from hogwild.kernels.penalties import Free, Penalty, weight_at
 from hogwild.kernels.prefetch import prefetch
 from hogwild.kernels.rowmoves import move_rows
+from hogwild.kernels.rowvectors import EIGHT, move_eight
 from hogwild.kernels.samples import (
     LINE,
     BinaryEntries,
@@ -66,10 +68,14 @@ class Text(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The entries first … last - 1 of a text, shares as in Text; decay: times importance."""
+    """The entries first … last - 1 of a text, shares as in Text; decay: times importance.
+
+    room: where scratch.ints says which place of scratch.floats is for a gradient.
+    """
 
     first: int
     last: int
+    room: int
     shares: int
     every: int
     decay: np.float32
@@ -140,7 +146,8 @@ def read_text(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, e
     cells = stride(task.rule, task.penalty, width)
     for e in range(count_of(entries)):
         ints[e] = id_of(entries, e) * cells
-    shares = 2 * width + outputs
+    first = 3 * width
+    shares = first + outputs
     text = Text(count_of(entries), shares, take_shares(entries, floats, shares))
     for c in range(2 * width):
         floats[c] = np.float32(0)
@@ -150,16 +157,16 @@ def read_text(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, e
         total = weights.outputs[k * size + width]  # RACE(stale read): docs/races.md
         for c in range(width):
             total += floats[c] * weights.outputs[k * size + c]  # RACE(stale read): docs/races.md
-        floats[2 * width + k] = total
+        floats[first + k] = total
     target = samples.targets[visit]
     if outputs == 1:
-        score = floats[2 * width]
+        score = floats[first]
         loss = cost(Logistic(), score, target)
-        floats[2 * width] = slope(Logistic(), score, target)
+        floats[first] = slope(Logistic(), score, target)
     else:
-        loss = slopes(Logistic(), floats[2 * width : shares], outputs, target)
+        loss = slopes(Logistic(), floats[first:shares], outputs, target)
     for k in range(outputs):
-        pull = floats[2 * width + k]
+        pull = floats[first + k]
         for c in range(width):
             floats[width + c] += pull * weights.outputs[k * size + c]  # RACE(stale read): docs/races.md
     return loss, text
@@ -187,7 +194,7 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
     features = len(weights.table) // (last + 1)
     for k in range(task.outputs):
         scratch.rows[text.size + k] = features + k
-        pull = importance * floats[2 * width + k]
+        pull = importance * floats[3 * width + k]
         for c in range(width):
             grads[text.size + k, c] = pull * floats[c]
         grads[text.size + k, width] = pull
@@ -261,12 +268,16 @@ def _move_along(rule: Any, task: Any, weights: Any, scratch: Any, step: Any, par
 def _move_by_rule(rule: Any, task: Any, weights: Any, scratch: Any, step: Any, part: Any) -> None:
     width = row_width(task)
     cells = stride(rule, task.penalty, width)
+    floats, ints, own = scratch.floats, scratch.ints, 2 * width
     for e in range(part.first, part.last):
-        base, share = scratch.ints[e], scratch.floats[part.shares + e * part.every]
+        base, share = ints[e], part.shares + e * part.every
         count = begin_row(rule, task.penalty, weights.table, base // cells, width, step)
-        for c in range(width):
-            pull = share * scratch.floats[width + c] + part.decay * weights.table[base + c]
-            update(rule, weights.table, base + c, width, pull, step.rate, count)
+        # The gradient: decay times the row, and its share of the vector.
+        copy_row(task.lanes, task.blocks, floats, own, weights.table, base)
+        move_rows(task.lanes, task.blocks, floats, ints, part.room, 1, part.decay, floats, width, floats, share, 0)
+        fixes = fixes_of(rule, count)
+        for c in range(0, width, EIGHT):
+            move_eight(rule, weights.table, base + c, width, floats, own + c, step.rate, fixes)
 
 
 @inner
@@ -288,15 +299,16 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
     for c in range(width, 2 * width):
         floats[c] *= factor
     decay, upcoming = importance * task.decay, scratch.count[1]
+    scratch.ints[text.size] = 2 * width
     for first in range(0, text.size, LINE):
-        part = Part(first, min(first + LINE, text.size), text.shares, text.every, decay)
+        part = Part(first, min(first + LINE, text.size), text.size, text.shares, text.every, decay)
         move_part(task.rule, task, weights, scratch, step, part)
         # Texts are visited in random order: few of the next one's rows are in the cache.
         ask_for_rows(task, samples, weights.table, upcoming, first, first + LINE)
     ask_for_rows(task, samples, weights.table, upcoming, (text.size + LINE - 1) // LINE * LINE, _AHEAD)
     floats[width] = np.float32(1)  # h is followed by the input of the bias
     for k in range(task.outputs):
-        move_output(task, weights, k, importance * floats[2 * width + k], floats, step)
+        move_output(task, weights, k, importance * floats[3 * width + k], floats, step)
     return loss * importance
 
 
