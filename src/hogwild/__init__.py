@@ -25,6 +25,7 @@ _HOMES = {
     "InputError": "errors",
     "Linear": "programs.linear",
     "MatrixFactorization": "programs.matrix_factorization",
+    "Profile": "observe.profile",
     "RatingConfig": "config",
     "RatingFeed": "feeds.ratings",
     "Room": "arrays",

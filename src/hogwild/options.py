@@ -28,6 +28,7 @@ class Shown:
 
     many: the flag takes all the words that follow it; other lists have the flag once for each.
     also: another name that is understood, as flag and as TOML key, with underscores.
+    bare: what the flag stands for without a value; then a word after it is one only if it ends as the metavar does.
     """
 
     metavar: str = ""
@@ -35,6 +36,7 @@ class Shown:
     hidden: bool = False
     many: bool = False
     also: str = ""
+    bare: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Option:
     hidden: bool
     many: bool
     also: str = ""
+    bare: str = ""
 
     @property
     def flag(self) -> str:
@@ -108,6 +111,7 @@ def _option(name: str, hint: Any, default: Any, help_text: str) -> Option:
         hidden=bool(shown and shown.hidden),
         many=bool(shown and shown.many),
         also=shown.also if shown else "",
+        bare=shown.bare if shown else "",
     )
 
 

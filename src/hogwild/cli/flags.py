@@ -29,7 +29,7 @@ class Page:
 def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     """The command's dataclass from flags, then from the TOML file of --config, then from its defaults."""
     known = flags_of(command)
-    argv = [_own_name(word, known) for word in argv]
+    argv = _with_values([_own_name(word, known) for word in argv], known)
     _check_lists(argv, known)
     toml = _named_file(argv, known)
     values = read_toml(toml, command) if toml else {}
@@ -56,6 +56,17 @@ def _own_name(word: str, known: dict[str, Option]) -> str:
     name = flag[2:].replace("-", "_") if flag.startswith("--") else ""
     meant = next((option.flag for option in known.values() if name and option.also == name), flag)
     return meant + equals + value
+
+
+def _with_values(argv: list[str], known: dict[str, Option]) -> list[str]:
+    """Flags that may stand alone get the value that they then stand for."""
+    found = list(argv)
+    for option in known.values():
+        ending = "." + option.metavar.rpartition(".")[2]
+        for k, word in enumerate(found):
+            if option.bare and word == option.flag and not (k + 1 < len(found) and found[k + 1].endswith(ending)):
+                found[k] = f"{word}={option.bare}"
+    return found
 
 
 def _build(command: type[Command], values: dict[str, Any]) -> Command:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from hogwild.cli.interrupt import Interrupts
 from hogwild.cli.job import Job, RunOptions
+from hogwild.cli.profiling import Profiling
 from hogwild.cli.summary import metrics_text, print_json, run_summary
 from hogwild.executor.checkpoint import load_checkpoint
 from hogwild.executor.checkpointer import Checkpointer, parse_interval
-from hogwild.executor.events import EpochEnded, Event, Finished, Started, Watched
+from hogwild.executor.events import EpochEnded, Event, Finished, Progress, Started, Watched
 from hogwild.executor.position import RunState
 from hogwild.executor.progress import COMPILING, Display, show_progress
 from hogwild.executor.run import AsyncExecutor
@@ -21,17 +23,20 @@ from hogwild.executor.watch import make_watch, parse_every
 from hogwild.kernels.compiling import seconds_compiled
 from hogwild.observe.logs import Logs
 from hogwild.programs.store import check_model_output, load_model
+from hogwild.timeline import timed
 
 
 def run_training(options: RunOptions, job: Job) -> int:
     """Train; returns the exit code."""
+    profiling = Profiling(options)
     with Interrupts() as interrupts:
-        with show_progress(quiet=options.show.quiet, epochs=job.train.epochs) as display:
+        with show_progress(quiet=options.show.quiet, epochs=job.train.epochs) as display, profiling.watching():
             training = Training(options, job, display)
             training.load()
             training.train(interrupts)
             summary = training.summary()
-        _print(options, summary, training.told(summary["samples"]))
+        profiling.show()
+        _print(options, {**summary, **profiling.summary()}, training.told(summary["samples"]))
     return 130 if summary["reason"] == "stopped" else 0
 
 
@@ -45,7 +50,8 @@ class Training:
         self.watch = make_watch(options.watch.watch, options.watch.every)
         if options.save.output:
             check_model_output(options.save.output)
-        self.program: Any = job.make_program()
+        with timed("import"):
+            self.program: Any = job.make_program()
         self.executor = AsyncExecutor(**vars(job.train))
         self.seconds = {"load": 0.0, "compile": 0.0, "train": 0.0, "evaluate": 0.0}
         self.watched_at = -1  # samples
@@ -60,11 +66,13 @@ class Training:
         """Read the files."""
         began, compiled = time.perf_counter(), seconds_compiled()
         self.display.phase(f"reading {_names(self.options.files)}")
-        self.feed = self.job.open(self.options.files)
+        with timed("load"):
+            self.feed = self.job.open(self.options.files)
         self.note(*self.feed.notes)
         if self.options.valid:
             self.display.phase(f"reading {_names(self.options.valid)}")
-            self.valid = self.job.open_valid(self.options.valid, self.feed)
+            with timed("load"):
+                self.valid = self.job.open_valid(self.options.valid, self.feed)
             self.note(*(f"validation: {note}" for note in self.valid.notes))
         self.seconds["compile"] = seconds_compiled() - compiled  # readers too are compiled, on the first run
         self.seconds["load"] = time.perf_counter() - began - self.seconds["compile"]
@@ -91,8 +99,10 @@ class Training:
                 self.keep(event)
                 if isinstance(event, Finished):
                     self.show_watched(event, logs)
-                for reader in (self.display, logs, save):
+                for reader in (self.display, logs):
                     reader(event)
+                with nullcontext() if isinstance(event, Progress) else timed("save"):
+                    save(event)
                 if isinstance(event, Started):
                     self.show_watched(event, logs)
             self.note(*logs.notes[known:])
@@ -171,7 +181,8 @@ class Training:
                 return {}  # whoever interrupts does not want to wait
             began = time.perf_counter()
             self.display.phase("evaluating on the training data")
-            found = self.job.training_metrics(self.program, self.feed, self.finished, self.started.threads)
+            with timed("evaluate"):
+                found = self.job.training_metrics(self.program, self.feed, self.finished, self.started.threads)
             self.seconds["evaluate"] += time.perf_counter() - began
             return found
         best = [event.metrics for event in self.epochs if event.best]

@@ -36,6 +36,9 @@ class WatchConfig:
     """Show watched variables every N samples, or every N seconds (5s)."""
     log_dir: Directory = ""
     """Write events.jsonl there, and TensorBoard files if tensorboard is installed."""
+    profile: Annotated[str, Shown("FILE.json", bare="auto")] = ""
+    """Show where the time went, and write a trace for Chrome's trace viewer or Perfetto. Default name of the file:
+    OUTPUT.profile.json, without output hogwild.profile.json."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from hogwild.executor.schedule import rate_after
 from hogwild.executor.trace import Trace
 from hogwild.executor.workers import Crew
 from hogwild.kernels.schedule import elapsed_at
+from hogwild.timeline import timed
 
 
 class Course:
@@ -76,10 +77,15 @@ class Course:
     def go(self) -> None:
         """Workers run: the clock runs."""
         self._since = time.perf_counter()
+        if self.crew.log is not None:
+            self.crew.log.open()
 
     def halt(self) -> None:
         """Workers are parked, with all that they changed in the common weights: the clock stands."""
-        self.crew.sharing.collect()
+        if self.crew.log is not None and self._since is not None:
+            self.crew.log.close(self.epoch)
+        with timed("merge"):
+            self.crew.sharing.collect()
         if self._since is not None:
             self._seconds += time.perf_counter() - self._since
             self._since = None
@@ -139,7 +145,8 @@ class Course:
     def evaluate(self, valid: Any) -> None:
         """Metrics on the validation feed."""
         began = time.perf_counter()
-        self.metrics = self.plan.program.evaluate(valid)
+        with timed("evaluate"):
+            self.metrics = self.plan.program.evaluate(valid)
         self._evaluate_seconds += time.perf_counter() - began
 
     # -- events -------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from hogwild.errors import ConfigError
 from hogwild.executor.claims import Claims
 from hogwild.executor.modes import Turns, lockstep_of, workers_of
 from hogwild.executor.sharing import Sharing, private_rows
+from hogwild.executor.spanlog import timed_task
 from hogwild.executor.trace import Trace
 from hogwild.executor.workers import Counters, Crew
 from hogwild.kernels.order import Order, file_order, shuffled
@@ -61,7 +62,7 @@ def make_plan(config: TrainConfig, program: Any, feed: Any) -> Plan:
     """Start the program up and gather what it says of itself."""
     program.startup(feed, config.seed)
     return Plan(
-        config, program, program.task, program.samples(feed), program.weights,
+        config, program, timed_task(program.task), program.samples(feed), program.weights,
         check_tables(program.tables(), program.weights), program.room(feed), program.visits(feed),
     )  # fmt: skip
 

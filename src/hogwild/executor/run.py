@@ -16,10 +16,12 @@ from hogwild.executor.modes import lockstep_of
 from hogwild.executor.position import RunState
 from hogwild.executor.prepare import Plan, build_crew, make_plan
 from hogwild.executor.schedule import calibrate, compile_tries, make_schedule
+from hogwild.executor.spanlog import log_of
 from hogwild.executor.trial import choose_sharing
 from hogwild.kernels.jit import NumbaError, explain
 from hogwild.options import check_names
 from hogwild.programs.blas import one_blas_thread
+from hogwild.timeline import timed
 
 _TICK = 0.1  # seconds between two progress events
 
@@ -107,7 +109,9 @@ class AsyncExecutor:
             raise ConfigError("this executor is in the middle of a run; close that first, or make another executor.")
         try:
             with one_blas_thread():
-                yield from self._run(make_plan(config, program, feed), feed, start, valid, watch)
+                with timed("startup"):
+                    plan = make_plan(config, program, feed)
+                yield from self._run(plan, feed, start, valid, watch)
         finally:
             self._wishes.clear()
             self._running.release()
@@ -117,7 +121,8 @@ class AsyncExecutor:
         if start is None:
             program.renew()
         try:
-            self._course, started = _prepare(plan, feed, start)
+            with timed("prepare"):
+                self._course, started = _prepare(plan, feed, start)
             yield started
             yield from self._train(self._course, valid, watch)
         except NumbaError as error:
@@ -196,15 +201,20 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
     began, compiling = time.perf_counter(), 0.0
     lr = config.lr or (start.lr if start else plan.program.rate)
     if lr is None:
-        compiling += compile_tries(plan)
-        lr, loss, tries = calibrate(plan, config.seed)
+        with timed("compile"):
+            compiling += compile_tries(plan)
+        with timed("calibrate"):
+            lr, loss, tries = calibrate(plan, config.seed)
         notes.append(f"learning rate {lr:.3g}: the best of {tries} tried on a sample (loss {loss:.4g}).")
     schedule = make_schedule(config.schedule, lr, plan.visits, config.epochs, config.decay, config.lr_end)
-    sharing, why = (start.sharing, "") if start else choose_sharing(plan, schedule)
+    with timed("try sharing"):
+        sharing, why = (start.sharing, "") if start else choose_sharing(plan, schedule)
     if why:
         notes.append(why)
     crew, trace = build_crew(plan, plan.weights, schedule, sharing)
+    crew.log = log_of(plan.task, plan.workers)
     plan.program.weights = crew.sharing.weights
-    compiling += crew.compile()
+    with timed("compile"):
+        compiling += crew.compile()
     course = Course(plan, crew, trace, plan.program.units(feed), start)
     return course, course.started(compiling, time.perf_counter() - began - compiling, notes)

@@ -17,6 +17,7 @@ from hogwild.executor.claims import Claim, Claims
 from hogwild.executor.modes import Turns
 from hogwild.executor.schedule import rate_after
 from hogwild.executor.sharing import Sharing
+from hogwild.executor.spanlog import SpanLog
 from hogwild.kernels.atomics import exchange_flag
 from hogwild.kernels.jit import entry
 from hogwild.kernels.loop import Span, runner
@@ -75,6 +76,7 @@ class Crew:
     order: Order
     before: int = 0
     threads: list[threading.Thread] = field(default_factory=list)
+    log: SpanLog | None = None
 
     def __post_init__(self) -> None:
         self._loop = runner(self.task, self.samples, self.sharing.copies[0].weights)
@@ -133,20 +135,25 @@ class Crew:
         claims, copies = self.claims, self.sharing.copies[worker]
         step = len(self.scratches) if claims.lockstep else 1
         offset = worker if claims.lockstep else 0
+        free = time.perf_counter()
         while (claim := claims.claim(worker)) is not None:
             try:
                 visits = len(range(claim.start + offset, claim.stop, step))
                 began = time.perf_counter()
                 loss = self.run_span(worker, claim)
-                seconds = time.perf_counter() - began
+                trained = time.perf_counter()
                 self._check_finite(loss, claim, copies.weights)
-                self.counters.add(worker, visits, loss, seconds)
+                self.counters.add(worker, visits, loss, trained - began)
                 copies.merge_some(visits, self.sharing.merge_every)
+                if self.log is not None:
+                    times = (free, began, trained, time.perf_counter())
+                    self.log.add(worker, claim.epoch, visits, times, self.scratches[worker])
             except BaseException as error:
                 exchange_flag(self.turns.stop)
                 claims.fail(_located(error, worker, claim))
                 return
-            claims.done(claim.stop - claim.start, seconds)
+            claims.done(claim.stop - claim.start, trained - began)
+            free = time.perf_counter()
 
     def _check_finite(self, loss: float, claim: Claim, weights: Any) -> None:
         if math.isfinite(loss):

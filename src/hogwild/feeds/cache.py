@@ -24,6 +24,7 @@ from hogwild.feeds.source import Source
 from hogwild.feeds.store import map_feed, write_feed
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.feeds.workspace import PREFIX, drop_workspace, feeds_home, make_workspace, release, size_of, sweep, writing
+from hogwild.timeline import timed, timed_items
 
 K = TypeVar("K", Feed, Corpus, TaggingFeed, RatingFeed)
 Opener = Callable[[Path, Sequence[str], str], K]  # maps what a directory holds: (directory, names of sources, key)
@@ -66,7 +67,8 @@ def key_of(encoder: Encoder, sources: Sequence[Source], config: FeedConfig, sche
 
 def key_from(content: Mapping[str, Any], sources: Sequence[Source]) -> str:
     """What identifies that which is made of these sources as `content` says (JSON values only)."""
-    whole = {**content, "version": VERSION, "content": [source.fingerprint() for source in sources]}
+    with timed("hash"):
+        whole = {**content, "version": VERSION, "content": [source.fingerprint() for source in sources]}
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -97,9 +99,10 @@ def make(encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = Tru
     """Encode the sources and open the result; see `make_entry`."""
 
     def write(workspace: Path) -> None:
-        writer = write_feed(encoder.chunks(sources), workspace)
+        writer = write_feed(timed_items("parse", encoder.chunks(sources)), workspace)
         try:
-            writer.finish(encoder.summary(), sources)
+            with timed("rank"):
+                writer.finish(encoder.summary(), sources)
         finally:
             writer.close()
 
@@ -117,7 +120,8 @@ def make_entry(
     sweep()
     workspace = make_workspace("feed")
     try:
-        write(workspace)
+        with timed("encode"):
+            write(workspace)
         for source in sources:
             source.check_unchanged()
         names = [source.name for source in sources]

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from hogwild.machine import cores
+from hogwild.timeline import timed, timed_items
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -32,10 +33,15 @@ def in_order(work: Callable[[T], R], items: Iterable[T], threads: int = 0) -> It
     """
     threads = threads or max(2, min(cores(), 8))
     waiting: deque[tuple[T, Future[R]]] = deque()
+
+    def timed_work(item: T) -> R:
+        with timed("parse"):
+            return work(item)
+
     with ThreadPoolExecutor(threads, thread_name_prefix="feed") as pool:
         try:
-            for item in items:
-                waiting.append((item, pool.submit(work, item)))
+            for item in timed_items("read", items):
+                waiting.append((item, pool.submit(timed_work, item)))
                 while len(waiting) > 2 * threads:
                     first, future = waiting.popleft()
                     yield first, future.result()

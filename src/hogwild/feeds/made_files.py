@@ -119,7 +119,7 @@ def _clicks_table(rows: MadeClicks, config: ClicksConfig) -> Any:
 
 def _write_examples(stream: BinaryIO, runs: Iterator[list[ExampleList]]) -> None:
     for lists in runs:
-        stream.write(memoryview(encode_examples(lists)))
+        stream.write(encode_examples(lists).tobytes())
 
 
 def _sparse_features(rows: MadeRows, config: SparseConfig) -> list[ExampleList]:

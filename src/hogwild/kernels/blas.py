@@ -53,7 +53,7 @@ def _compiled() -> Any:
 
             kind = ir.FunctionType(
                 ir.IntType(32),
-                [letter, letter, letter, word, word, word, pointer, pointer, word, pointer, word, pointer, pointer, word],
+                [letter] * 3 + [word] * 3 + [pointer, pointer, word, pointer, word, pointer, pointer, word],
             )
             call = cgutils.get_or_insert_function(builder.module, kind, "numba_xxgemm")
             plain, other = letter(ord("n")), letter(ord("t"))
