@@ -16,7 +16,7 @@ class Seen(NamedTuple):
     """A feature in one record: its kind of list, and how many items that has."""
 
     kind: int
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
 
 
 Record = dict[str, Seen]

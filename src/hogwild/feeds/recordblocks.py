@@ -55,7 +55,7 @@ def record_blocks(source: Source, take: Callable[[], Bytes] | None = None, size:
             room = take() if wanted <= size else new_room(wanted)
             room[: len(kept)] = kept
             # One byte more than there is at the end of the file says that it has ended.
-            filled = len(kept) + fill(stream, memoryview(room)[len(kept) : len(room) - READ_AHEAD])
+            filled = len(kept) + fill(stream, room[len(kept) : len(room) - READ_AHEAD].data)
             ended = filled < len(room) - READ_AHEAD
             end, records, state, length = map(int, cut_records(room, filled, source.max_line))
             problem = ""

@@ -64,7 +64,10 @@ def has_instruction() -> bool:
     """Whether code is compiled for a processor with the instruction of SSE 4.2."""
     if nb.config.CPU_NAME or nb.config.CPU_FEATURES is not None:
         return nb.config.CPU_FEATURES is not None and "+sse4.2" in nb.config.CPU_FEATURES.split(",")
-    return bool(llvm.get_host_cpu_features().get("sse4.2"))
+    try:
+        return bool(llvm.get_host_cpu_features().get("sse4.2"))
+    except RuntimeError:  # LLVM does not know this processor
+        return False
 
 
 def _compiled() -> tuple[Any, Any]:

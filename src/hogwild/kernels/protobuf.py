@@ -112,7 +112,7 @@ def field_at(at: int, end: int) -> Any:
 
 
 @kernel
-def unpack_integers(at: int, end: int, room: Any, entry: int) -> int:
+def unpack_integers(at: Any, end: int, room: Any, entry: int) -> int:
     """Write the varints up to `end` into an array from `entry` on; returns the entry after them, -1 if malformed.
 
     The room must have as many items as there are bytes.
