@@ -97,7 +97,8 @@ def test_rows_are_those_of_the_twin(place: Place) -> None:
 
 
 def test_blanks_tabs_marks_and_missing_newlines(place: Place) -> None:
-    for text in (b"\xef\xbb\xbf 2\t1  2 1 7 0 01 5 1 1", b"2 1 2 1 7\t0 1 5 1 1 \r\n\r\n"):
+    padded = b"2 1 2 1 0000000000000000000000007 0 1 00000005 1 1"
+    for text in (b"\xef\xbb\xbf 2\t1  2 1 7 0 01 5 1 1", b"2 1 2 1 7\t0 1 5 1 1 \r\n\r\n", padded):
         assert rows_of(place.open(text)) == [(1.0, [("site", 7, 1.0), ("ads", 5, 1.0)], [1.0, 2.0])]
 
 
@@ -243,6 +244,7 @@ BAD = [
     ("2 1 2 1 7 0 1 word 1 1\n", "1:15", "slot `ads`: `word` is not an id"),
     ("2 1 2 1 7 0 1 18446744073709551616 1 1\n", "1:15", "slot `ads`: the id 18446744073709551616 is past 64 bits"),
     ("2 1 2 1 7 0 1 999999999999999999999 1 1\n", "1:15", "is past 64 bits"),
+    ("2 1 2 1 7 0 1 000018446744073709551616 1 1\n", "1:15", "is past 64 bits"),
     ("2 1 2 1 7 0 1 5 1 2\n", "1:19", "the label `2` is neither 0 nor 1"),
     ("2 1 2 1 7 0 1 5 1 -1\n", "1:19", "the label `-1` is neither 0 nor 1"),
     ("2 1 2 1 7 0 1 5 1 yes\n", "1:19", "the label `yes` is not a number"),

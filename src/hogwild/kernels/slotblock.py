@@ -22,7 +22,7 @@ NO_KEY, TOO_LARGE = -1, -2
 
 _NEWLINE, _SPACE, _TAB, _RETURN = 10, 32, 9, 13
 _ENDS = sum(1 << byte for byte in (_NEWLINE, _SPACE, _TAB, _RETURN))
-_EIGHT_DIGITS = np.uint64(10**8)
+_TEN, _LARGEST = np.uint64(10), np.uint64(2**64 - 1)
 _POWERS = np.array([10**k for k in range(9)], dtype=np.uint64)
 _HIGHEST, _LAST = np.uint64((2**64 - 1) // 10**4), np.uint64((2**64 - 1) % 10**4)  # the largest key, cut at 16 digits
 
@@ -84,6 +84,8 @@ def note_hard(hard: Any, number: int, kind: int, index: int, place: int) -> None
 @kernel
 def skip_blanks(at: int) -> int:
     """The next byte that is no space, tab or carriage return."""
+    if byte_at(at) == _SPACE:  # nearly always one of them
+        at += 1
     while byte_at(at) == _SPACE or byte_at(at) == _TAB or byte_at(at) == _RETURN:
         at += 1
     return at
@@ -116,27 +118,38 @@ def read_key(at: int, end: int) -> Any:
     """Read a decimal key of up to 64 bits: (address after it, key); the address is NO_KEY or TOO_LARGE for none."""
     word = word_at(at, end)
     digits = digits_in(word)
+    if digits == 0:
+        return NO_KEY, np.uint64(0)
+    key = np.uint64(number_in(word, digits))
     if digits < 8:
-        if digits == 0:
-            return NO_KEY, np.uint64(0)
-        return at + digits, np.uint64(number_in(word, digits))
-    while byte_at(at) == 48 and byte_at(at + 1) >= 48 and byte_at(at + 1) <= 57:
-        at += 1  # zeros in front
-    key = np.uint64(0)
-    for _ in range(2):
-        word = word_at(at, end)
-        digits = digits_in(word)
-        if digits < 8:
-            if digits > 0:
-                key = key * _POWERS[digits] + np.uint64(number_in(word, digits))
-            return at + digits, key
-        key = key * _EIGHT_DIGITS + np.uint64(number_in(word, 8))
-        at += 8
-    word = word_at(at, end)
+        return at + digits, key
+    word = word_at(at + 8, end)
     digits = digits_in(word)
     if digits == 0:
-        return at, key
+        return at + 8, key
+    key = key * _POWERS[digits] + np.uint64(number_in(word, digits))
+    if digits < 8:
+        return at + 8 + digits, key
+    word = word_at(at + 16, end)
+    digits = digits_in(word)
+    if digits == 0:
+        return at + 16, key
     rest = np.uint64(number_in(word, digits))
     if digits > 4 or (digits == 4 and (key > _HIGHEST or (key == _HIGHEST and rest > _LAST))):
-        return TOO_LARGE, key
-    return at + digits, key * _POWERS[digits] + rest
+        return read_padded_key(at)
+    return at + 16 + digits, key * _POWERS[digits] + rest
+
+
+@kernel
+def read_padded_key(at: int) -> Any:
+    """The same for more than twenty digits, of which the first may be zeros."""
+    while byte_at(at) == 48 and byte_at(at + 1) >= 48 and byte_at(at + 1) <= 57:
+        at += 1
+    key = np.uint64(0)
+    while byte_at(at) >= 48 and byte_at(at) <= 57:
+        digit = np.uint64(byte_at(at) - 48)
+        if key > (_LARGEST - digit) // _TEN:
+            return TOO_LARGE, key
+        key = key * _TEN + digit
+        at += 1
+    return at, key
