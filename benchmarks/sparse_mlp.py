@@ -1,9 +1,9 @@
 """A sparse multilayer perceptron against TensorFlow, from the same TFRecord file: samples a second.
 
-The data and the peer are those of shared/peers/tf_sparse_mlp.py: 40,000 records of 10 to 99 nonzeros out of 1,000,000, a
-table of 1,000,000 x 128, relu, 64, 10 classes, sgd. TensorFlow reads and parses the file in every epoch, or keeps parsed
-batches in memory (`cached`); ours reads it once, and trains from mapped arrays: both are given, and also ours with the
-reading counted in. Systems take turns; the best round counts. Memory bandwidth is measured beside it, by copying.
+The data and the peer are those of shared/peers/tf_sparse_mlp.py: 40,000 records of 10 to 99 nonzeros out of 1,000,000,
+a table of 1,000,000 x 128, relu, 64, 10 classes, sgd. TensorFlow reads and parses the file in every epoch, or keeps
+parsed batches in memory (`cached`); ours reads it once, and trains from mapped arrays: both are given, and also ours
+with the reading counted in. Systems take turns; the best round counts. Memory bandwidth is measured beside it.
 """
 
 from __future__ import annotations

@@ -122,12 +122,32 @@ def _root_share(combiner: Any, samples: Any, entry: int, end: int) -> Any:
 
 
 @inner
-def ask_for(samples: Any, table: Any, entry: int, last: int, cells: int) -> None:
-    """Ask for the row of an entry, if it is one."""
-    if entry < last:
-        base = np.int64(samples.ids[entry]) * cells
-        for line in range(0, cells, LINE):
-            prefetch(table, base + line)
+def ask_for(samples: Any, table: Any, entry: int, cells: int) -> None:
+    """Ask for the row of an entry."""
+    base = np.int64(np.uint32(samples.ids[entry])) * cells
+    for line in range(0, cells, LINE):
+        prefetch(table, base + line)
+
+
+@inner
+def ask_ahead(samples: Any, table: Any, entry: int, end: int, after: Any, cells: int) -> None:
+    """Ask for the row AHEAD entries later: of this sample, which ends at `end`, or of the one after it."""
+    later = entry + AHEAD
+    if later < end:
+        ask_for(samples, table, later, cells)
+    elif after[0] + later - end < after[1]:
+        ask_for(samples, table, after[0] + later - end, cells)
+
+
+@inner
+def sample_after(samples: Any, chosen: Any, row: int, rows: int) -> Any:
+    """First entry and end of the next sample of a batch; asks for the ids of the one after that."""
+    if row + 2 < rows:
+        prefetch(samples.ids, samples.offsets[chosen[row + 2]])
+        prefetch(samples.ids, samples.offsets[chosen[row + 2]] + LINE)
+    if row + 1 < rows:
+        return samples.offsets[chosen[row + 1]], samples.offsets[chosen[row + 1] + 1]
+    return np.int64(0), np.int64(0)
 
 
 @inner
@@ -141,15 +161,17 @@ def gather(task: Any, samples: Any, chosen: Any, rows: int, table: Any, floats: 
         into = floats[row * width : (row + 1) * width]
         into[:] = np.float32(0)
         entry, end = samples.offsets[sample], samples.offsets[sample + 1]
-        for e in range(entry, min(entry + AHEAD, end)):
-            ask_for(samples, table, e, end, cells)
+        after = sample_after(samples, chosen, row, rows)
+        if row == 0:
+            for e in range(entry, min(entry + AHEAD, end)):
+                ask_for(samples, table, e, cells)
         while entry < end:
             stop = slot_end(task.layout, samples, entry, end)
             part = share(task.combiner, samples, entry, stop)
             at = slot_of(task.layout, samples, entry) * task.dim
             target = into[at : at + task.dim]
             for e in range(entry, stop):
-                ask_for(samples, table, e + AHEAD, end, cells)
+                ask_ahead(samples, table, e, end, after, cells)
                 add_row(task, table, np.int64(np.uint32(samples.ids[e])), part * value_at(samples, e), target, elapsed)
             entry = stop
         activate(task.lookup_activation, into[: width - numbers])
@@ -161,10 +183,9 @@ def gather(task: Any, samples: Any, chosen: Any, rows: int, table: Any, floats: 
 def add_row(task: Any, table: Any, row: int, factor: Any, target: Any, elapsed: Any) -> None:
     """Add a row of the table, times a factor, to the input."""
     cells = stride(task.rule, task.penalty, task.width)
-    base = row * cells
-    last = base + cells - 1
+    own = table[row * cells : (row + 1) * cells]  # and a loop from 0: else nothing is vectorised
     for c in range(len(target)):  # RACE(stale read): docs/races.md
-        target[c] += factor * weight_at(task.penalty, task.rule, table, base + c, task.width, last, elapsed)
+        target[c] += factor * weight_at(task.penalty, task.rule, own, c, task.width, cells - 1, elapsed)
 
 
 @inner
@@ -202,12 +223,12 @@ def scatter(task: Any, samples: Any, chosen: Any, rows: int, table: Any, pulls: 
                 ident = np.int64(np.uint32(samples.ids[e]))
                 count = begin_row(task.rule, task.penalty, table, ident, task.width, step)
                 value = value_at(samples, e)
-                base = ident * cells
+                cell = table[ident * cells : (ident + 1) * cells]
                 factor = value * part
-                for c in range(task.dim):
-                    update(task.rule, table, base + c, task.width, factor * pull[c], step.rate, count)
-                for c in range(task.dim, task.width):
-                    update(task.rule, table, base + c, task.width, value * own[c - task.dim], step.rate, count)
+                for c in range(len(pull)):
+                    update(task.rule, cell, c, task.width, factor * pull[c], step.rate, count)
+                for k in range(task.width - task.dim):
+                    update(task.rule, cell, task.dim + k, task.width, value * own[k], step.rate, count)
             entry = stop
 
 
@@ -243,9 +264,9 @@ def collect(task: Any, samples: Any, chosen: Any, rows: int, scratch: Any, first
                 total = scratch.grads[line]
                 value = value_at(samples, e)
                 factor = value * part
-                for c in range(task.dim):
+                for c in range(len(pull)):
                     total[c] += factor * pull[c]
-                for c in range(task.dim, task.width):
-                    total[c] += value * own[c - task.dim]
+                for k in range(task.width - task.dim):
+                    total[task.dim + k] += value * own[k]
             entry = stop
     return lines

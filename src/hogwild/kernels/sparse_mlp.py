@@ -212,10 +212,10 @@ def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
     for line in range(len(weights.layers) // task.width, scratch.count[0]):
         row = np.int64(scratch.rows[line])
         count = begin_row(task.rule, task.penalty, weights.table, row, task.width, step)
-        base = row * cells
+        own = weights.table[row * cells : (row + 1) * cells]
         total = scratch.grads[line]
-        for c in range(task.width):
-            update(task.rule, weights.table, base + c, task.width, total[c], step.rate, count)
+        for c in range(len(total)):
+            update(task.rule, own, c, task.width, total[c], step.rate, count)
     mark(task.timer, scratch, UPDATE)
 
 
