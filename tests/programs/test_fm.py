@@ -167,6 +167,24 @@ def test_saved_and_loaded(tmp_path):
         assert array.tobytes() == twin.arrays(state=True)[name].tobytes(), name
 
 
+def test_serial_gone_on_with_equals_serial_uninterrupted():
+    feed, options = make_feed(13, ranked=True), {"epochs": 4, "lr": 0.1, "seed": 5}
+    whole, program = FactorizationMachine(**SOME), FactorizationMachine(**SOME)
+    for _ in AsyncExecutor(mode="serial").run(whole, feed, **options):
+        pass
+    executor = AsyncExecutor(mode="serial")
+    for event in executor.run(program, feed, **options):
+        if event.kind == "epoch" and executor.state().position.epoch == 2:
+            state, arrays, made = executor.state(), program.arrays(state=True), program.options()
+            break
+    later = FactorizationMachine(**made)
+    later.restore(arrays)
+    for _ in AsyncExecutor(mode="serial").run(later, feed, **options, start=state):
+        pass
+    for name, array in whole.arrays(state=True).items():
+        assert array.tobytes() == later.arrays(state=True)[name].tobytes(), name
+
+
 # -- starts and growth ----------------------------------------------------------------------------------------------
 
 
