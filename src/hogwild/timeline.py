@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -40,19 +41,27 @@ class Timeline:
         # Appending to a list is atomic: threads need no lock here.
         self.intervals.append(Interval(track or own_track(), name, start, stop, facts))
 
-    def own_seconds(self, track: str) -> dict[str, float]:
-        """Seconds by name on one track; time inside of an inner interval belongs to that alone."""
-        found: dict[str, float] = {}
+    def own_parts(self, track: str) -> list[tuple[str, float, float]]:
+        """(name, start, stop) of what was done on one track; time inside of an inner interval belongs to that alone."""
+        found: list[tuple[str, float, float]] = []
         open_ones: list[Interval] = []
+        reached = -math.inf  # up to where time has been given away
+
+        def close_until(moment: float) -> None:
+            nonlocal reached
+            while open_ones and open_ones[-1].stop <= moment:
+                last = open_ones.pop()
+                found.append((last.name, reached, max(reached, last.stop)))
+                reached = max(reached, last.stop)
+
         here = (each for each in self.intervals if each.track == track)
         for each in sorted(here, key=lambda each: (each.start, -each.stop)):
-            while open_ones and open_ones[-1].stop <= each.start:
-                open_ones.pop()
+            close_until(each.start)
             if open_ones:
-                outer = open_ones[-1]
-                found[outer.name] -= min(each.stop, outer.stop) - each.start
-            found[each.name] = found.get(each.name, 0.0) + each.stop - each.start
+                found.append((open_ones[-1].name, reached, max(reached, each.start)))
+            reached = max(reached, each.start)
             open_ones.append(each)
+        close_until(math.inf)
         return found
 
 

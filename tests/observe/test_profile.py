@@ -90,6 +90,17 @@ def test_a_run_of_two_workers(problem, tmp_path):
     assert table[-1].split()[0] == "1"
 
 
+def test_the_main_thread_waits_for_what_others_compile():
+    with Profile() as profile:
+        began = profile.timeline.began
+        profile.timeline.add("load", began, began + 3.0, "main")
+        profile.timeline.add("parse", began + 1.0, began + 3.0, "main")
+        profile.timeline.add("compile", began + 0.5, began + 2.0, "feed_0")
+    profile.seconds = 4.0
+    phases = profile.report()["phases"]
+    assert phases == pytest.approx({"load": 0.5, "parse": 1.0, "compile": 1.5, "other": 1.0})
+
+
 def test_a_failed_run_writes_nothing_and_nothing_stays_open(tmp_path):
     with pytest.raises(ZeroDivisionError), Profile(tmp_path / "t.json"):
         raise ZeroDivisionError

@@ -82,16 +82,7 @@ class Profile:
     def report(self) -> dict[str, Any]:
         """Seconds in all, by phase, and for each worker by what it did."""
         total = self.seconds or time.perf_counter() - self.timeline.began
-        whole = self._whole()
-        phases = whole.own_seconds(self.track)
-        # What the reading threads compile, the main thread waits for while it parses.
-        reading = sum(
-            each.stop - each.start for each in whole.intervals if each.name == "compile" and each.track != self.track
-        )
-        reading = min(reading, phases.get("parse", 0.0))
-        if reading:
-            phases["parse"] -= reading
-            phases["compile"] = phases.get("compile", 0.0) + reading
+        phases = self._phases()
         known = {name: phases[name] for name in PARTS if name in phases}
         others = {name: seconds for name, seconds in phases.items() if name not in PARTS}
         rest = max(0.0, total - sum(known.values()) - sum(others.values()))
@@ -100,6 +91,22 @@ class Profile:
             "phases": {**known, **others, "other": rest},
             "workers": [worker for log in self.timeline.logs for worker in log.totals()],
         }
+
+    def _phases(self) -> dict[str, float]:
+        """Seconds of the main thread by what it did. While another thread compiles for it, it waits for that."""
+        whole = self._whole()
+        compiled = sorted(
+            (each.start, each.stop)
+            for each in whole.intervals if each.name == "compile" and each.track != self.track
+        )  # fmt: skip
+        phases: dict[str, float] = {}
+        for name, start, stop in whole.own_parts(self.track):
+            waited = sum(max(0.0, min(stop, end) - max(start, begin)) for begin, end in compiled)
+            waited = 0.0 if name in ("train", "compile") else waited
+            phases[name] = phases.get(name, 0.0) + stop - start - waited
+            if waited:
+                phases["compile"] = phases.get("compile", 0.0) + waited
+        return phases
 
     def _whole(self) -> Timeline:
         """The timeline, with the times in which the main thread waited for workers."""
