@@ -41,6 +41,9 @@ def test_trained_evaluated_and_asked(hogwild, reviews, tmp_path):
     program = package.load_model(model).program
     asked = [program.predict_proba_one(text)["good"] for text in ("a warm film", "so dull")]
     np.testing.assert_allclose(chances, asked, rtol=1e-4)
+    said = hogwild("inspect", model)
+    assert said.code == 2
+    assert "no weights by name" in said.err
 
 
 def test_flags_of_other_models_are_refused(refused, reviews):

@@ -58,6 +58,8 @@ def strongest_of(program: CRF | Linear, schema: Mapping[str, Any], asked: Asked)
     """The strongest weights of a model. schema: how its feed was read, which names the features of linear models."""
     if isinstance(program, CRF):
         return _of_crf(program, asked)
+    if not isinstance(program, Linear):
+        raise ConfigError(f"a {program.name} model has no weights by name; this is for taggers and linear models.")
     return [_of_linear(program, schema, asked)]
 
 
