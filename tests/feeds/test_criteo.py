@@ -11,7 +11,7 @@ import pytest
 from feeds.slotted import rows_of
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.feeds import source
+from hogwild.feeds import slottext
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.reader import open_feed
 from reference_slots import criteo
@@ -44,7 +44,7 @@ def made(rows: int) -> str:
 
 def test_rows_are_those_of_the_twin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = made(700)
-    monkeypatch.setattr(source.Source.blocks, "__defaults__", (1 << 13,))
+    monkeypatch.setattr(slottext, "BLOCK", 1 << 13)
     feed = open_text(tmp_path, text)
     found, expected = rows_of(feed), criteo(text)
     assert [row[:2] for row in found] == [row[:2] for row in expected]

@@ -19,7 +19,7 @@ from feeds.slotted import RARE, keys_of, rows_of
 from hogwild.arrays import SlotRows, ValuedSlotRows
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError, ModelError
-from hogwild.feeds import source
+from hogwild.feeds import slottext
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.flat import flattened
 from hogwild.feeds.multislot import MultiSlotEncoder
@@ -114,7 +114,7 @@ def test_random_rows_in_small_blocks(place: Place, monkeypatch: pytest.MonkeyPat
         return rng.choice(["{:.5f}", "{:e}", "{:g}", "{:.25f}"]).format(rng.gauss(0, 10.0 ** rng.randrange(-9, 9)))
 
     text = "".join(f"2 {number()} {number()} {ids()} {ids()} {ids()} 1 {rng.randrange(2)}\n" for _ in range(3000))
-    monkeypatch.setattr(source.Source.blocks, "__defaults__", (1 << 12,))
+    monkeypatch.setattr(slottext, "BLOCK", 1 << 12)
     feed = place.open(text)
     assert rows_of(feed) == multislot(text, KINDS)
     counts = np.bincount(feed.samples.ids, minlength=feed.features)  # type: ignore[union-attr]
@@ -363,7 +363,7 @@ def test_the_compiler_may_be_off(place: Place) -> None:
 def test_arrays_are_used_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     path = place.directory / "part.txt"
     path.write_text(GOOD * 20_000)
-    monkeypatch.setattr(source.Source.blocks, "__defaults__", (1 << 14,))
+    monkeypatch.setattr(slottext, "BLOCK", 1 << 14)
     config = FeedConfig(slots=str(place.slots))
     encoder = MultiSlotEncoder(config, threads=2)
     used = [chunk.targets.ctypes.data for chunk in encoder.chunks(open_sources(path, config))]

@@ -18,11 +18,12 @@ from hogwild.feeds.chunk import Chunk, Summary
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import counted
 from hogwild.feeds.slotids import SlotIds
-from hogwild.feeds.source import BLOCK, Bytes, Source
+from hogwild.feeds.source import Bytes, Source
 from hogwild.kernels import slotblock
 from hogwild.kernels.slotblock import Keys, SlotBlock
 from hogwild.kernels.slotkeys import drop_unknown
 
+BLOCK = 1 << 19            # bytes of text that are parsed at a time: with what becomes of them, they stay in the cache
 _ROOM = BLOCK + (1 << 16)  # bytes of text that arrays which are used again can take
 
 
@@ -145,7 +146,7 @@ class SlotTextEncoder:
 
     def _blocks(self, sources: Sequence[Source]) -> Iterator[_Block]:
         for file, source in enumerate(sources):
-            for line, text in source.blocks():
+            for line, text in source.blocks(BLOCK):
                 used = self._free and len(text) <= _ROOM
                 yield _Block(text, file, line, source, self._free.pop() if used else self.room(max(len(text), _ROOM)))
 
