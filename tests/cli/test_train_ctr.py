@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 import hogwild as package
 from cli.conftest import SERIAL
@@ -82,3 +83,16 @@ def test_what_it_refuses(hogwild, clicks, tmp_path, change, words, message):
     assert said.code == 2
     assert message in said.err
     assert "Traceback" not in said.err
+
+
+def test_weights_are_exported_as_safetensors(hogwild, clicks, tmp_path):
+    words = ["train", "ctr", clicks / "train.csv", "--label", "click", *SMALL, *SERIAL, "--output", tmp_path / "model"]
+    assert hogwild(*words).code == 0
+    said = hogwild("export", tmp_path / "model", tmp_path / "weights.safetensors", "--json")
+    arrays = load_file(tmp_path / "weights.safetensors")
+    assert said.json["arrays"] == {name: list(array.shape) for name, array in arrays.items()}
+    expected = package.load_model(tmp_path / "model").program.arrays()
+    for name, array in expected.items():
+        np.testing.assert_array_equal(arrays[name], array)
+    refused = hogwild("export", tmp_path / "model", tmp_path / "vectors.bin")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)

@@ -1,4 +1,4 @@
-"""`hogwild export`: word vectors as a file that other tools open."""
+"""`hogwild export`: word vectors, or the weights of any model, as a file that other tools open."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from hogwild.options import Shown
 PAGE = Page(
     "hogwild export",
     """Write the vectors of a model of words in the text or binary format of word2vec, which gensim, spaCy, fastText
-and others open.
+and others open; or the weights of a model of any kind as a safetensors file, under the names that the guides give.
 
 Examples:
   hogwild export model vectors.vec
   hogwild export model vectors.bin
-  hogwild export vectors.bin vectors.txt.gz --format text""",
+  hogwild export vectors.bin vectors.txt.gz --format text
+  hogwild export clicks weights.safetensors""",
 )
 
 
@@ -28,8 +29,8 @@ Examples:
 class WriteConfig:
     """What is written."""
 
-    format: Literal["auto", "text", "binary"] = "auto"
-    """auto: binary for .bin, text for .vec and .txt."""
+    format: Literal["auto", "text", "binary", "safetensors"] = "auto"
+    """auto: binary for .bin, text for .vec and .txt, safetensors for .safetensors."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,35 @@ class Options:
 
 def run(options: Options) -> int:
     """Write the file."""
+    wanted = options.write.format
+    if wanted == "safetensors" or (wanted == "auto" and options.file.endswith(".safetensors")):
+        return _write_tensors(options)
+    return _write_vectors(options, wanted)
+
+
+def _write_tensors(options: Options) -> int:
+    from hogwild.cli.summary import print_json
+    from hogwild.programs.outfile import write_file
+    from hogwild.programs.store import load_model
+    from hogwild.programs.tensors import encode
+
+    if options.show.json and options.file == "-":
+        raise ConfigError("--json and the weights cannot both go to standard output; name a file.")
+    program = load_model(options.model).program
+    arrays = program.arrays()
+    with write_file(options.file) as file:
+        for part in encode(arrays):
+            file.write(part)
+    shapes = {name: list(array.shape) for name, array in arrays.items()}
+    if options.show.json:
+        print_json({"model": options.model, "file": options.file, "format": "safetensors", "arrays": shapes})
+    elif not options.show.quiet and options.file != "-":
+        names = ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items())
+        print(f"{options.file}: {names}")
+    return 0
+
+
+def _write_vectors(options: Options, wanted: str) -> int:
     from hogwild.cli.summary import print_json
     from hogwild.feeds.labels import counted
     from hogwild.programs.vectorfiles import format_of_name
@@ -55,7 +85,7 @@ def run(options: Options) -> int:
     if options.show.json and piped:
         raise ConfigError("--json and the vectors cannot both go to standard output; name a file.")
     began = time.perf_counter()
-    chosen = format_of_name(options.file) if options.write.format == "auto" else options.write.format
+    chosen = format_of_name(options.file) if wanted == "auto" else wanted
     if chosen is None and not piped:
         raise ConfigError(f"the name {options.file} tells no format; let it end in .vec or .bin, or give --format.")
     vectors = Vectors.load(options.model)
