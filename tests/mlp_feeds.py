@@ -16,7 +16,7 @@ def pair_feed(rows: int = 600, seed: int = 1, kinds: int = 6, ranked: bool = Tru
     random = np.random.default_rng(seed)
     drawn = random.integers(0, kinds, (rows, 2))
     targets = (drawn.sum(axis=1) % 2 == 0).astype(np.float32)
-    own = (drawn + [0, kinds]).reshape(-1).astype(np.int32)
+    own = (drawn + np.array([0, kinds])).reshape(-1).astype(np.int32)
     rank, original = ranks_of(np.bincount(own, minlength=2 * kinds))
     ids = rank[own] if ranked else own
     samples: Any = SlotRows(

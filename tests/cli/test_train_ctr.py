@@ -52,8 +52,8 @@ def test_a_table_of_clicks_is_learned_and_predicted(hogwild, clicks, tmp_path):
 
 
 def test_the_same_clicks_as_multislot_text(hogwild, clicks, tmp_path):
-    words = ["train", "ctr", clicks / "train.txt", "--slots", clicks / "slots.toml", "--valid", clicks / "test.txt", *SMALL]
-    found = hogwild(*words, "--epochs", 12, "--output", tmp_path / "model", "--json").json
+    words = ["train", "ctr", clicks / "train.txt", "--slots", clicks / "slots.toml", "--valid", clicks / "test.txt"]
+    found = hogwild(*words, *SMALL, "--epochs", 12, "--output", tmp_path / "model", "--json").json
     assert found["metrics"]["auc"] > 0.98
     program = package.load_model(tmp_path / "model").program
     assert (program.slots, program.dense) == (("site", "ad"), ("price",))

@@ -166,7 +166,9 @@ def test_many_classes_and_plain_sparse_rows() -> None:
     assert program.evaluate(feed)["accuracy"] == 1.0
     assert program.predict(feed)[:3].tolist() == ["a", "b", "c"]
     chances = program.predict_one([1])
-    assert len(chances) == 3 and chances[1] == max(chances) and sum(chances) == pytest.approx(1)
+    assert len(chances) == 3
+    assert chances[1] == max(chances)
+    assert sum(chances) == pytest.approx(1)
 
 
 @interpreted

@@ -31,7 +31,7 @@ COMMANDS = (
     Entry(
         ("train", "classifier"), "train_classifier", "Train a classifier on svmlight, CSV, Parquet or text files"
     ),
-    Entry(("train", "ctr"), "train_ctr", "Train a model of clicks on logs with slots: MultiSlot, TFRecord, Criteo, CSV"),
+    Entry(("train", "ctr"), "train_ctr", "Train a model of clicks on logs: MultiSlot, TFRecord, Criteo, CSV"),
     Entry(("train", "recommender"), "train_recommender", "Train a recommender on ratings or on what users have"),
     Entry(("train", "tagger"), "train_tagger", "Train a tagger: chunks, parts of speech, words of unspaced text"),
     Entry(("train", "word2vec"), "train_word2vec", "Train word vectors on running text"),

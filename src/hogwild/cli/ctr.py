@@ -40,6 +40,6 @@ def _with_clicks(feed: Feed) -> Feed:
     if not any(set(distinct.tolist()) <= pair for pair in _PAIRS):
         row = int(np.flatnonzero((targets != 0) & (targets != 1))[0])
         raise InputError(
-            f"{feed.place(row)}: the label is {targets[row]:g}; clicks are 0 or 1. Is this the label's column (--label)?"
+            f"{feed.place(row)}: the label is {targets[row]:g}; clicks are 0 or 1. Is it the right column (--label)?"
         )
     return feed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from hogwild.cli.flags import Page
 from hogwild.config import ShowConfig
@@ -75,7 +75,7 @@ def _write_tensors(options: Options) -> int:
     return 0
 
 
-def _write_vectors(options: Options, wanted: str) -> int:
+def _write_vectors(options: Options, wanted: Any) -> int:
     from hogwild.cli.summary import print_json
     from hogwild.feeds.labels import counted
     from hogwild.programs.vectorfiles import format_of_name

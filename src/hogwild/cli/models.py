@@ -21,8 +21,8 @@ class ModelKind:
 
 
 _MLP = (
-    "loss", "optimizer", "dim", "hidden", "activation", "lookup_activation", "combiner", "wide", "batch_size", "init", "l1",
-    "l2",
+    "loss", "optimizer", "dim", "hidden", "activation", "lookup_activation", "combiner", "wide", "batch_size", "init",
+    "l1", "l2",
 )  # fmt: skip
 _FM = ("loss", "optimizer", "dim", "l2", "l2_factors", "init_scale", "field_aware", "bias")
 MODELS = {

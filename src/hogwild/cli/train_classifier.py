@@ -12,8 +12,8 @@ from hogwild.options import Shown
 PAGE = Page(
     "hogwild train classifier",
     """Train a classifier (two classes or many): linear, a factorization machine (--model fm, two classes),
-embeddings with dense layers (--model mlp), or of texts by averaged embeddings of words and n-grams (--model text). With --loss
-squared, a regression.
+embeddings with dense layers (--model mlp), or of texts by averaged embeddings of words and n-grams (--model text).
+With --loss squared, a regression.
 
 Files may be svmlight, CSV, TSV, Parquet, Arrow or 'label<TAB>text' lines, compressed or not.
 

@@ -26,9 +26,9 @@ from hogwild.config.tagging import CRFConfig, TaggerTrainConfig, TaggingConfig
 from hogwild.config.training import TrainConfig, WordTrainConfig
 
 __all__ = [
-    "AsynGradConfig", "CRFConfig", "ClassifierConfig", "ClicksConfig", "Column", "Columns", "CorpusConfig", "CtrConfig",
-    "Directory", "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig", "MadeRatingsConfig", "Mode", "Optimizer",
-    "RatingConfig", "RecommenderConfig", "RecommenderTrainConfig", "SaveConfig", "ScheduleName", "Sharing",
-    "ShowConfig", "SparseConfig", "SparseMLPConfig", "TaggerTrainConfig", "TaggingConfig", "TextConfig",
-    "TrainConfig", "WatchConfig", "Word2VecConfig", "WordTrainConfig", "cache_home",
+    "AsynGradConfig", "CRFConfig", "ClassifierConfig", "ClicksConfig", "Column", "Columns", "CorpusConfig",
+    "CtrConfig", "Directory", "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig",
+    "MadeRatingsConfig", "Mode", "Optimizer", "RatingConfig", "RecommenderConfig", "RecommenderTrainConfig",
+    "SaveConfig", "ScheduleName", "Sharing", "ShowConfig", "SparseConfig", "SparseMLPConfig", "TaggerTrainConfig",
+    "TaggingConfig", "TextConfig", "TrainConfig", "WatchConfig", "Word2VecConfig", "WordTrainConfig", "cache_home",
 ]  # fmt: skip

@@ -13,8 +13,8 @@ class ClassifierConfig:
     """Which model, and its options; what is not given is left to the model."""
 
     model: Literal["linear", "fm", "mlp", "text"] = "linear"
-    """Kind of model: linear, fm (factorization machine), mlp (embeddings of features, then dense layers), or text (averaged
-    embeddings of words and n-grams, then a linear layer)."""
+    """Kind of model: linear, fm (factorization machine), mlp (embeddings of features, then dense layers), or text
+    (averaged embeddings of words and n-grams, then a linear layer)."""
     loss: Literal["auto", "logistic", "hinge", "squared"] = "auto"
     """What is minimised; `auto`: logistic for classes. Text: logistic only; fm and mlp: not hinge."""
     optimizer: Literal["auto", "sgd", "momentum", "adagrad", "adam", "ftrl"] = "auto"
@@ -92,7 +92,7 @@ class CtrConfig(ClassifierConfig):
     model: Literal["mlp", "wide-deep", "fm", "ffm", "linear"] = "mlp"  # type: ignore[assignment]
     """Kind of model: mlp (embeddings, then dense layers), wide-deep (the same plus a linear model), fm (factorization
     machine), ffm (field-aware), or linear."""
-    loss: Annotated[Literal["auto", "logistic"], Shown(hidden=True)] = "auto"  # type: ignore[assignment]
+    loss: Annotated[Literal["auto", "logistic"], Shown(hidden=True)] = "auto"
     row_decay: Annotated[float | None, Shown(hidden=True)] = None
     counts: Annotated[bool, Shown(hidden=True)] = False
     field_aware: Annotated[bool, Shown(hidden=True)] = False

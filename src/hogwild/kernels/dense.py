@@ -1,8 +1,8 @@
 """Dense layers over a batch of rows, by BLAS: forward, backward, and the step of an update rule over all their weights.
 
 `sizes` lists the inputs of the first layer and the outputs of each. `layers` holds, one layer after the other, a matrix
-(inputs x outputs, in row order) and its biases. `floats` of scratch holds, for a batch of up to `batch` rows, the input of
-the first layer and what each layer gives, one after the other, then two matrices of derivatives that take turns.
+(inputs x outputs, in row order) and its biases. `floats` of scratch holds, for a batch of up to `batch` rows, the input
+of the first layer and what each layer gives, one after the other, then two matrices of derivatives that take turns.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def forward(task: Any, layers: Any, floats: Any, rows: int) -> None:
 def backward(task: Any, layers: Any, floats: Any, rows: int, out: Any, scale: Any, keep: Any) -> None:
     """From the derivatives in the last layer's sums, those in the input of the first, and in all weights.
 
-    The derivatives in the weights of a layer, times `scale`, are added to `keep` times what stands in `out`. If `out` is
+    The derivatives in the weights of a layer, times `scale`, are added to `keep` times what stands in `out`. If that is
     `layers` itself this is a step of gradient descent, in place and layer by layer, each read before it is written.
     """
     sizes, batch = task.sizes, task.batch
@@ -113,7 +113,7 @@ def add_columns(pulls: Any, rows: int, width: int, out: Any, at: int, scale: Any
             bias[k] += scale * line[k]  # RACE(lost update): docs/races.md
 
 
-# -- a step over all weights of the layers ------------------------------------------------------------------------------
+# -- a step over all weights of the layers --------------------------------------------------------------------------
 
 
 @choice

@@ -147,7 +147,7 @@ def open_kernel(fn: F) -> F:
     def call(*arguments: Any) -> Any:
         return (cached if in_package(*arguments) else anew)(*arguments)
 
-    call.cached = cached  # type: ignore[attr-defined]  # for `entry`
+    call.cached = cached  # for `entry`
 
     return cast(F, call)
 

@@ -122,9 +122,9 @@ def _root_share(combiner: Any, samples: Any, entry: int, end: int) -> Any:
 
 
 @inner
-def ask_for(samples: Any, table: Any, entry: int, cells: int) -> None:
+def ask_for(samples: Any, table: Any, entry: int, cells: Any) -> None:
     """Ask for the row of an entry."""
-    base = np.int64(np.uint32(samples.ids[entry])) * cells
+    base: Any = np.int64(np.uint32(samples.ids[entry])) * cells
     for line in range(0, cells, LINE):
         prefetch(table, base + line)
 
@@ -180,7 +180,7 @@ def gather(task: Any, samples: Any, chosen: Any, rows: int, table: Any, floats: 
 
 
 @inner
-def add_row(task: Any, table: Any, row: int, factor: Any, target: Any, elapsed: Any) -> None:
+def add_row(task: Any, table: Any, row: Any, factor: Any, target: Any, elapsed: Any) -> None:
     """Add a row of the table, times a factor, to the input."""
     cells = stride(task.rule, task.penalty, task.width)
     own = table[row * cells : (row + 1) * cells]  # and a loop from 0: else nothing is vectorised
@@ -220,7 +220,7 @@ def scatter(task: Any, samples: Any, chosen: Any, rows: int, table: Any, pulls: 
             at = row * width + slot_of(task.layout, samples, entry) * task.dim
             pull = pulls[at : at + task.dim]
             for e in range(entry, stop):
-                ident = np.int64(np.uint32(samples.ids[e]))
+                ident: Any = np.int64(np.uint32(samples.ids[e]))
                 count = begin_row(task.rule, task.penalty, table, ident, task.width, step)
                 value = value_at(samples, e)
                 cell = table[ident * cells : (ident + 1) * cells]

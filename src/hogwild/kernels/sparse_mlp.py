@@ -1,7 +1,7 @@
 """A visit to a batch of rows: look up embeddings, dense layers forward and backward by BLAS, and update.
 
-Rows of a batch are drawn from the whole feed anew in every epoch, see `row_at`. The loss of a visit is the mean over its
-rows. With plain gradient descent nothing goes through scratch: layers are moved by the product that gives their
+Rows of a batch are drawn from the whole feed anew in every epoch, see `row_at`. The loss of a visit is the mean over
+its rows. With plain gradient descent nothing goes through scratch: layers are moved by the product that gives their
 gradient, embedding rows one entry after the other. Other rules first add up what all entries of a row give, as their
 memory must see one gradient a batch.
 """
@@ -52,8 +52,8 @@ class MlpWeights2(NamedTuple):
 class MlpTask(NamedTuple):
     """What selects the code (head, rule, penalty, activations, combiner, layout, timer) and sizes.
 
-    dim: cells of an embedding; width: with those of the wide part; cells: weights and biases of the layers; places: size
-    of the table that finds rows again (a power of two).
+    dim: cells of an embedding; width: with those of the wide part; cells: weights and biases of the layers; places:
+    size of the table that finds rows again (a power of two).
     """
 
     head: Any
@@ -79,7 +79,7 @@ def choose_rows(task: Any, samples: Any, visit: int, scratch: Any) -> int:
     first = visit * task.batch
     rows = min(task.batch, total - first)
     shift = scratch.count[ORDER_SHIFT]
-    window = np.int64(1) << np.int64(62) if shift == 0 or shift >= 32 else task.batch << shift
+    window: Any = np.int64(1) << np.int64(62) if shift == 0 or shift >= 32 else task.batch << shift
     for k in range(rows):
         scratch.ints[k] = row_at(first + k, total, window, scratch.count[ORDER_KEY])
     return rows
@@ -210,7 +210,7 @@ def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
     step_layers(task.rule, weights, scratch.grads.reshape(-1), task.cells, step.rate)
     cells = stride(task.rule, task.penalty, task.width)
     for line in range(len(weights.layers) // task.width, scratch.count[0]):
-        row = np.int64(scratch.rows[line])
+        row: Any = np.int64(scratch.rows[line])
         count = begin_row(task.rule, task.penalty, weights.table, row, task.width, step)
         own = weights.table[row * cells : (row + 1) * cells]
         total = scratch.grads[line]

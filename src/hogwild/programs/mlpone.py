@@ -62,8 +62,8 @@ class OneRow:
     def _check(self, own: Any, given: Any, places: Any, numbers: npt.NDArray[Any]) -> None:
         if given.shape != own.shape or places.shape != own.shape or numbers.shape != (self._numbers,):
             raise InputError(
-                f"one row has ids with as many values and slots, and {self._numbers} dense numbers; here are {len(own)} "
-                f"ids, {given.size} values, {places.size} slots and {numbers.size} numbers."
+                f"one row has ids with as many values and slots, and {self._numbers} dense numbers; here are "
+                f"{len(own)} ids, {given.size} values, {places.size} slots and {numbers.size} numbers."
             )
         if len(own) and own.min() < 0:
             raise InputError(f"feature {int(own.min())} does not exist; features are numbered from 0.")

@@ -180,8 +180,8 @@ class SparseMLP(Supervised):
         if need > memory():
             raise ConfigError(
                 f"a table of {rows:,} features with {self._cells} numbers each takes {need / 1e9:.1f} GB "
-                f"{'' if feed.original is None else '(twice, to bring it into the order of the data) '}and this machine "
-                f"has {memory() / 1e9:.1f} GB; use a smaller --dim, fewer features (--hash-bits), or sgd."
+                f"{'' if feed.original is None else '(twice, to bring it into the order of the data) '}and there are "
+                f"{memory() / 1e9:.1f} GB; use a smaller --dim, fewer features (--hash-bits), or sgd."
             )
 
     def samples(self, feed: Feed) -> SlotRows | ValuedSlotRows:
@@ -266,8 +266,8 @@ class SparseMLP(Supervised):
     ) -> float | list[float]:  # fmt: skip
         """For one row, the chance of the second class, those of all classes, or the quantity. Not while it trains.
 
-        ids: features by their own numbers, unknown ones left out; values: 1 by default; slots: the place of each feature's
-        slot in `slots`, in rising order; dense: the numbers of the dense columns.
+        ids: features by their own numbers, unknown ones left out; values: 1 by default; slots: the place of each
+        feature's slot in `slots`, in rising order; dense: the numbers of the dense columns.
         """
         if self.order is not None:
             raise ConfigError("this model is being trained; predict_one answers when training has ended.")

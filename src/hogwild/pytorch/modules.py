@@ -48,8 +48,8 @@ class SparseMLPModule(nn.Module):
     ) -> Tensor:  # fmt: skip
         """Scores, (rows, outputs): logits of the second class or of each class, or quantities.
 
-        ids: of all rows, one after the other; offsets: where each row begins, and at the end the number of ids; slots: of
-        each id, all in the first by default; values: 1 by default; dense: (rows, columns).
+        ids: of all rows, one after the other; offsets: where each row begins, and at the end the number of ids; slots:
+        of each id, all in the first by default; values: 1 by default; dense: (rows, columns).
         """
         count = len(offsets) - 1
         row = torch.repeat_interleave(torch.arange(count, device=ids.device), offsets.diff())
