@@ -153,6 +153,7 @@ def test_public_names_are_all_there_and_documented() -> None:
 def _known_flags() -> set[str]:
     options = [option for entry in COMMANDS for option in flags_of(entry.load().Options).values()]
     flags = {option.flag for option in options if not option.positional} | {"--help", "--version"}
+    flags |= {"--" + option.also.replace("_", "-") for option in options if option.also}
     return flags | {"--no-" + option.flag[2:] for option in options if option.kind is bool}
 
 

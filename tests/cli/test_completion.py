@@ -43,6 +43,7 @@ complete -p hogwild >&2
         ("hogwild train classifier --mode r", ["round-robin"]),
         ("hogwild train classifier x.svm --optimizer a", ["adagrad", "adam"]),
         ("hogwild make-dataset sparse --dist", ["--distribution"]),
+        ("hogwild make-dataset sparse --dense", ["--dense-size"]),
         ("hogwild make-dataset sparse --distribution ", ["zipf", "uniform"]),
         ("hogwild train tagger --rich-edge-pairs ", ["seen", "all"]),
         ("hogwild completion ", ["bash", "zsh", "fish"]),

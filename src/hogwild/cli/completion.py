@@ -56,6 +56,8 @@ def _flags(entry: Entry) -> str:
     for option in _options(entry):
         if not option.positional:
             flags.append(option.flag)
+        if option.also:
+            flags.append("--" + option.also.replace("_", "-"))
         if option.kind is bool:
             flags.append("--no-" + option.flag[2:])
     return " ".join(flags)

@@ -66,7 +66,7 @@ class Clicks:
 
     >>> problem = Clicks(ClicksConfig(slots=3, features=300))
     >>> problem.sizes.tolist()
-    [10, 50, 240]
+    [10, 49, 241]
     """
 
     def __init__(self, config: ClicksConfig) -> None:
