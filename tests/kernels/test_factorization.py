@@ -121,14 +121,10 @@ EVERY = [
 ]  # fmt: skip
 
 
-@pytest.mark.skipif(not OFF, reason="run by tests/programs/test_matrix_factorization.py: not worth compiling")
+@pytest.mark.skipif(not OFF, reason="tests/programs/test_matrix_factorization.py runs these; it compiles two variants itself")
 @pytest.mark.parametrize(("kind", "rule", "shrink", "bias"), EVERY)
 def test_every_variant_interpreted(kind: str, rule: str, shrink: bool, bias: bool) -> None:
     check(make_task(kind, rule, shrink, bias))
-
-
-def test_compiled() -> None:
-    check(make_task("bpr3", "adagrad", True, True))
 
 
 def test_every_item_that_a_user_has_not_is_drawn_alike() -> None:
