@@ -121,7 +121,7 @@ EVERY = [
 ]  # fmt: skip
 
 
-@pytest.mark.skipif(not OFF, reason="tests/programs/test_matrix_factorization.py runs these; it compiles two variants itself")
+@pytest.mark.skipif(not OFF, reason="programs/test_matrix_factorization.py runs these, and compiles two")
 @pytest.mark.parametrize(("kind", "rule", "shrink", "bias"), EVERY)
 def test_every_variant_interpreted(kind: str, rule: str, shrink: bool, bias: bool) -> None:
     check(make_task(kind, rule, shrink, bias))
