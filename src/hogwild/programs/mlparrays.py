@@ -14,11 +14,13 @@ from hogwild.kernels.dense import layer_cells
 from hogwild.kernels.sparse_mlp import MlpTask, MlpWeights, MlpWeights1, MlpWeights2
 from hogwild.kernels.updates import SLOTS, Adam
 from hogwild.programs.rowtable import put_together, take_apart
+from hogwild.programs.tablespace import make_table
 
 if TYPE_CHECKING:
     from hogwild.programs.sparse_mlp import SparseMLP
 
 Arrays = dict[str, npt.NDArray[Any]]
+REMEDY = "use a smaller --dim, fewer features (--hash-bits), or sgd."
 _KINDS = (MlpWeights, MlpWeights1, MlpWeights2)
 
 
@@ -50,7 +52,7 @@ def new_weights(program: SparseMLP, rows: int, seed: int) -> Any:
         layers[at : at + before * after] = random.standard_normal(before * after, np.float32) * np.float32(spread)
         at += before * after + after
     slots = [np.zeros(whole + task.width * more, np.float32) for more in range(len(SLOTS[type(task.rule)]))]
-    return _KINDS[len(slots)](np.zeros(rows * program._cells, np.float32), layers, *slots)
+    return _KINDS[len(slots)](make_table(rows, program._cells, REMEDY), layers, *slots)
 
 
 def named_arrays(program: SparseMLP, weights: Any, state: bool) -> Arrays:

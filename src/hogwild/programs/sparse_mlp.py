@@ -25,7 +25,7 @@ from hogwild.kernels.updates import Ftrl, additive_cells, row_cells, settle, set
 from hogwild.machine import memory
 from hogwild.programs.blas import one_blas_thread
 from hogwild.programs.evaluation import probabilities
-from hogwild.programs.mlparrays import layer_rows, layer_tables, named_arrays, new_weights, restored
+from hogwild.programs.mlparrays import REMEDY, layer_rows, layer_tables, named_arrays, new_weights, restored
 from hogwild.programs.mlpone import OneRow
 from hogwild.programs.rowtable import grown, natural, ranked, whole_order
 from hogwild.programs.slotted import Aligner, slotted
@@ -176,12 +176,13 @@ class SparseMLP(Supervised):
             )
 
     def _check_memory(self, rows: int, feed: Feed) -> None:
-        need = rows * self._cells * CELL * (1 if feed.original is None else 2)
+        copies = 1 if feed.original is None else 2  # to bring it into the order of the data, and back
+        need = copies * rows * self._cells * CELL
         if need > memory():
             raise ConfigError(
                 f"a table of {rows:,} features with {self._cells} numbers each takes {need / 1e9:.1f} GB "
-                f"{'' if feed.original is None else '(twice, to bring it into the order of the data) '}and there are "
-                f"{memory() / 1e9:.1f} GB; use a smaller --dim, fewer features (--hash-bits), or sgd."
+                f"({'once' if copies == 1 else 'twice its size, to sort it'}), and there are {memory() / 1e9:.1f} GB; "
+                f"{REMEDY}"
             )
 
     def samples(self, feed: Feed) -> SlotRows | ValuedSlotRows:
