@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -369,3 +370,18 @@ def test_arrays_are_used_again(place: Place, monkeypatch: pytest.MonkeyPatch) ->
     used = [chunk.targets.ctypes.data for chunk in encoder.chunks(open_sources(path, config))]
     assert len(used) > 20
     assert len(set(used)) <= 2 * 2 + 2
+
+
+def test_slots_that_do_not_rise_are_refused(place: Place) -> None:
+    feed = place.open("2 1 1 2 7 8 0 0 1 1\n2 1 1 0 0 0 1 1\n2 1 1 1 7 0 2 5 5 1 1\n")
+    feed.check()
+    for k in (1, 2):  # within the first row, and within the third after an empty one
+        assert isinstance(feed.samples, SlotRows)
+        slots = feed.samples.slots.copy()
+        slots[k - 1], slots[k] = 1, 0
+        broken = replace(feed, samples=feed.samples._replace(slots=slots))
+        if k == 2:  # a new row may begin with a smaller slot
+            broken.check()
+            continue
+        with pytest.raises(InputError, match="not in rising order"):
+            broken.check()
