@@ -24,7 +24,7 @@ from hogwild.programs.recommending import Factors, Seen
 
 _KINDS = {"squared": Rated(Squared()), "logistic": Sampled(), "bpr": Pairwise()}
 _NEGATIVES = {"squared": 0, "logistic": 4, "bpr": 1}
-_PENALTIES = {"squared": 0.02, "logistic": 0.01, "bpr": 0.01}  # of a visit; measured: docs/guide-recommender.md
+_PENALTIES = {"squared": 0.02, "logistic": 0.01, "bpr": 0.02}  # of a visit; measured: docs/guide-recommender.md
 _RATES = {"adagrad": 0.1, "sgd": 0.05}
 _PIECE = 1 << 14  # rows that are drawn at a time: no second table in memory
 
@@ -40,8 +40,8 @@ class MatrixFactorization(Program):
     optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`.
     negatives : items drawn for each visit; 0: 1 with bpr, 4 with logistic.
     bias : learn a bias for every user (not with bpr, which has no use for it) and every item.
-    l2 : each visit adds l2 / 2 times the squares of the rows that it reads to its loss. None: 0.02 for ratings, else
-        0.01.
+    l2 : each visit adds l2 / 2 times the squares of the rows that it reads to its loss. None: 0.01 with logistic,
+        else 0.02.
     shrink : the objective is the mean loss + shrink w^2 / 2 over all rows, paid lazily; with `ftrl`
         once for all visits.
     init : standard deviation of the numbers that vectors begin with.
