@@ -222,7 +222,8 @@ def compare_speed(arguments: argparse.Namespace, contestants: dict[str, Any]) ->
         for name, contestant in contestants.items():
             if arguments.ffm and name == "fastFM":
                 continue
-            _, seconds = contestant.train(split, test, Choice(0.05, arguments.l2, EPOCHS), arguments.dim, arguments.ffm, 1)
+            choice = Choice(0.05, arguments.l2, EPOCHS)
+            _, seconds = contestant.train(split, test, choice, arguments.dim, arguments.ffm, 1)
             if number:  # the first round compiles and fills caches
                 best[name] = min(best[name], *seconds)
     for name, seconds in best.items():
