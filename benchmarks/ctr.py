@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -24,6 +25,7 @@ import hogwild
 from hogwild.executor.events import EpochEnded
 
 PEERS = Path(__file__).resolve().parents[2] / "shared" / "peers"
+DATA = PEERS.parent / "data"
 SLOTS = """
 [[slot]]
 name = "I"
@@ -62,6 +64,61 @@ def ours(feed: Any, test: Any, optimizer: str, threads: int, epochs: int, seed: 
     executor = hogwild.AsyncExecutor(threads=threads, seed=seed, epochs=epochs, lr=RATES[optimizer][1], **options)
     rates = [len(feed) / e.epoch_seconds for e in executor.run(program, feed) if isinstance(e, EpochEnded)]
     return max(rates), program.evaluate(test, threads=2)["auc"]
+
+
+def tables(place: Path) -> Any:
+    """Name, training and test feed of Adult and Avazu."""
+    for name, files, label in (("adult", ("train", "valid"), "-1"), ("avazu", ("train", "test"), "click")):
+        paths = []
+        for file in files:
+            paths.append(place / f"{name}-{file}.csv")
+            with lzma.open(DATA / name / f"{file}.csv.xz", "rt") as packed:
+                paths[-1].write_text(packed.read().replace("K.\n", "K\n"))
+        config = hogwild.FeedConfig(layout="slots", label=label, ignore=("id",) if name == "avazu" else (), cache=False)
+        feed = hogwild.open_feed(str(paths[0]), config)
+        yield name, feed, hogwild.open_feed(str(paths[1]), config, schema=feed.schema)
+
+
+def same_shape(feed: Any, test: Any, seed: int, epochs: int = 4) -> tuple[float, float]:
+    """AUC of ours at two threads, and of the same module that PyTorch trains from the same start: Adam, batches of 256."""
+    import torch
+
+    from hogwild.programs.metrics import auc
+    from hogwild.pytorch import module_of
+
+    shape = {"dim": 8, "hidden": (64, 32), "batch_size": 256}
+    program = hogwild.train(
+        hogwild.SparseMLP(**shape), feed, epochs=epochs, threads=2, lr=0.001, seed=seed, quiet=True, schedule="constant"
+    )
+    start = hogwild.SparseMLP(**shape)
+    start.startup(feed, seed)
+    start.finish(feed)
+    module = module_of(start)
+    torch.manual_seed(seed)
+    optimizer = torch.optim.Adam(module.parameters(), 0.001)
+    loss_of = torch.nn.functional.binary_cross_entropy_with_logits
+    classes = np.array(start.classes)
+
+    def given(part: Any, rows: Any) -> dict[str, Any]:
+        samples = part.samples
+        lengths = np.diff(samples.offsets)[rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        entries = np.repeat(samples.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        arrays = {"ids": part.original[samples.ids[entries]].astype(np.int64), "offsets": offsets}
+        arrays |= {"slots": samples.slots[entries].astype(np.int64), "dense": samples.dense[rows]}
+        return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+
+    labels = np.array(feed.labels)[feed.samples.targets.astype(int)] if feed.labels else feed.samples.targets
+    wanted = torch.from_numpy((labels == classes[1]).astype(np.float32))
+    for _ in range(epochs):
+        for rows in torch.randperm(len(feed)).split(256):
+            optimizer.zero_grad()
+            loss_of(module(**given(feed, rows.numpy()))[:, 0], wanted[rows]).backward()
+            optimizer.step()
+    with torch.no_grad():
+        scores = module(**given(test, np.arange(len(test))))[:, 0].numpy()
+    labels = np.array(test.labels)[test.samples.targets.astype(int)] if test.labels else test.samples.targets
+    return program.evaluate(test)["auc"], auc(scores, labels == classes[1])
 
 
 def open_all(place: Path) -> tuple[Any, Any]:
@@ -121,6 +178,11 @@ def main() -> None:
                     key = f"{optimizer}, {threads} threads, {epochs} epochs"
                     found[f"quality: {key}"] = {"hogwild": aucs, "paddle": peer}
                     print(f"AUC {key}: hogwild {np.mean(aucs):.4f}, Paddle {np.mean(peer):.4f}", flush=True)
+            for name, train, test in tables(place):
+                pairs = [same_shape(train, test, seed) for seed in (1, 2, 3)]
+                found[f"quality: {name}"] = {"hogwild": [a for a, _ in pairs], "torch": [b for _, b in pairs]}
+                means = np.mean(pairs, axis=0)
+                print(f"AUC {name}: hogwild {means[0]:.4f}, PyTorch of the same shape {means[1]:.4f}", flush=True)
     if options.json:
         Path(options.json).write_text(json.dumps(found, indent=2))
 

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, cast
 
 from hogwild.config import FeedConfig, Format
-from hogwild.errors import InputError
+from hogwild.errors import ConfigError, InputError
 from hogwild.feeds import cache
 from hogwild.feeds.chunk import Encoder
 from hogwild.feeds.feed import Feed
@@ -24,6 +24,7 @@ BY_SUFFIX = {
     ".tfrecord": "tfrecord", ".tfrecords": "tfrecord",
 }
 SLOT_TEXT = ("multislot", "criteo", "libffm")
+DESCRIBED = ("multislot", "tfrecord")  # formats whose slots a file describes
 BY_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
@@ -56,6 +57,11 @@ def open_feed(
     config = config or FeedConfig()
     sources = open_sources(paths, config)
     form = format_of(sources, config, schema)
+    if config.slots and not schema and form not in DESCRIBED:
+        raise ConfigError(
+            f"{sources[0].name} is read as {form}, but --slots describes {' and '.join(DESCRIBED)} files; say which it"
+            " is with --format, or leave out --slots."
+        )
     encoder = _list_encoder(sources, form, config, schema) or encoder_for(form, config, schema)
     key = cache.key_of(encoder, sources, replace(config, format=cast(Format, form)), dict(schema or {}))
     if config.cache:
