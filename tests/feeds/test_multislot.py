@@ -286,7 +286,7 @@ def test_files_that_cannot_be_read_at_all(place: Place) -> None:
         place.open(TEXT, label="clicked")
     with pytest.raises(ConfigError, match=r"there is no slot `sites` \(--ignore\)"):
         place.open(TEXT, ignore=("sites",))
-    with pytest.raises(ConfigError, match=r"part\.txt is read as svmlight, but --slots describes multislot and tfrecord"):
+    with pytest.raises(ConfigError, match=r"txt is read as svmlight, but --slots describes multislot and tfrecord"):
         place.open(TEXT, format="svmlight")
     place.slots.write_text('[[slot]]\nname="w"\ntype="string"\n[[slot]]\nname="y"\ntype="float"\nlabel=true\n')
     with pytest.raises(InputError, match="slot `w` holds words; MultiSlot lines have uint64 and float"):
