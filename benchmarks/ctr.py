@@ -80,7 +80,7 @@ def tables(place: Path) -> Any:
 
 
 def same_shape(feed: Any, test: Any, seed: int, epochs: int = 4) -> tuple[float, float]:
-    """AUC of ours at two threads, and of the same module that PyTorch trains from the same start: Adam, batches of 256."""
+    """AUC of ours at two threads, and of the same module as PyTorch trains it from the same start: Adam, batch 256."""
     import torch
 
     from hogwild.programs.metrics import auc
