@@ -96,7 +96,8 @@ def test_wrong_usage_is_one_line_with_a_remedy(words, said, refused, tmp_path, m
     [
         ("--learning-rate", "--lr"), ("--rate", "--lr"), ("--workers", "--threads"), ("--jobs", "--threads"),
         ("--num-threads", "--threads"), ("--iterations", "--epochs"), ("--passes", "--epochs"),
-        ("--num-epochs", "--epochs"), ("--out", "--output"), ("--regularization", "--l2"), ("--lerning-rate=0.1", ""), ("--verbose", ""),
+        ("--num-epochs", "--epochs"), ("--out", "--output"), ("--regularization", "--l2"),
+        ("--lerning-rate=0.1", ""), ("--verbose", ""),
     ],
 )  # fmt: skip
 def test_names_that_other_tools_use_are_understood(elsewhere, here, refused):

@@ -36,7 +36,8 @@ _CHECKED = 1 << 30  # bytes up to which an entry is read through before it is us
 
 @dataclass(frozen=True)
 class Entry:
-    """One encoded feed in the cache; `unit` says what its rows are: `rows`, `words` or tagged `tokens` of a text, or `ratings`."""
+    """One encoded feed in the cache; `unit` says what its rows are: `rows`, `words` or tagged `tokens` of a text, or
+    `ratings`."""
 
     key: str
     bytes: int
