@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,16 +143,3 @@ def test_scores():
         ]
         np.testing.assert_allclose(scores, exact, rtol=1e-4, atol=1e-5)
         assert fields_of(task) == factors.shape[1]
-
-
-@pytest.mark.skipif(OFF, reason="this is the inner run")
-def test_machines_without_the_compiler(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
-    paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
-    files = ["tests/kernels/test_fm.py", "tests/kernels/test_rowvectors.py"]
-    environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}
-    command = [sys.executable, "-W", "ignore", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    done = subprocess.run(
-        [*command, *files], cwd=root, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]

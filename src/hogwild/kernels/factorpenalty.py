@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.kernels.jit import choice, inner
-from hogwild.kernels.octetrules import fixes_of
-from hogwild.kernels.penalties import Free, Penalty, charge, flow, owes, pace, stamps, weight_at
-from hogwild.kernels.rowvectors import EIGHT, fade_eight, read_eight
+from hogwild.kernels.octetrules import faded, fixes_of
+from hogwild.kernels.penalties import Free, Penalty, charge, owes, pace, stamps
+from hogwild.kernels.rowvectors import EIGHT, add_eight, fade_eight, read_eight
 from hogwild.kernels.updates import counts_visits, stride
 
 
@@ -38,14 +38,14 @@ def _charge(penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_ce
         return
     table[stamp_cell] = elapsed  # RACE(lost update): docs/races.md
     speed = pace(rule, table, base, width, stamp_cell - 1)
-    table[base] = flow(penalty.weight, table[base], due * speed)  # RACE(lost update): docs/races.md
+    table[base] = faded(table[base], due * speed * penalty.weight.l2)  # RACE(lost update): docs/races.md
     fixes = fixes_of(rule, _visits(rule, table, stamp_cell))
     whole = (width - 1) // EIGHT * EIGHT
     for c in range(1, 1 + whole, EIGHT):
         fade_eight(rule, table, base + c, width, due * penalty.factors.l2, fixes, np.float32(1), table, base + c)
     for c in range(1 + whole, width):
         speed = pace(rule, table, base + c, width, stamp_cell - 1)
-        table[base + c] = flow(penalty.factors, table[base + c], due * speed)  # RACE(lost update): docs/races.md
+        table[base + c] = faded(table[base + c], due * speed * penalty.factors.l2)  # RACE(lost update): docs/races.md
 
 
 @choice
@@ -54,17 +54,21 @@ def pay(penalty: Any, rule: Any, table: Any, row: Any, width: int, step: Any) ->
 
 
 @choice
-def read_row(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int) -> Any:  # noqa: E501
-    """The factors of a row, unpaid penalty deducted, times a value, to floats[place:]; returns the weight times it."""
+def read_row(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
+    """The factors of a row, unpaid penalty deducted, times a value: to floats[place:], and added to floats[sums:].
+
+    Returns the weight times the value.
+    """
 
 
 @inner
-def _read(table: Any, base: int, width: int, value: Any, floats: Any, place: int) -> Any:
+def _read(table: Any, base: int, width: int, value: Any, floats: Any, place: int, sums: int) -> Any:
     whole = (width - 1) // EIGHT * EIGHT
     for c in range(0, whole, EIGHT):
-        read_eight(table, base + 1 + c, value, floats, place + c)
+        read_eight(table, base + 1 + c, value, floats, place + c, sums + c)
     for c in range(whole, width - 1):
         floats[place + c] = value * table[base + 1 + c]  # RACE(stale read): docs/races.md
+        floats[sums + c] += floats[place + c]
     return value * table[base]  # RACE(stale read): docs/races.md
 
 
@@ -81,23 +85,26 @@ def _pay(penalty: Any, rule: Any, table: Any, row: Any, width: int, step: Any) -
 
 
 @read_row.of(Free)
-def _read_free(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int) -> Any:  # noqa: E501
-    return _read(table, row * stride(rule, penalty, width), width, value, floats, place)
+def _read_free(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
+    return _read(table, row * stride(rule, penalty, width), width, value, floats, place, sums)
 
 
 @read_row.of(FactorPenalty)
-def _read_paid(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int) -> Any:  # noqa: E501
+def _read_paid(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
     cells = stride(rule, penalty, width)
     base = row * cells
     last = base + cells - 1
     due = elapsed - table[last]  # RACE(stale read): docs/races.md
     if due <= np.float32(0):
-        return _read(table, base, width, value, floats, place)
+        return _read(table, base, width, value, floats, place, sums)
     fixes = fixes_of(rule, _visits(rule, table, last))
     whole = (width - 1) // EIGHT * EIGHT
     for c in range(0, whole, EIGHT):
         fade_eight(rule, table, base + 1 + c, width, due * penalty.factors.l2, fixes, value, floats, place + c)
+        add_eight(floats, sums + c, place + c)
     for c in range(whole, width - 1):
-        factor = weight_at(penalty.factors, rule, table, base + 1 + c, width, last, elapsed)
-        floats[place + c] = value * factor
-    return value * weight_at(penalty.weight, rule, table, base, width, last, elapsed)
+        speed = pace(rule, table, base + 1 + c, width, last - 1)
+        floats[place + c] = value * faded(table[base + 1 + c], due * speed * penalty.factors.l2)
+        floats[sums + c] += floats[place + c]
+    speed = pace(rule, table, base, width, last - 1)
+    return value * faded(table[base], due * speed * penalty.weight.l2)  # RACE(stale read): docs/races.md

@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 from hogwild.kernels.vectorcode import FLOAT, LONG, VectorCode, data
 
 _FAST = ("reassoc", "contract", "nsz")
+_CHAINS = 4  # sums side by side: one alone would wait for itself at each addition; a power of two
 
 
 def _sum(builder: Any, vector: Any, count: int) -> Any:
@@ -53,16 +54,28 @@ def _compiled() -> tuple[Any, ...]:
             if not dim:
                 return FLOAT(0)
             code = VectorCode(dim)
-            total = cgutils.alloca_once_value(builder, code.zero)
-            builder.store(code.zero, total)
+            totals = [cgutils.alloca_once(builder, code.vector) for _ in range(_CHAINS)]
+            for total in totals:
+                builder.store(code.zero, total)
             with cgutils.for_range(builder, fields) as outer:
                 row = builder.mul(outer.index, room)
                 column = builder.mul(outer.index, LONG(dim))
-                with cgutils.for_range(builder, outer.index) as loop:
-                    ours = code.load(builder, array, builder.add(row, builder.mul(loop.index, LONG(dim))))
-                    theirs = code.load(builder, array, builder.add(builder.mul(loop.index, room), column))
+
+                def add(g: Any, total: Any, row: Any = row, column: Any = column) -> None:
+                    ours = code.load(builder, array, builder.add(row, builder.mul(g, LONG(dim))))
+                    theirs = code.load(builder, array, builder.add(builder.mul(g, room), column))
                     builder.store(code.multiply_add(builder, ours, theirs, builder.load(total)), total)
-            return _sum(builder, builder.load(total), dim)
+
+                whole = builder.and_(outer.index, LONG(-_CHAINS))
+                with cgutils.for_range_slice(builder, LONG(0), whole, LONG(_CHAINS)) as (g, _):
+                    for k, total in enumerate(totals):
+                        add(builder.add(g, LONG(k)), total)
+                with cgutils.for_range_slice(builder, whole, outer.index, LONG(1)) as (g, _):
+                    add(g, totals[0])
+            found = builder.load(totals[0])
+            for total in totals[1:]:
+                found = builder.fadd(found, builder.load(total), flags=_FAST)
+            return _sum(builder, found, dim)
 
         return number(lanes, array, long, long), build
 

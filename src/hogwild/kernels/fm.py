@@ -22,7 +22,7 @@ from hogwild.kernels.losses import cost, slope
 from hogwild.kernels.octetrules import fixes_of
 from hogwild.kernels.penalties import Free
 from hogwild.kernels.prefetch import prefetch
-from hogwild.kernels.rowvectors import EIGHT, add_eight, move_eight, pull_eight
+from hogwild.kernels.rowvectors import EIGHT, move_eight, pull_eight
 from hogwild.kernels.samples import LINE, count_of, entries_of, id_of, prefetch_entries, value_of
 from hogwild.kernels.task import apply, fused, gradient
 from hogwild.kernels.updates import begin_row, stride, unpenalized, update
@@ -130,10 +130,8 @@ def score_row(task: Any, entries: Any, weights: Any, floats: Any, elapsed: Any) 
     total = np.float32(0)
     for k in range(count_of(entries)):
         row, value, place = id_of(entries, k), value_of(entries, k), place_of(task, k)
-        total += read_row(task.penalty, task.rule, weights.table, row, width, elapsed, value, floats, place)
         sums = field_of(task.fields, entries, k) * room
-        for c in range(0, room, EIGHT):
-            add_eight(floats, sums + c, place + c)
+        total += read_row(task.penalty, task.rule, weights.table, row, width, elapsed, value, floats, place, sums)
     # RACE(stale read): docs/races.md
     return total + product_of_pairs(task.fields, task, entries, floats) + task.bias * weights.bias[0]
 

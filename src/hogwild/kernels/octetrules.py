@@ -7,6 +7,7 @@ as `Plain`, where nothing is compiled.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,11 +15,13 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 
-from hogwild.kernels.jit import choice
+from hogwild.kernels.jit import choice, inner
 from hogwild.kernels.octets import CODE, LANES
 from hogwild.kernels.updates import Adagrad, Adam, Ftrl, Momentum, Sgd
 
 _FAST = ("reassoc", "contract", "arcp", "nsz", "afn")  # as in jit.py
+_SMALL = 0.25
+_SERIES = (1.0, -1.0, 1 / 2, -1 / 6, 1 / 24, -1 / 120, 1 / 720)  # of exp(-x), to 1.3e-8 below _SMALL
 _SIGNS = {"<=": np.less_equal, ">": np.greater, "==": np.equal}
 
 
@@ -66,8 +69,17 @@ class Octet:
         return self._call("copysign", other)
 
     def exp_of_minus(self) -> Octet:
-        """exp(-x), of x that are not negative."""
-        return Octet(self.builder, CODE.exp_of_less(self.builder, (self.all(0) - self).value))
+        """exp(-x), of x that are not negative; by a short series where all are small, as they nearly always are."""
+        builder = self.builder
+        found = cgutils.alloca_once(builder, CODE.vector)
+        large = builder.fcmp_unordered(">=", self.value, CODE.each(_SMALL))
+        any_large = builder.icmp_unsigned("!=", builder.bitcast(large, ir.IntType(LANES)), ir.IntType(LANES)(0))
+        with builder.if_else(any_large, likely=False) as (some, none):
+            with some:
+                builder.store(CODE.exp_of_less(builder, (self.all(0) - self).value), found)
+            with none:
+                builder.store(CODE.polynomial(builder, self.value, list(_SERIES)), found)
+        return Octet(builder, builder.load(found))
 
     def where(self, sign: str, yes: Octet, no: Octet) -> Octet:
         """`yes` where these numbers compare with 0 as the sign says."""
@@ -181,6 +193,16 @@ PACES: dict[type, Callable[..., Any]] = {
     Sgd: _unit_pace, Momentum: _momentum_pace, Adagrad: _adagrad_pace, Adam: _adam_pace, Ftrl: _unit_pace,
 }  # fmt: skip
 """`pace` of each rule."""
+
+
+@inner
+def faded(weight: Any, x: Any) -> Any:
+    """weight exp(-x), for x that is not negative."""
+    if x < np.float32(_SMALL):
+        part = np.float32(1 / 24) - x * (np.float32(1 / 120) - x * np.float32(1 / 720))
+        part = np.float32(1) - x * (np.float32(1 / 2) - x * (np.float32(1 / 6) - x * part))
+        return weight - weight * x * part
+    return weight * np.float32(math.exp(-x))
 
 
 @choice

@@ -80,16 +80,19 @@ def _compiled() -> tuple[Any, ...]:
         return types.void(rule, table, long, long, number, fixes, number, out, long), build
 
     @intrinsic
-    def read_eight(typing: Any, table: Any, cell: Any, factor: Any, out: Any, to: Any) -> Any:
+    def read_eight(typing: Any, table: Any, cell: Any, factor: Any, out: Any, to: Any, sums: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            table, cell, factor, out, to = args
+            table, cell, factor, out, to, sums = args
+            out = data(context, builder, signature.args[3], out)
             # RACE(stale read): docs/races.md
             read = Octet(builder, CODE.load(builder, data(context, builder, signature.args[0], table), cell))
             (factor,) = _spread(builder, [factor])
-            CODE.store(builder, (read * factor).value, data(context, builder, signature.args[3], out), to)
+            read = read * factor
+            CODE.store(builder, read.value, out, to)
+            CODE.store(builder, (read + Octet(builder, CODE.load(builder, out, sums))).value, out, sums)
             return context.get_dummy_value()
 
-        return types.void(table, long, number, out, long), build
+        return types.void(table, long, number, out, long, long), build
 
     @intrinsic
     def add_eight(typing: Any, array: Any, to: Any, x: Any) -> Any:
@@ -148,8 +151,9 @@ def _fade_eight(rule: Any, table: Any, cell: int, width: int, due: Any, fixes: A
     _Cells(out, to, 0)[0] = weights[0] * Plain(factor) * (Plain(due) * pace).exp_of_minus()
 
 
-def _read_eight(table: Any, cell: int, factor: Any, out: Any, to: int) -> None:
+def _read_eight(table: Any, cell: int, factor: Any, out: Any, to: int, sums: int) -> None:
     out[to : to + EIGHT] = factor * table[cell : cell + EIGHT]
+    out[sums : sums + EIGHT] += out[to : to + EIGHT]
 
 
 def _add_eight(array: Any, to: int, x: int) -> None:
@@ -164,7 +168,7 @@ _INTERPRETED = (_move_eight, _fade_eight, _read_eight, _add_eight, _pull_eight)
 # move_eight(rule, table, cell, width, grads, at, rate, fixes): `update` of the weights at `cell` by grads[at:].
 # fade_eight(rule, table, cell, width, due, fixes, factor, out, to): out[to:] = factor times the weights after so much
 # L2 penalty, at the pace of the rule.
-# read_eight(table, cell, factor, out, to): out[to:] = factor times the weights.
+# read_eight(table, cell, factor, out, to, sums): out[to:] = factor times the weights; added to out[sums:] too.
 # add_eight(array, to, x): add those at x to those at `to`.
 # pull_eight(array, x, y, factor): those at y become factor times the difference of those at x and at y.
 move_eight, fade_eight, read_eight, add_eight, pull_eight = _INTERPRETED if nb.config.DISABLE_JIT else _compiled()
