@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from hogwild.arrays import PAD, Room, make_scratch
-from hogwild.kernels.jit import inner
+from hogwild.kernels.jit import fresh
 from hogwild.kernels.phases import DENSE, FIRST, LAST, LOOKUP, UPDATE, Timed, Untimed, mark, start, ticks
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="there is no compiled code to look at")
 
 
-@inner
+@fresh
 def work(timer: Any, scratch: Any, visits: int) -> float:
     total = 0.0
     for _ in range(visits):
