@@ -68,6 +68,8 @@ class FactorizationMachine(Supervised):
 
     name = "fm"
     unit = "nonzeros"
+    hot_rows = 1024  # few, merged often: copies of factors that drift apart learn other things, and do not add up
+    merge_every = 200
 
     def __init__(
         self, dim: int = 8, loss: str = "auto", optimizer: Optimizer = "adagrad", l2: float = 0.0,
