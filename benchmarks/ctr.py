@@ -50,7 +50,7 @@ def paddle(optimizer: str, threads: int, epochs: int, place: Path, one_slot: boo
     words += ["--lr", str(RATES[optimizer][0]), "--epochs", str(epochs), "--seed", str(seed)]
     words += ["--one-slot"] if one_slot else []
     done = subprocess.run(
-        words, capture_output=True, text=True, check=True, env={**os.environ, "PEER_DATA": str(place)}
+        words, capture_output=True, text=True, check=True, cwd=place, env={**os.environ, "PEER_DATA": str(place)}
     )
     found = json.loads(done.stdout.strip().splitlines()[-1])
     return max(found["examples_per_s"]), found["test_auc"]
