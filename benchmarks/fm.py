@@ -46,7 +46,8 @@ class Choice(NamedTuple):
     epochs: int
 
 
-# The best of `--tune`, by held-out log loss on a fifth of the training data.
+# By held-out log loss on a fifth of the training data. Those of Avazu are of its training file, before there were folds,
+# and ours (plain) is of a wider grid than the peers': docs/performance.md.
 CHOICES: dict[str, dict[str, Choice]] = {
     "a9a": {},
     "adult": {
