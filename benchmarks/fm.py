@@ -46,7 +46,7 @@ class Choice(NamedTuple):
     epochs: int
 
 
-# By held-out log loss on a fifth of the training data. Those of Avazu are of its training file, before there were folds,
+# By held-out log loss on a fifth of the training data. Those of Avazu are of its training file, before it had folds,
 # and ours (plain) is of a wider grid than the peers': docs/performance.md.
 CHOICES: dict[str, dict[str, Choice]] = {
     "a9a": {},
