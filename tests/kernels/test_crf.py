@@ -266,7 +266,6 @@ def test_every_visit_is_cut_anew() -> None:
 # -- without the compiler -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_crfs_without_the_compiler(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
