@@ -2,7 +2,6 @@
 # make demo     set up, then train on data that it makes, in two modes, and word vectors (under two minutes)
 # make test     set up, then check and test everything (under ten minutes)
 # make check    ruff, mypy, import-linter
-# make test-slow  the few tests that take long
 # make bench    comparisons with other tools, in an environment of their own
 
 PYTHON ?= python3
@@ -15,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALL := install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check bench clean
+.PHONY: help demo test check bench clean
 
 help:
 	@sed -n 's/^# \(make.*\)/\1/p' Makefile
@@ -46,9 +45,6 @@ check: $(VENV)/.installed-dev
 
 test: check
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
-
-test-slow: check
-	$(BIN)/python -m pytest -m slow
 
 bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/startup.py
