@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALL := install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean
+.PHONY: help demo test tests check bench clean
 
 help:
 	@sed -n 's/^# \(make.*\)/\1/p' Makefile
@@ -26,9 +26,9 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip $(INSTALL) -e .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
+$(VENV)/.installed-dev: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip $(INSTALL) -e ".[dev]"
-	@touch $@
+	@touch $(VENV)/.installed $@
 
 $(PEERS)/.installed: benchmarks/requirements.txt constraints.txt
 	$(PYTHON) -m venv $(PEERS)
@@ -43,7 +43,11 @@ check: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check
+# The checks, of which mypy takes longest, on one core, while the tests begin on the other.
+test: $(VENV)/.installed-dev
+	@$(MAKE) --no-print-directory -j 2 check tests
+
+tests:
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 bench: $(PEERS)/.installed
