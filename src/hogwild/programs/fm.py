@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import AnyRows, Floats, Ids, Room, Step, Table
+from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
 from hogwild.config import FMConfig, Optimizer
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.feed import Feed
@@ -18,17 +18,18 @@ from hogwild.kernels.ffm import Fields
 from hogwild.kernels.fm import FMTask, FMWeights, OneField
 from hogwild.kernels.losses import Logistic, Squared
 from hogwild.kernels.penalties import Free, Penalty
-from hogwild.kernels.updates import Ftrl, additive_cells, row_cells, settle, settle_copy
+from hogwild.kernels.updates import Ftrl, additive_cells, row_cells
 from hogwild.programs.classes import ClassWeight, Label
 from hogwild.programs.fmarrays import FMLayout, load_arrays, new_table, save_arrays, start_factors
 from hogwild.programs.fmscores import OneRow, score_feed
 from hogwild.programs.rowtable import grown, natural, ranked, whole_order
-from hogwild.programs.supervised import Supervised, checked_weight, make_rule, unknown_entries
+from hogwild.programs.supervised import checked_weight, make_rule, unknown_entries
+from hogwild.programs.tabled import Tabled
 
 _LOSSES = {"logistic": Logistic(), "squared": Squared()}
 
 
-class FactorizationMachine(Supervised):
+class FactorizationMachine(Tabled):
     """A factorization machine: a linear model, plus the product of the factors of each pair of a sample's features.
 
     Parameters
@@ -138,6 +139,11 @@ class FactorizationMachine(Supervised):
                 "with the schema of the training data."
             )
 
+    @property
+    def width(self) -> int:
+        """Weights of a row: its own, and its factors."""
+        return self.layout.width
+
     def startup(self, feed: Feed, seed: int) -> None:
         """Weights of zero and random factors, or those there are, in the feed's order of ids and with room for it."""
         self.find_classes(feed)
@@ -174,51 +180,19 @@ class FactorizationMachine(Supervised):
         bias = Table(1, row_cells(self._rule, Free(), 1), "scalar", additive_cells(self._rule, Free(), 1))
         return {"table": Table(self.features, layout.cells, "ranked", additive), "bias": bias}
 
-    def settle(self, elapsed: float) -> bool:
-        """Pay lazy penalties."""
-        if isinstance(self._penalty, Free):
-            return False
-        settle(self._rule, self._penalty, self.weights.table, self.layout.width, np.float32(elapsed))
-        return True
-
-    def settle_copy(self, weights: FMWeights, step: Step) -> None:
-        """Pay the lazy penalties of the rows that one worker pays for."""
-        if not isinstance(self._penalty, Free):
-            settle_copy(self._rule, self._penalty, weights.table, self.layout.width, step)
-
-    def renew(self) -> None:
-        """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
-        self.settle(self._owing())
-
-    def _owing(self) -> float:
-        """The latest stamp: up to then every row would have been paid, had all been touched."""
-        if isinstance(self._penalty, Free):
-            return 0.0
-        cells = self.layout.cells
-        return float(self.weights.table[cells - 1 :: cells].max(initial=0.0))
-
-    def finish(self, feed: Feed) -> None:
-        """Weights in the features' own order again, in memory of their own."""
-        if self.weights is not None:
-            table = self.weights.table.copy() if self.order is None else natural(
-                self.weights.table, self.layout.cells, self.order
-            )  # fmt: skip
-            self.weights = FMWeights(table, self.weights.bias.copy())
-            self.order = None
-
     def watchable(self) -> Mapping[str, Any]:
         """weights: (features,); factors: (features, factors of a feature); bias: (1,); in the features' own order."""
         return {
             "weights": lambda: self.plain(None, self.features)[:, 0],
             "factors": lambda: self.plain(None, self.features)[:, 1:],
-            "bias": self._trained().bias[:1],
+            "bias": self.trained().bias[:1],
         }
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
     def scores(self, feed: Feed, threads: int = 1) -> Floats:
         """One score a row: of the second class, or the quantity; features that are not known count as zero."""
-        self._trained()
+        self.trained()
         flat = self.rows(feed)
         if self.field_aware:
             self._learn_slots(flat)
@@ -230,30 +204,13 @@ class FactorizationMachine(Supervised):
     ) -> float:
         """The chance of the second class, or the quantity, of one row; features by their own numbers, unknown ones left
         out. slots: of each feature, for a field-aware machine. Not while it trains."""
-        trained = self._trained()
+        trained = self.trained()
         if self.order is not None:
             raise ConfigError("this model is being trained; predict_one answers when training has ended.")
         if self._one is None or self._one.of is not trained:
             self._one = OneRow(trained, self.task, self.plain(None, self.features))
         score = self._one(ids, values, slots)
         return float(1 / (1 + np.exp(-score))) if self.classes else score
-
-    def _trained(self) -> FMWeights:
-        if self.weights is None:
-            raise ConfigError("this model has no weights yet; train it, or load one.")
-        return self.weights  # type: ignore[no-any-return]
-
-    def plain(self, original: Ids | None, features: int) -> Floats:
-        """(features, 1 + factors): what is learnt alone, penalties paid, in an order of ids; zeros where unknown."""
-        table, layout = self._trained().table, self.layout
-        if self._owing() > 0:
-            table = table.copy()
-            settle(self._rule, self._penalty, table, layout.width, np.float32(self._owing()))
-        rows = np.ascontiguousarray(table.reshape(-1, layout.cells)[:, : layout.width]).reshape(-1)
-        if original is None or original is not self.order:
-            rows = grown(natural(rows, layout.width, self.order), layout.width, features)
-            rows = ranked(rows[: features * layout.width], layout.width, original)
-        return rows.reshape(-1, layout.width)
 
     # -- saving -------------------------------------------------------------------------------------------------
 
@@ -283,7 +240,7 @@ class FactorizationMachine(Supervised):
         With `state` also what the update rule remembers of them: weight_, factors_ and bias_ followed by the name, and
         weight_stamp with a penalty: the time up to which a row has paid. Without, penalties are paid.
         """
-        trained, layout = self._trained(), self.layout
+        trained, layout = self.trained(), self.layout
         if not state:
             plain = self.plain(None, self.features)
             return {**layout.split("", plain), "bias": trained.bias[:1].copy()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from hogwild.kernels.penalties import Free
 from hogwild.kernels.samples import Entries
 from hogwild.kernels.updates import Sgd
 from hogwild.programs.fmarrays import FMLayout
+from hogwild.programs.tabled import in_parts
 
 _ENTRIES = 256  # of a row for which there is room from the beginning
 
@@ -37,18 +37,12 @@ def _layout(task: FMTask) -> FMLayout:
 def score_feed(task: FMTask, feed: Feed, plain: Floats, bias: Floats, threads: int) -> Floats:
     """One score a row, by (features, width) weights in the order of the feed."""
     scores = np.empty(len(feed), np.float32)
-    parts = np.linspace(0, len(feed), max(1, threads) + 1).astype(int)
     weights, room = FMWeights(plain.reshape(-1), bias[:1].copy()), _layout(task).floats(feed.longest)
 
-    def work(part: int) -> None:
-        floats = aligned_floats(room)
-        score_rows(_plain_task(task), feed.samples, weights, floats, scores[parts[part] : parts[part + 1]], parts[part])
+    def work(first: int, end: int) -> None:
+        score_rows(_plain_task(task), feed.samples, weights, aligned_floats(room), scores[first:end], first)
 
-    if threads <= 1:
-        work(0)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(work, range(threads)))
+    in_parts(len(feed), threads, work)
     return scores
 
 

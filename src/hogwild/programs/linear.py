@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import AnyRows, Floats, Ids, Room, Step, Table
+from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
 from hogwild.config import LinearConfig, Optimizer
-from hogwild.errors import ConfigError, ModelError
+from hogwild.errors import ModelError
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.flat import Flattener
 from hogwild.kernels.linear import LinearTask, LinearWeights, score_rows
 from hogwild.kernels.losses import Hinge, Logistic, Squared
 from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.softmax import ClassesTask, score_class_rows
-from hogwild.kernels.updates import Ftrl, additive_cells, row_cells, settle, settle_copy
+from hogwild.kernels.updates import Ftrl, additive_cells, row_cells
 from hogwild.programs.classes import ClassWeight
 from hogwild.programs.rowtable import grown, natural, put_together, ranked, take_apart, whole_order
-from hogwild.programs.supervised import Supervised, checked_weight, make_rule, unknown_entries
+from hogwild.programs.supervised import checked_weight, make_rule, unknown_entries
+from hogwild.programs.tabled import Tabled, in_parts
 
 _LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
 
 
-class Linear(Supervised):
+class Linear(Tabled):
     """A linear model.
 
     Parameters
@@ -105,21 +105,17 @@ class Linear(Supervised):
         rows = max(self.features, feed.features)
         order = whole_order(feed.original, feed.features, rows)
         if self.weights is None:
-            table = np.zeros(rows * self._cells, np.float32)
+            table = np.zeros(rows * self.cells, np.float32)
             self.weights = LinearWeights(table, np.zeros(row_cells(self._rule, Free(), self.width), np.float32))
         else:
-            table = grown(natural(self.weights.table, self._cells, self.order), self._cells, rows)
-            self.weights = LinearWeights(ranked(table, self._cells, order), self.weights.bias)
+            table = grown(natural(self.weights.table, self.cells, self.order), self.cells, rows)
+            self.weights = LinearWeights(ranked(table, self.cells, order), self.weights.bias)
         self.features, self.order = rows, order
-
-    @property
-    def _cells(self) -> int:
-        return row_cells(self._rule, self._penalty, self.width)
 
     def room(self, feed: Feed) -> Room:
         """The features of the longest sample, and the bias; one score a class, or the rows of one sample."""
         longest = self._flat.of(feed).longest
-        floats = self.width if self.width > 1 else self._cells * longest
+        floats = self.width if self.width > 1 else self.cells * longest
         return Room(rows=longest + 1, width=self.width, floats=floats)
 
     def units(self, feed: Feed) -> int:
@@ -131,44 +127,14 @@ class Linear(Supervised):
         bias_cells = row_cells(self._rule, Free(), self.width)
         return {
             "table": Table(
-                self.features, self._cells, "ranked", additive_cells(self._rule, self._penalty, self.width)
+                self.features, self.cells, "ranked", additive_cells(self._rule, self._penalty, self.width)
             ),
             "bias": Table(1, bias_cells, "scalar", additive_cells(self._rule, Free(), self.width)),
         }
 
-    def settle(self, elapsed: float) -> bool:
-        """Pay lazy penalties."""
-        if isinstance(self._penalty, Free):
-            return False
-        settle(self._rule, self._penalty, self.weights.table, self.width, np.float32(elapsed))
-        return True
-
-    def settle_copy(self, weights: LinearWeights, step: Step) -> None:
-        """Pay the lazy penalties of the rows that one worker pays for."""
-        if isinstance(self._penalty, Penalty):
-            settle_copy(self._rule, self._penalty, weights.table, self.width, step)
-
-    def renew(self) -> None:
-        """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
-        if isinstance(self._penalty, Penalty):
-            self.settle(self._owing())
-
-    def _owing(self) -> float:
-        """The latest stamp: up to then every row would have been paid, had all been touched."""
-        return float(self.weights.table[self._cells - 1 :: self._cells].max(initial=0.0))
-
-    def finish(self, feed: Feed) -> None:
-        """Weights in the features' own order again, in memory of their own."""
-        if self.weights is not None:
-            table = self.weights.table.copy() if self.order is None else natural(
-                self.weights.table, self._cells, self.order
-            )  # fmt: skip
-            self.weights = LinearWeights(table, self.weights.bias.copy())
-            self.order = None
-
     def watchable(self) -> Mapping[str, Any]:
         """weights: (features, outputs); bias: (outputs,); in the features' own order."""
-        return {"weights": lambda: self._plain(None, self.features), "bias": self._trained().bias[: self.width]}
+        return {"weights": lambda: self.plain(None, self.features), "bias": self.trained().bias[: self.width]}
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
@@ -178,43 +144,20 @@ class Linear(Supervised):
         Reads the weights as they stand, in whatever order; features that the model does not know count as zero.
         """
         feed = self._flat.of(feed)
-        weight = self._plain(feed.original, feed.features)
+        weight = self.plain(feed.original, feed.features)
         bias = self.weights.bias[: self.width].copy() * np.float32(self.bias)
         self.ignored = unknown_entries(feed, self.features)
         found = np.empty((len(feed), self.width), np.float32)
         scores = found if self.width > 1 else found[:, 0]
-        parts = np.linspace(0, len(feed), max(1, threads) + 1).astype(int)
 
-        def score(part: int) -> None:
-            piece = scores[parts[part] : parts[part + 1]]
+        def score(first: int, end: int) -> None:
             if self.width > 1:
-                score_class_rows(feed.samples, weight, bias, piece, parts[part])
+                score_class_rows(feed.samples, weight, bias, scores[first:end], first)
             else:
-                score_rows(feed.samples, weight[:, 0], bias[0], piece, parts[part])
+                score_rows(feed.samples, weight[:, 0], bias[0], scores[first:end], first)
 
-        if threads <= 1:
-            score(0)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(score, range(threads)))
+        in_parts(len(feed), threads, score)
         return scores
-
-    def _trained(self) -> LinearWeights:
-        if self.weights is None:
-            raise ConfigError("this model has no weights yet; train it, or load one.")
-        return self.weights  # type: ignore[no-any-return]
-
-    def _plain(self, original: Ids | None, features: int) -> Floats:
-        """(features, width): the weights alone, penalties paid, in an order of ids; unknown features weigh nothing."""
-        table = self._trained().table
-        if isinstance(self._penalty, Penalty) and self._owing() > 0:
-            table = table.copy()
-            settle(self._rule, self._penalty, table, self.width, np.float32(self._owing()))
-        weight = np.ascontiguousarray(table.reshape(-1, self._cells)[:, : self.width]).reshape(-1)
-        if original is None or original is not self.order:
-            weight = grown(natural(weight, self.width, self.order), self.width, features)
-            weight = ranked(weight[: features * self.width], self.width, original)
-        return weight.reshape(-1, self.width)
 
     # -- saving -------------------------------------------------------------------------------------------------
 
@@ -240,11 +183,11 @@ class Linear(Supervised):
         squares (adagrad), mean, square, count (adam) or pull, squares (ftrl), and weight_stamp with a
         penalty: the time up to which it is paid. Without, penalties are paid.
         """
-        trained = self._trained()
+        trained = self.trained()
         if not state:
-            weight, bias = self._plain(None, self.features), trained.bias[: self.width].copy()
+            weight, bias = self.plain(None, self.features), trained.bias[: self.width].copy()
             return {"weight": weight if self.width > 1 else weight[:, 0], "bias": bias}
-        table = natural(trained.table, self._cells, self.order)
+        table = natural(trained.table, self.cells, self.order)
         parts = take_apart(table, self._rule, self._penalty, self.width)
         biases = take_apart(trained.bias, self._rule, Free(), self.width)
         return {

@@ -52,7 +52,7 @@ def new_weights(program: SparseMLP, rows: int, seed: int) -> Any:
         layers[at : at + before * after] = random.standard_normal(before * after, np.float32) * np.float32(spread)
         at += before * after + after
     slots = [np.zeros(whole + task.width * more, np.float32) for more in range(len(SLOTS[type(task.rule)]))]
-    return _KINDS[len(slots)](make_table(rows, program._cells, REMEDY), layers, *slots)
+    return _KINDS[len(slots)](make_table(rows, program.cells, REMEDY), layers, *slots)
 
 
 def named_arrays(program: SparseMLP, weights: Any, state: bool) -> Arrays:

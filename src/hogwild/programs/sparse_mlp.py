@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Step, Table, ValuedSlotRows, make_scratch
+from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
 from hogwild.config import Optimizer, SparseMLPConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.feed import Feed
@@ -21,7 +20,7 @@ from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.phases import Untimed
 from hogwild.kernels.sparse_mlp import ClassScores, MlpTask, OneScore, score_batches
 from hogwild.kernels.starts import fill_rows
-from hogwild.kernels.updates import Ftrl, additive_cells, row_cells, settle, settle_copy
+from hogwild.kernels.updates import Ftrl, additive_cells
 from hogwild.machine import memory
 from hogwild.programs.blas import one_blas_thread
 from hogwild.programs.evaluation import probabilities
@@ -29,13 +28,14 @@ from hogwild.programs.mlparrays import REMEDY, layer_rows, layer_tables, named_a
 from hogwild.programs.mlpone import OneRow
 from hogwild.programs.rowtable import grown, natural, ranked, whole_order
 from hogwild.programs.slotted import Aligner, slotted
-from hogwild.programs.supervised import Supervised, checked_weight, make_rule, unknown_entries
+from hogwild.programs.supervised import checked_weight, make_rule, unknown_entries
+from hogwild.programs.tabled import Tabled, in_parts
 
 _RATES = {"sgd": 0.1, "momentum": 0.01, "adagrad": 0.02, "adam": 0.001, "ftrl": 0.05}
 _SCORED = 256  # rows that are scored at once
 
 
-class SparseMLP(Supervised):
+class SparseMLP(Tabled):
     """An embedding lookup over sparse features, dense features beside it, dense layers, and one output or one a class.
 
     Parameters
@@ -116,10 +116,6 @@ class SparseMLP(Supervised):
         return np.array([inputs, *self.config.hidden, self.outputs], np.int64)
 
     @property
-    def _cells(self) -> int:
-        return row_cells(self._rule, self._penalty, self.width)
-
-    @property
     def task(self) -> MlpTask:
         """Selects the compiled code."""
         return self._task(self.config.batch_size)
@@ -153,8 +149,8 @@ class SparseMLP(Supervised):
         if self.weights is None:
             self.weights = new_weights(self, rows, seed)
         else:
-            table = grown(natural(self.weights.table, self._cells, self.order), self._cells, rows)
-            self.weights = self.weights._replace(table=ranked(table, self._cells, order))
+            table = grown(natural(self.weights.table, self.cells, self.order), self.cells, rows)
+            self.weights = self.weights._replace(table=ranked(table, self.cells, order))
         self.features, self.order = rows, order
         self._start_rows(known, rows, seed)
         self._lines = max(1, min(self.config.batch_size * feed.longest, rows))
@@ -163,7 +159,7 @@ class SparseMLP(Supervised):
         scale = self.config.init or 0.25 / np.sqrt(self.config.dim)
         order = np.zeros(0, np.int32) if self.order is None else self.order
         bounds = np.array([first, last], np.int64)
-        fill_rows(self.weights.table, self._cells, self.config.dim, order, bounds, np.uint64(seed), np.float32(scale))
+        fill_rows(self.weights.table, self.cells, self.config.dim, order, bounds, np.uint64(seed), np.float32(scale))
 
     def _check_slots(self, feed: Feed) -> None:
         slots, dense = feed.slots or ("features",), feed.dense
@@ -177,10 +173,10 @@ class SparseMLP(Supervised):
 
     def _check_memory(self, rows: int, feed: Feed) -> None:
         copies = 1 if feed.original is None else 2  # to bring it into the order of the data, and back
-        need = copies * rows * self._cells * CELL
+        need = copies * rows * self.cells * CELL
         if need > memory():
             raise ConfigError(
-                f"a table of {rows:,} features with {self._cells} numbers each takes {need / 1e9:.1f} GB "
+                f"a table of {rows:,} features with {self.cells} numbers each takes {need / 1e9:.1f} GB "
                 f"({'once' if copies == 1 else 'twice its size, to sort it'}), and there are {memory() / 1e9:.1f} GB; "
                 f"{REMEDY}"
             )
@@ -206,59 +202,25 @@ class SparseMLP(Supervised):
     def tables(self) -> dict[str, Table]:
         """One row a feature; the dense layers, cut into rows of the same width."""
         mask = additive_cells(self._rule, self._penalty, self.width)
-        return {"table": Table(self.features, self._cells, "ranked", mask), **layer_tables(self)}
-
-    def settle(self, elapsed: float) -> bool:
-        """Pay lazy penalties."""
-        if isinstance(self._penalty, Free):
-            return False
-        settle(self._rule, self._penalty, self.weights.table, self.width, np.float32(elapsed))
-        return True
-
-    def settle_copy(self, weights: Any, step: Step) -> None:
-        """Pay the lazy penalties of the rows that one worker pays for."""
-        if isinstance(self._penalty, Penalty):
-            settle_copy(self._rule, self._penalty, weights.table, self.width, step)
-
-    def renew(self) -> None:
-        """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
-        if isinstance(self._penalty, Penalty):
-            self.settle(self._owing())
-
-    def _owing(self) -> float:
-        return float(self.weights.table[self._cells - 1 :: self._cells].max(initial=0.0))
-
-    def finish(self, feed: Feed) -> None:
-        """Weights in the features' own order again, in memory of their own."""
-        if self.weights is not None:
-            own = [array.copy() for array in self.weights[1:]]
-            ordered = self.order is None
-            table = self.weights.table.copy() if ordered else natural(self.weights.table, self._cells, self.order)
-            self.weights, self.order = type(self.weights)(table, *own), None
+        return {"table": Table(self.features, self.cells, "ranked", mask), **layer_tables(self)}
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
     def scores(self, feed: Feed, threads: int = 1) -> Floats:
         """One score a row, or one a class; features that the model does not know count as absent."""
-        weights = self._paid()
+        weights = self.trained()._replace(table=self.paid())
         self._check_slots(feed)
         self.ignored = unknown_entries(feed, self.features)
         samples = slotted(self._aligner.align(feed, self.order, self.features))
         found = np.empty((len(feed), self.outputs), np.float32)
-        parts = np.linspace(0, len(feed), max(1, threads) + 1).astype(int)
         task = self._scoring(_SCORED)
         room = Room(1, 1, batch_floats(task.sizes, _SCORED), _SCORED)
 
-        def score(part: int) -> None:
-            piece = found[parts[part] : parts[part + 1]]
-            score_batches(task, samples, weights, make_scratch(room, np.uint64(0)), piece, parts[part])
+        def score(first: int, end: int) -> None:
+            score_batches(task, samples, weights, make_scratch(room, np.uint64(0)), found[first:end], first)
 
         with one_blas_thread():
-            if threads <= 1:
-                score(0)
-            else:
-                with ThreadPoolExecutor(threads) as pool:
-                    list(pool.map(score, range(threads)))
+            in_parts(len(feed), threads, score)
         return found if self.outputs > 1 else found[:, 0]
 
     def predict_one(
@@ -274,23 +236,14 @@ class SparseMLP(Supervised):
             raise ConfigError("this model is being trained; predict_one answers when training has ended.")
         if self._one is None or self._trained_from is not self.weights:
             shape = (len(self.slots or ()), len(self.dense))
-            self._one, self._trained_from = OneRow(self._paid(), self._scoring(1), self.features, shape), self.weights
+            weights = self.trained()._replace(table=self.paid())
+            self._one, self._trained_from = OneRow(weights, self._scoring(1), self.features, shape), self.weights
         scores = self._one(ids, values, slots, dense)
         if not self.classes:
             return float(scores[0])
         if self.outputs > 1:
             return [float(chance) for chance in probabilities(scores[None, :])[0]]
         return float(1 / (1 + np.exp(-float(scores[0]))))
-
-    def _paid(self) -> Any:
-        """The weights as they stand, penalties paid."""
-        if self.weights is None:
-            raise ConfigError("this model has no weights yet; train it, or load one.")
-        if isinstance(self._penalty, Free) or self._owing() <= 0:
-            return self.weights
-        table = self.weights.table.copy()
-        settle(self._rule, self._penalty, table, self.width, np.float32(self._owing()))
-        return self.weights._replace(table=table)
 
     # -- saving -------------------------------------------------------------------------------------------------
 
@@ -313,8 +266,8 @@ class SparseMLP(Supervised):
 
         With `state` also what the update rule remembers.
         """
-        weights = self._paid() if not state else self.weights
-        table = natural(weights.table, self._cells, self.order)
+        weights = self.trained()._replace(table=self.paid()) if not state else self.weights
+        table = natural(weights.table, self.cells, self.order)
         return named_arrays(self, weights._replace(table=table), state)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

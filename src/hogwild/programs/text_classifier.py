@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import BinaryRows, Floats, Ids, Room, Rows, Step, Table
+from hogwild.arrays import BinaryRows, Floats, Ids, Room, Rows, Table
 from hogwild.config import Optimizer, TextConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.feed import Feed
@@ -18,12 +17,13 @@ from hogwild.feeds.hashed import Hashing
 from hogwild.kernels.lanes import LANES, layout
 from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.text_classifier import TextTask, TextWeights, mean_rows
-from hogwild.kernels.updates import Ftrl, additive_cells, row_cells, settle, settle_copy
+from hogwild.kernels.updates import Ftrl, additive_cells, row_cells
 from hogwild.programs.classes import ClassWeight, Label
 from hogwild.programs.evaluation import probabilities
 from hogwild.programs.onetext import OneText
 from hogwild.programs.rowtable import grown, natural, ranked, whole_order
-from hogwild.programs.supervised import Supervised, checked_weight, make_rule, unknown_entries
+from hogwild.programs.supervised import checked_weight, make_rule, unknown_entries
+from hogwild.programs.tabled import Tabled, in_parts
 from hogwild.programs.tablespace import make_table
 from hogwild.programs.textarrays import join_arrays, split_arrays
 
@@ -31,7 +31,7 @@ _RATE, _ENOUGH, _MOST = 0.5, 25_000, 4.0  # of sgd for so many texts; for fewer 
 _ADAGRAD_RATE = 0.05  # calibration would take four times as much, and end in texts learnt by heart
 
 
-class TextClassifier(Supervised):
+class TextClassifier(Tabled):
     """A classifier of texts: the mean of the rows of a text's words and n-grams, and a linear layer above it.
 
     Parameters
@@ -112,10 +112,6 @@ class TextClassifier(Supervised):
         lanes, blocks = layout(self.dim)
         return LANES * len(lanes) * blocks
 
-    @property
-    def _cells(self) -> int:
-        return row_cells(self._rule, self._penalty, self.width)
-
     def startup(self, feed: Feed, seed: int) -> None:
         """Rows of zero under outputs drawn at random, or the ones there are, in the feed's order of ids."""
         self._check_feed(feed)
@@ -125,11 +121,11 @@ class TextClassifier(Supervised):
         rows = max(self.features, feed.features)
         order = whole_order(feed.original, feed.features, rows)
         if self.weights is None:
-            table = make_table(rows, self._cells, "use fewer hash bits (--hash-bits) or a smaller --dim.")
+            table = make_table(rows, self.cells, "use fewer hash bits (--hash-bits) or a smaller --dim.")
             self.weights = TextWeights(table, self._first_outputs(feed, seed))
         elif order is not self.order or rows != self.features:
-            table = grown(natural(self.weights.table, self._cells, self.order), self._cells, rows)
-            self.weights = TextWeights(ranked(table, self._cells, order), self.weights.outputs)
+            table = grown(natural(self.weights.table, self.cells, self.order), self.cells, rows)
+            self.weights = TextWeights(ranked(table, self.cells, order), self.weights.outputs)
         self.features, self.order, self._one, self._texts = rows, order, None, len(feed)
 
     def _first_outputs(self, feed: Feed, seed: int) -> Floats:
@@ -172,33 +168,12 @@ class TextClassifier(Supervised):
         """One row a feature, and few rows of outputs that every visit writes."""
         width = self.width
         return {
-            "table": Table(self.features, self._cells, "ranked", additive_cells(self._rule, self._penalty, width)),
+            "table": Table(self.features, self.cells, "ranked", additive_cells(self._rule, self._penalty, width)),
             "outputs": Table(
                 self.outputs, row_cells(self._rule, Free(), width + 1), "scalar",
                 additive_cells(self._rule, Free(), width + 1),
             ),
         }  # fmt: skip
-
-    def settle(self, elapsed: float) -> bool:
-        """Pay lazy penalties."""
-        if isinstance(self._penalty, Free):
-            return False
-        settle(self._rule, self._penalty, self.weights.table, self.width, np.float32(elapsed))
-        return True
-
-    def settle_copy(self, weights: TextWeights, step: Step) -> None:
-        """Pay the lazy penalties of the rows that one worker pays for."""
-        if isinstance(self._penalty, Penalty):
-            settle_copy(self._rule, self._penalty, weights.table, self.width, step)
-
-    def renew(self) -> None:
-        """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
-        if isinstance(self._penalty, Penalty):
-            self.settle(self._owing())
-
-    def _owing(self) -> float:
-        """The latest stamp: up to then every row would have been paid, had all been touched."""
-        return float(self.weights.table[self._cells - 1 :: self._cells].max(initial=0.0))
 
     def watchable(self) -> Mapping[str, Any]:
         """embedding: (features, dim); output: (outputs, dim); bias: (outputs,); in the features' own order."""
@@ -217,16 +192,11 @@ class TextClassifier(Supervised):
         self.ignored = unknown_entries(feed, self.features)
         samples = self._rows(feed.samples)
         means = np.empty((len(feed), table.shape[1]), np.float32)
-        parts = np.linspace(0, len(feed), max(1, threads) + 1).astype(int)
 
-        def work(part: int) -> None:
-            mean_rows(samples, table, means[parts[part] : parts[part + 1]], parts[part])
+        def work(first: int, end: int) -> None:
+            mean_rows(samples, table, means[first:end], first)
 
-        if threads <= 1:
-            work(0)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(work, range(threads)))
+        in_parts(len(feed), threads, work)
         return self._scored(means)
 
     def predict_one(self, text: str) -> Label:
@@ -272,12 +242,12 @@ class TextClassifier(Supervised):
 
     def _layer(self) -> tuple[Floats, Floats]:
         """Weights (outputs, width) and biases of the linear layer."""
-        outputs = self._trained().outputs.reshape(self.outputs, -1)
+        outputs = self.trained().outputs.reshape(self.outputs, -1)
         return outputs[:, : self.width], outputs[:, self.width]
 
     def _projected(self, original: Ids | None, features: int) -> Floats:
         """(features, n): the rows in an order of ids, penalties paid; times the layer above them where that is less."""
-        rows = self._plain()[:, : self.width]
+        rows = self.paid().reshape(-1, self.cells)[:, : self.width]
         if self._folds:
             rows = rows @ self._layer()[0].T
         width = rows.shape[1]
@@ -286,19 +256,6 @@ class TextClassifier(Supervised):
             flat = grown(natural(flat, width, self.order), width, features)
             flat = ranked(flat[: features * width], width, original)
         return flat.reshape(-1, width)
-
-    def _trained(self) -> TextWeights:
-        if self.weights is None:
-            raise ConfigError("this model has no weights yet; train it, or load one.")
-        return self.weights  # type: ignore[no-any-return]
-
-    def _plain(self) -> Floats:
-        """(features, cells): the table as it stands, penalties paid."""
-        table = self._trained().table
-        if isinstance(self._penalty, Penalty) and self._owing() > 0:
-            table = table.copy()
-            settle(self._rule, self._penalty, table, self.width, np.float32(self._owing()))
-        return table.reshape(-1, self._cells)
 
     # -- saving -------------------------------------------------------------------------------------------------
 
@@ -325,8 +282,8 @@ class TextClassifier(Supervised):
         (momentum), squares (adagrad), mean, square (adam) or pull, squares (ftrl); embedding_count and output_count
         (adam), and embedding_stamp with l2: the time up to which it is paid. Without, penalties are paid.
         """
-        table = self._trained().table if state else self._plain().reshape(-1)
-        table = natural(table, self._cells, self.order)
+        table = self.trained().table if state else self.paid()
+        table = natural(table, self.cells, self.order)
         return split_arrays(self, TextWeights(table, self.weights.outputs), state)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
