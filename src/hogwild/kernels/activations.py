@@ -54,8 +54,10 @@ def _relu(activation: Any, cells: Any) -> None:
 
 @deactivate.of(Relu)
 def _relu_slope(activation: Any, cells: Any, pulls: Any) -> None:
+    # Read in any case: a read under a condition would be a branch, which nothing can foretell and nothing vectorises.
     for i in range(len(cells)):
-        pulls[i] = pulls[i] if cells[i] > np.float32(0) else np.float32(0)
+        pull = pulls[i]
+        pulls[i] = pull if cells[i] > np.float32(0) else np.float32(0)
 
 
 @activate.of(Tanh)

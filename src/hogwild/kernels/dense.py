@@ -58,17 +58,17 @@ def forward(task: Any, layers: Any, floats: Any, rows: int) -> None:
     for layer in range(1, last + 1):
         before, after = sizes[layer - 1], sizes[layer]
         source, target = place_of(sizes, batch, layer - 1), place_of(sizes, batch, layer)
+        multiply(  # RACE(stale read): docs/races.md
+            Block(floats, source, before), Block(layers, at, after), Block(floats, target, after), rows, after,
+            before, np.float32(1), np.float32(0),
+        )  # fmt: skip
         bias = layers[at + before * after : at + before * after + after]
         for row in range(rows):
             sums = floats[target + row * after : target + (row + 1) * after]
             for k in range(after):
-                sums[k] = bias[k]  # RACE(stale read): docs/races.md
-        multiply(  # RACE(stale read): docs/races.md
-            Block(floats, source, before), Block(layers, at, after), Block(floats, target, after), rows, after,
-            before, np.float32(1), np.float32(1),
-        )  # fmt: skip
-        if layer < last:
-            activate(task.activation, floats[target : target + rows * after])
+                sums[k] += bias[k]  # RACE(stale read): docs/races.md
+            if layer < last:
+                activate(task.activation, sums)
         at += before * after + after
 
 
@@ -81,36 +81,37 @@ def backward(task: Any, layers: Any, floats: Any, rows: int, out: Any, scale: An
     """
     sizes, batch = task.sizes, task.batch
     last = len(sizes) - 1
-    at = task.cells
+    at = task.cells - sizes[last]
+    pulls = pulls_at(sizes, batch, last)
+    for row in range(rows):
+        add_biases(floats[pulls + row * sizes[last] : pulls + (row + 1) * sizes[last]], out, at, scale)
     for layer in range(last, 0, -1):
         before, after = sizes[layer - 1], sizes[layer]
-        at -= before * after + after
+        at -= before * after
         source, pulls = place_of(sizes, batch, layer - 1), pulls_at(sizes, batch, layer)
         lower = pulls_at(sizes, batch, layer - 1)
         multiply_by_turned(  # RACE(stale read): docs/races.md
             Block(floats, pulls, after), Block(layers, at, after), Block(floats, lower, before), rows, before, after,
             np.float32(1), np.float32(0),
         )  # fmt: skip
-        if layer > 1:
-            given = floats[source : source + rows * before]
-            deactivate(task.activation, given, floats[lower : lower + rows * before])
         multiply_turned(  # RACE(lost update): docs/races.md
             Block(floats, source, before), Block(floats, pulls, after), Block(out, at, after), before, after, rows,
             scale, keep,
         )  # fmt: skip
-        add_columns(floats[pulls : pulls + rows * after], rows, after, out, at + before * after, scale, keep)
+        if layer > 1:
+            at -= before
+            for row in range(rows):
+                own = floats[lower + row * before : lower + (row + 1) * before]
+                deactivate(task.activation, floats[source + row * before : source + (row + 1) * before], own)
+                add_biases(own, out, at, scale)
 
 
 @inner
-def add_columns(pulls: Any, rows: int, width: int, out: Any, at: int, scale: Any, keep: Any) -> None:
-    """Derivatives in the biases: the sums of columns. Biases pay no penalty: they are kept whole, or begin at zero."""
-    bias = out[at : at + width]
-    if keep == np.float32(0):
-        bias[:] = np.float32(0)
-    for row in range(rows):
-        line = pulls[row * width : (row + 1) * width]
-        for k in range(width):
-            bias[k] += scale * line[k]  # RACE(lost update): docs/races.md
+def add_biases(pulls: Any, out: Any, at: int, scale: Any) -> None:
+    """Add what one row gives to the derivatives in the biases of a layer, which pay no penalty."""
+    bias = out[at : at + len(pulls)]
+    for k in range(len(pulls)):
+        bias[k] += scale * pulls[k]  # RACE(lost update): docs/races.md
 
 
 # -- a step over all weights of the layers --------------------------------------------------------------------------
