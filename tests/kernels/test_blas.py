@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hogwild.kernels.blas import Block, multiply, multiply_by_turned, multiply_turned
+from hogwild.kernels.blas import Block, libraries, multiply, multiply_by_turned, multiply_turned
 from hogwild.kernels.jit import kernel
 
 
@@ -41,3 +42,24 @@ def test_products_lie_where_they_should(kind: int, m: int, n: int, k: int, alpha
     expected[place.at :].reshape(m, place.stride)[:, :n] = alpha * left @ right + beta * inner[2]
     _products(kind, *blocks, m, n, k, np.array([alpha, beta], np.float32))
     np.testing.assert_allclose(arrays[2], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "address"), list(libraries()))
+def test_every_library_takes_the_call(name: str, address: int) -> None:
+    sgemm = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 13)(address)
+    random = np.random.default_rng(2)
+    a, b, c = (random.standard_normal(shape).astype(np.float32) for shape in ((5, 3), (3, 4), (5, 4)))
+    expected = 2 * a @ b + 0.5 * c
+    given = (b"N", b"N", 4, 5, 3, 2.0, b, 4, a, 3, 0.5, c, 4)
+    kept = [
+        np.frombuffer(item, np.uint8) if isinstance(item, bytes)
+        else np.array([item], np.int64) if isinstance(item, int)
+        else np.array([item], np.float32) if isinstance(item, float) else item
+        for item in given
+    ]  # fmt: skip
+    sgemm(*(item.ctypes.data for item in kept))
+    np.testing.assert_allclose(c, expected, rtol=1e-5)
+
+
+def test_there_is_always_a_library() -> None:
+    assert [name for name, _ in libraries()][-1] == "BLAS of SciPy"

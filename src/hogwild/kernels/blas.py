@@ -1,12 +1,17 @@
-"""Products of matrices that lie in flat arrays, by the BLAS of SciPy, from compiled code and without the GIL.
+"""Products of matrices that lie in flat arrays, by the BLAS that is installed, without the GIL.
 
-The call goes through the door that the compiler itself uses for `np.dot`: so compiled code that holds it can be cached.
+Compiled code calls it by a name that is bound to an address when this module is loaded: so it can be cached.
 """
 
 from __future__ import annotations
 
+import ctypes
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import llvmlite.binding as llvm
 import numba as nb
 import numpy as np
 from llvmlite import ir
@@ -24,46 +29,74 @@ class Block(NamedTuple):
     stride: int
 
 
-def _compiled() -> Any:
-    from numba.np.linalg import ensure_blas
+_NAME = "hogwild_sgemm"
 
-    # It loads the library: here, before a run holds BLAS to one thread, which a library loaded later does not heed.
-    ensure_blas()
+
+def libraries() -> Iterator[tuple[str, int]]:
+    """Each BLAS that is installed, the fastest first, with the address of its SGEMM, as Fortran calls it.
+
+    MKL is there if its user wants it; NumPy's wheels bring a newer OpenBLAS than SciPy's, by some hundredths faster;
+    SciPy's door opens whatever BLAS it was built with.
+    """
+    found = [("MKL", path, "sgemm_") for path in sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*"))]
+    wheels = Path(np.__file__).parents[1].glob("numpy.libs/libscipy_openblas64_*")
+    found += [("OpenBLAS of NumPy", path, "scipy_sgemm_64_") for path in sorted(wheels)]
+    for name, path, symbol in found:
+        try:
+            yield name, _address(getattr(ctypes.CDLL(str(path)), symbol))
+        except (OSError, AttributeError):
+            continue  # a part of it is missing, or its names are others
+    from scipy.linalg import cython_blas
+
+    capsule = cython_blas.__pyx_capi__["sgemm"]
+    name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    yield "BLAS of SciPy", int(pointer_of(capsule, name_of(capsule)))
+
+
+def _address(function: Any) -> int:
+    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
+def _compiled() -> Any:
+    # Loaded here, before any run holds BLAS to one thread, which a library that is loaded later does not heed.
+    llvm.add_symbol(_NAME, next(libraries())[1])
 
     @intrinsic
     def gemm(
         typingctx: Any, turned: Any, a: Any, at_a: Any, by_a: Any, b: Any, at_b: Any, by_b: Any, c: Any, at_c: Any,
         by_c: Any, m: Any, n: Any, k: Any, alpha: Any, beta: Any,
     ) -> Any:  # fmt: skip
-        ensure_blas()
         size = types.int64
         signature = types.void(
             size, a, size, size, b, size, size, c, size, size, size, size, size, types.float32, types.float32
         )
 
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            letter, word, pointer = ir.IntType(8), ir.IntType(64), ir.IntType(8).as_pointer()
+            word, pointer = ir.IntType(64), ir.IntType(8).as_pointer()
 
             def data(place: int) -> Any:
                 array = context.make_array(signature.args[place])(context, builder, args[place])
                 return builder.bitcast(builder.gep(array.data, [args[place + 1]]), pointer)
 
-            def number(place: int) -> Any:
-                return builder.bitcast(cgutils.alloca_once_value(builder, args[place]), pointer)
+            def number(value: Any) -> Any:
+                # A BLAS of 32-bit integers reads the lower half of what stands there: its first four bytes.
+                return builder.bitcast(cgutils.alloca_once_value(builder, value), pointer)
 
-            kind = ir.FunctionType(
-                ir.IntType(32),
-                [letter] * 3 + [word] * 3 + [pointer, pointer, word, pointer, word, pointer, pointer, word],
+            def letter(turned: int) -> Any:
+                is_turned = builder.icmp_signed("==", args[0], word(turned))
+                return number(builder.select(is_turned, ir.IntType(8)(ord("T")), ir.IntType(8)(ord("N"))))
+
+            call = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(ir.VoidType(), [pointer] * 13), _NAME
             )
-            call = cgutils.get_or_insert_function(builder.module, kind, "numba_xxgemm")
-            plain, other = letter(ord("n")), letter(ord("t"))
-            left = builder.select(builder.icmp_signed("==", args[0], word(1)), other, plain)
-            right = builder.select(builder.icmp_signed("==", args[0], word(2)), other, plain)
             # BLAS counts by columns: there our matrices are their transposes, and c' = b' a'.
+            m, n, k, alpha, beta = args[10:]
             builder.call(
                 call,
-                [letter(ord("s")), right, left, args[11], args[10], args[12], number(13), data(4), args[6], data(1),
-                 args[3], number(14), data(7), args[9]],
+                [letter(2), letter(1), number(n), number(m), number(k), number(alpha), data(4), number(args[6]),
+                 data(1), number(args[3]), number(beta), data(7), number(args[9])],
             )  # fmt: skip
             return context.get_dummy_value()
 
@@ -92,25 +125,24 @@ _gemm = _interpreted if nb.config.DISABLE_JIT else _compiled()
 @inner
 def multiply(a: Any, b: Any, c: Any, m: int, n: int, k: int, alpha: Any, beta: Any) -> None:
     """c = alpha a b + beta c, where a is m x k, b k x n and c m x n."""
-    _gemm(
-        0, a.cells, a.at, a.stride, b.cells, b.at, b.stride, c.cells, c.at, c.stride, m, n, k, np.float32(alpha),
-        np.float32(beta),
-    )  # fmt: skip
+    _product(0, a, b, c, m, n, k, alpha, beta)
 
 
 @inner
 def multiply_turned(a: Any, b: Any, c: Any, m: int, n: int, k: int, alpha: Any, beta: Any) -> None:
     """c = alpha a' b + beta c, where a is k x m, b k x n and c m x n."""
-    _gemm(
-        1, a.cells, a.at, a.stride, b.cells, b.at, b.stride, c.cells, c.at, c.stride, m, n, k, np.float32(alpha),
-        np.float32(beta),
-    )  # fmt: skip
+    _product(1, a, b, c, m, n, k, alpha, beta)
 
 
 @inner
 def multiply_by_turned(a: Any, b: Any, c: Any, m: int, n: int, k: int, alpha: Any, beta: Any) -> None:
     """c = alpha a b' + beta c, where a is m x k, b n x k and c m x n."""
+    _product(2, a, b, c, m, n, k, alpha, beta)
+
+
+@inner
+def _product(turned: int, a: Any, b: Any, c: Any, m: int, n: int, k: int, alpha: Any, beta: Any) -> None:
     _gemm(
-        2, a.cells, a.at, a.stride, b.cells, b.at, b.stride, c.cells, c.at, c.stride, m, n, k, np.float32(alpha),
+        turned, a.cells, a.at, a.stride, b.cells, b.at, b.stride, c.cells, c.at, c.stride, m, n, k, np.float32(alpha),
         np.float32(beta),
     )  # fmt: skip

@@ -5,12 +5,29 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 _lock = threading.Lock()
-_limits: list[threadpool_limits] = []  # of all runs since the last time that there was none
+_limits: list[_Limits] = []  # of all runs since the last time that there was none
 _runs = 0
+
+
+class _Limits:
+    """All libraries held to one thread, in all threads: for MKL threadpoolctl sets the limit of its own thread only."""
+
+    def __init__(self) -> None:
+        mkl = ThreadpoolController().select(internal_api="mkl").lib_controllers
+        self._before: list[tuple[Any, int]] = [(lib.dynlib, int(lib.dynlib.MKL_Get_Max_Threads())) for lib in mkl]
+        self._others = threadpool_limits(limits=1)
+        for library, _ in self._before:
+            library.MKL_Set_Num_Threads(1)
+
+    def restore(self) -> None:
+        for library, threads in self._before:
+            library.MKL_Set_Num_Threads(threads)
+        self._others.restore_original_limits()
 
 
 @contextmanager
@@ -18,7 +35,7 @@ def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread. Runs may overlap and end in any order: the last one to end restores what was before."""
     global _runs
     with _lock:
-        _limits.append(threadpool_limits(limits=1))  # each time: a library may have been loaded since
+        _limits.append(_Limits())  # each time: a library may have been loaded since
         _runs += 1
     try:
         yield
@@ -26,4 +43,4 @@ def one_blas_thread() -> Iterator[None]:
         with _lock:
             _runs -= 1
             while _runs == 0 and _limits:
-                _limits.pop().restore_original_limits()
+                _limits.pop().restore()
