@@ -13,6 +13,7 @@ import scipy.sparse as sparse
 
 import hogwild
 from hogwild.errors import ConfigError, InputError, ModelError
+from hogwild.executor.position import Position
 from kernels.test_linear import in_new_process
 from mlp_feeds import pair_feed
 
@@ -61,6 +62,54 @@ def test_serial_twice_is_the_same_to_the_bit_and_another_seed_is_not() -> None:
     for name, array in runs[0].items():
         assert array.tobytes() == runs[1][name].tobytes()
     assert runs[0]["embedding"].tobytes() != runs[2]["embedding"].tobytes()
+
+
+def _stepped(batch: int, divided: int, epochs: int, lr: float, l2: float, feed: Any) -> Any:
+    """Arrays after a serial run in which a visit is that part of a batch which so many workers would take."""
+    program = hogwild.SparseMLP(**{**OPTIONS, "batch_size": batch}, optimizer="sgd", l2=l2)
+    divide = program.divide
+    program.divide = lambda workers: divide(divided)  # type: ignore[method-assign]
+    return hogwild.train(program, feed, epochs=epochs, lr=lr, mode="serial", schedule="constant", quiet=True).arrays()
+
+
+@interpreted
+@pytest.mark.parametrize("l2", [0.0, 0.01])
+def test_workers_that_share_a_batch_step_as_far_for_a_sample_as_one_would(l2: float) -> None:
+    feed = pair_feed(rows=256)
+    halves, small = _stepped(128, 2, 3, 0.05, l2, feed), _stepped(64, 1, 3, 0.025, l2, feed)
+    whole = _stepped(128, 1, 3, 0.05, l2, feed)
+    for name, array in halves.items():
+        np.testing.assert_allclose(array, small[name], rtol=1e-6)  # a batch of half the size at half the rate
+    moved, difference = (np.abs(whole["embedding"] - other["embedding"]).max() for other in (
+        _stepped(128, 1, 3, 1e-9, l2, feed), halves))  # fmt: skip
+    assert difference < 0.05 * moved
+
+
+def test_only_plain_steps_are_divided_and_not_into_crumbs() -> None:
+    parts = {
+        (optimizer, batch, workers): hogwild.SparseMLP(optimizer=optimizer, batch_size=batch).divide(workers)
+        for optimizer in ("sgd", "adam") for batch in (16, 512) for workers in (1, 2, 3, 64)
+    }  # fmt: skip
+    expected = {("sgd", 512, 2): 0.5, ("sgd", 512, 3): 171 / 512, ("sgd", 512, 64): 0.125}
+    assert parts == {key: expected.get(key, 1.0) for key in parts}
+
+
+@interpreted
+def test_a_run_that_stood_in_an_epoch_of_other_visits_is_not_resumed() -> None:
+    feed = pair_feed(rows=512)
+    states = []
+    for threads in (2, 1):
+        program = hogwild.SparseMLP(**{**OPTIONS, "batch_size": 128}, optimizer="sgd")
+        executor = hogwild.AsyncExecutor(threads=threads)
+        started = next(run := executor.run(program, feed, epochs=2, lr=0.5))
+        assert started.lr == 0.5  # what the user gave, not what is left of it for a part of a batch
+        run.close()
+        states.append(executor.state())
+    assert [state.epoch_visits for state in states] == [8, 4]
+    assert [state.lr for state in states] == [0.5, 0.5]
+    inside = replace(states[0], position=Position(0, 3))
+    with pytest.raises(ConfigError, match="an epoch of 8 visits, and now there would be 4"):
+        next(hogwild.AsyncExecutor(threads=1).run(program, feed, epochs=2, start=inside))
 
 
 def test_the_order_of_ids_does_not_matter_to_where_features_start() -> None:

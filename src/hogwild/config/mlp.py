@@ -37,7 +37,8 @@ class SparseMLPConfig:
     l2: float = 0.0
     """L2 penalty on embeddings and dense weights, a visit."""
     batch_size: int = 256
-    """Samples of a visit: their dense layers are computed together, and they make one step."""
+    """Samples of a step. With sgd, workers that do not wait for each other share a batch: each computes and steps for a
+    part of it, of at least 64 samples."""
     init: float = 0.0
     """Embeddings begin as random numbers between -X and X; 0: the root of 1 / DIM, divided by 4."""
 

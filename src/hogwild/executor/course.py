@@ -154,7 +154,11 @@ class Course:
     @property
     def rate(self) -> float:
         """The learning rate now."""
-        return rate_after(self.crew.schedule, min(self.samples, self.total))
+        return rate_after(self.crew.schedule, min(self.samples, self.total)) / self.plan.part
+
+    @property
+    def _first_rate(self) -> float:
+        return float(self.crew.schedule.first) / self.plan.part
 
     def started(self, compile_seconds: float, prepare_seconds: float, notes: list[str]) -> Started:
         """The first event."""
@@ -162,7 +166,7 @@ class Course:
         told = {"unit": program.unit, "each": self._units / self.plan.visits} if program.tells_units else {}
         return Started(
             **self.when(), total=self.total, threads=self.plan.workers, mode=config.mode,
-            sharing=self.crew.sharing.name, lr=float(self.crew.schedule.first), compile_seconds=compile_seconds,
+            sharing=self.crew.sharing.name, lr=self._first_rate, compile_seconds=compile_seconds,
             prepare_seconds=prepare_seconds, notes=tuple(notes), **told,
         )  # fmt: skip
 
@@ -199,8 +203,8 @@ class Course:
         crew = self.crew
         return RunState(
             position=Position(self.epoch, self.samples - self.epoch * self.plan.visits),
-            lr=float(crew.schedule.first), sharing=crew.sharing.name, seed=self.plan.config.seed,
-            loss_sum=crew.counters.loss, last_loss=self._loss, train_seconds=self.seconds,
-            best_loss=self.best_loss, best_epoch=self.best_epoch,
+            lr=self._first_rate, sharing=crew.sharing.name, seed=self.plan.config.seed,
+            epoch_visits=self.plan.visits, loss_sum=crew.counters.loss, last_loss=self._loss,
+            train_seconds=self.seconds, best_loss=self.best_loss, best_epoch=self.best_epoch,
             random=np.array([scratch.random[0] for scratch in crew.scratches], np.uint64),
         )  # fmt: skip

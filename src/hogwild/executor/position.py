@@ -33,6 +33,8 @@ class RunState:
     """As chosen: never `auto`."""
     lr: float
     """First learning rate, as given or calibrated."""
+    epoch_visits: int = 0
+    """Visits of an epoch."""
     loss_sum: float = 0.0
     """Of the visits of this epoch so far."""
     last_loss: float = math.nan

@@ -40,6 +40,8 @@ class Plan:
     tables: Mapping[str, Table]
     room: Room
     visits: int
+    part: float = 1.0
+    """Of a step of the learning rate, that a visit makes; see `Program.divide`."""
 
     @property
     def workers(self) -> int:
@@ -60,10 +62,12 @@ class Plan:
 
 def make_plan(config: TrainConfig, program: Any, feed: Any) -> Plan:
     """Start the program up and gather what it says of itself."""
+    part = program.divide(workers_of(config) if config.mode == "hogwild" else 1)
     program.startup(feed, config.seed)
     return Plan(
         config, program, timed_task(program.task), program.samples(feed), program.weights,
         check_tables(program.tables(), program.weights), program.room(feed), program.visits(feed),
+        part,
     )  # fmt: skip
 
 

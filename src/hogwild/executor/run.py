@@ -196,6 +196,11 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
             f"the run stood at sample {start.position.visits} of an epoch, inside a round of mode {config.mode} with "
             f"{plan.workers} workers; go on with the mode, threads and batch that it had."
         )
+    if start is not None and start.position.visits and start.epoch_visits != plan.visits:
+        raise ConfigError(
+            f"the run stood in an epoch of {start.epoch_visits} visits, and now there would be {plan.visits}; go on "
+            "with the data, batch size, mode and threads that it had."
+        )
     if plan.workers > plan.visits:
         notes.append(f"{plan.workers} workers for {plan.visits} samples: some have nothing to do.")
     began, compiling = time.perf_counter(), 0.0
@@ -206,7 +211,7 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
         with timed("calibrate"):
             lr, loss, tries = calibrate(plan, config.seed)
         notes.append(f"learning rate {lr:.3g}: the best of {tries} tried on a sample (loss {loss:.4g}).")
-    schedule = make_schedule(config.schedule, lr, plan.visits, config.epochs, config.decay, config.lr_end)
+    schedule = make_schedule(config.schedule, lr * plan.part, plan.visits, config.epochs, config.decay, config.lr_end)
     with timed("try sharing"):
         sharing, why = (start.sharing, "") if start else choose_sharing(plan, schedule)
     if why:

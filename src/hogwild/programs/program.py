@@ -47,6 +47,14 @@ class Program(ABC):
     def task(self) -> Any:
         """The NamedTuple whose type selects the compiled `gradient` and `apply`."""
 
+    def divide(self, workers: int) -> float:
+        """Before startup: so many workers will visit at once, none waiting for another.
+
+        Where a visit is a batch, each worker may take a part of it, so that no more samples than those of one batch are
+        under way at once. Returns that part: what a visit then is of a whole step.
+        """
+        return 1.0
+
     @abstractmethod
     def startup(self, feed: Any, seed: int) -> None:
         """Allocate and initialise `weights` if there are none, and bring them into the feed's order of ids."""

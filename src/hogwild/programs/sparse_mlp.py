@@ -20,7 +20,7 @@ from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.phases import Untimed
 from hogwild.kernels.sparse_mlp import ClassScores, MlpTask, OneScore, score_batches
 from hogwild.kernels.starts import fill_rows
-from hogwild.kernels.updates import Ftrl, additive_cells
+from hogwild.kernels.updates import Ftrl, Sgd, additive_cells
 from hogwild.machine import memory
 from hogwild.programs.blas import one_blas_thread
 from hogwild.programs.evaluation import probabilities
@@ -33,6 +33,7 @@ from hogwild.programs.tabled import Tabled, in_parts
 
 _RATES = {"sgd": 0.1, "momentum": 0.01, "adagrad": 0.02, "adam": 0.001, "ftrl": 0.05}
 _SCORED = 256  # rows that are scored at once
+_LEAST_PART = 64  # samples of a visit where workers share a batch: BLAS is slow with fewer
 
 
 class SparseMLP(Tabled):
@@ -48,7 +49,7 @@ class SparseMLP(Tabled):
     loss : `logistic` (two classes: sigmoid; more: softmax), `squared`, or `auto`.
     optimizer : update rule; an embedding moves at the batches in which its feature occurs only.
     l1, l2 : penalties; l1 on embeddings only, paid lazily; l2 also on dense weights, at every step.
-    batch_size : samples of a visit.
+    batch_size : samples of a step; with `sgd`, workers that do not wait for each other share a batch.
     init : embeddings begin between -init and init; 0: chosen by dim.
     class_weight, features, classes, constants : as in Linear.
     slots, dense : names of the slots and dense columns; those of the first feed by default.
@@ -95,6 +96,7 @@ class SparseMLP(Tabled):
         self._aligner = Aligner()
         self._one: OneRow | None = None
         self._trained_from: Any = None
+        self._batch = self.config.batch_size  # samples of a visit
         self._lines = 1  # distinct rows of a batch at the most
 
     @property
@@ -118,7 +120,7 @@ class SparseMLP(Tabled):
     @property
     def task(self) -> MlpTask:
         """Selects the compiled code."""
-        return self._task(self.config.batch_size)
+        return self._task(self._batch)
 
     def _scoring(self, batch: int) -> MlpTask:
         """The task for scores alone: one compiled form for all losses, timed or not."""
@@ -138,6 +140,12 @@ class SparseMLP(Tabled):
 
     # -- what the executor asks ---------------------------------------------------------------------------------
 
+    def divide(self, workers: int) -> float:
+        """With sgd each worker takes its part of a batch. The steps of other rules do not shrink with the gradient."""
+        whole = self.config.batch_size
+        self._batch = max(-(-whole // workers), min(whole, _LEAST_PART)) if isinstance(self._rule, Sgd) else whole
+        return self._batch / whole
+
     def startup(self, feed: Feed, seed: int) -> None:
         """Random weights, or the ones there are, in the feed's order of ids and with room for all its features."""
         self.find_classes(feed)
@@ -153,7 +161,7 @@ class SparseMLP(Tabled):
             self.weights = self.weights._replace(table=ranked(table, self.cells, order))
         self.features, self.order = rows, order
         self._start_rows(known, rows, seed)
-        self._lines = max(1, min(self.config.batch_size * feed.longest, rows))
+        self._lines = max(1, min(self._batch * feed.longest, rows))
 
     def _start_rows(self, first: int, last: int, seed: int) -> None:
         scale = self.config.init or 0.25 / np.sqrt(self.config.dim)
@@ -186,8 +194,8 @@ class SparseMLP(Tabled):
         return slotted(super().samples(feed))
 
     def visits(self, feed: Feed) -> int:
-        """Batches of an epoch."""
-        return -(-len(feed) // self.config.batch_size)
+        """Batches of an epoch, or parts of batches."""
+        return -(-len(feed) // self._batch)
 
     def units(self, feed: Feed) -> int:
         """Samples."""
@@ -195,7 +203,7 @@ class SparseMLP(Tabled):
 
     def room(self, feed: Feed) -> Room:
         """Gradients of the dense layers and of all distinct rows; what the layers give; the rows of a batch."""
-        batch, task = self.config.batch_size, self.task
+        batch, task = self._batch, self.task
         lines = layer_rows(task) + self._lines
         return Room(lines, self.width, batch_floats(task.sizes, batch), batch + task.places)
 
