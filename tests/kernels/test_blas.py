@@ -44,9 +44,9 @@ def test_products_lie_where_they_should(kind: int, m: int, n: int, k: int, alpha
     np.testing.assert_allclose(arrays[2], expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "address"), list(libraries()))
-def test_every_library_takes_the_call(name: str, address: int) -> None:
-    sgemm = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 13)(address)
+@pytest.mark.parametrize("name", [name for name, _ in libraries()])
+def test_every_library_takes_the_call(name: str) -> None:
+    sgemm = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 13)(dict(libraries())[name])
     random = np.random.default_rng(2)
     a, b, c = (random.standard_normal(shape).astype(np.float32) for shape in ((5, 3), (3, 4), (5, 4)))
     expected = 2 * a @ b + 0.5 * c
