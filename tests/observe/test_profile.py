@@ -38,9 +38,9 @@ def check_trace(path):
         ends = []
         for event in events:  # either inside of another or beside it
             end = event["ts"] + event["dur"]
-            while ends and ends[-1] <= event["ts"] + 0.002:
+            while ends and ends[-1] <= event["ts"]:
                 ends.pop()
-            assert not ends or end <= ends[-1] + 0.002, event
+            assert not ends or end <= ends[-1], event
             ends.append(end)
     return tracks
 
