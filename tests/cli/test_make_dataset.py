@@ -162,7 +162,7 @@ def test_clicks_with_their_description(hogwild, refused, tmp_path):
     assert sum(line.startswith("1 1 2 ") for line in lines) == round(50 * said["positive"])
     assert set(said["bayes"]) == set(said["truth"]) == {"accuracy", "logloss", "auc"}
     told = hogwild(*words, "--output", path)
-    assert f"describes the slots; read the data with --slots {said['description']}" in told.err
+    assert "describes the slots; keep it beside the data." in told.err
     assert f"AUC {said['bayes']['auc']:.4f}" in told.err
     assert "no description of the slots" in hogwild(*words).err
     assert "use multislot" in refused(*words, "--nonzeros", "0:2", "--format", "csv")

@@ -15,12 +15,11 @@ from hogwild.feeds.feed import Feed
 from hogwild.feeds.made_clicks import Clicks
 from hogwild.feeds.made_files import (
     clicks_slots,
-    description_path,
     sparse_slots,
     write_clicks,
     write_sparse,
 )
-from hogwild.feeds.reader import open_feed
+from hogwild.feeds.reader import description_path, open_feed
 from hogwild.feeds.synthetic import make_rows
 from hogwild.feeds.truth import Truth
 from hogwild.programs.linear import Linear
@@ -129,3 +128,22 @@ def test_formats_that_cannot_hold_it():
         write_clicks(io.BytesIO(), "csv", replace(CLICKS, nonzeros="0:2"), Truth())
     with pytest.raises(ConfigError, match="criteo has 26 slots and 13 numbers, not 4 and 3"):
         write_clicks(io.BytesIO(), "criteo", CLICKS, Truth())
+
+
+@pytest.mark.parametrize("form", ["multislot", "tfrecord"])
+def test_a_description_beside_the_file_is_found(tmp_path, form):
+    given, _ = read(tmp_path, "clicks", clicks_slots(CLICKS), write_clicks, CLICKS, form)
+    path = (tmp_path / f"clicks.{form}").rename(tmp_path / ("clicks.txt" if form == "multislot" else "clicks.tfrecord"))
+    found = open_feed(str(path), FeedConfig(cache=False))
+    assert found.slots == given.slots == ("C1", "C2", "C3", "C4")
+    for ours, theirs in zip(found.samples, given.samples, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert found.notes[0] == f"Slots are described in {tmp_path / 'clicks.slots.toml'}."
+    assert "described" not in given.notes[0]
+
+
+def test_a_description_beside_a_file_of_another_format_does_not_matter(tmp_path):
+    (tmp_path / "rows.slots.toml").write_text(clicks_slots(CLICKS))
+    feed, _ = read(tmp_path, "rows", "", write_sparse, SPARSE, "svmlight")
+    path = (tmp_path / "rows.svmlight").rename(tmp_path / "rows.svm")
+    assert open_feed(str(path), FeedConfig(cache=False)).notes == feed.notes

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from hogwild.config import ShowConfig
 from hogwild.errors import ConfigError
-from hogwild.feeds.made_files import description_path
+from hogwild.feeds.reader import description_path
 from hogwild.feeds.truth import Truth
 from hogwild.programs.outfile import write_file
 
@@ -96,7 +96,7 @@ def _describe(making: Making, to_stdout: bool, notes: list[str]) -> str | None:
     path: Path = description_path(making.output)
     with write_file(str(path)) as stream:
         stream.write(making.slots.encode())
-    notes.append(f"{path} describes the slots; read the data with --slots {path}.")
+    notes.append(f"{path} describes the slots; keep it beside the data.")
     return str(path)
 
 

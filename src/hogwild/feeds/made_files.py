@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -14,7 +13,6 @@ from hogwild.errors import ConfigError
 from hogwild.feeds import made_text
 from hogwild.feeds.digits import UNITS
 from hogwild.feeds.made_clicks import Clicks, MadeClicks
-from hogwild.feeds.streams import SUFFIXES
 from hogwild.feeds.synthetic import MadeRows, make_rows
 from hogwild.feeds.tfrecordout import ExampleList, encode_examples
 from hogwild.feeds.truth import Truth
@@ -146,18 +144,6 @@ def _one_each(name: str, items: Any) -> ExampleList:
 
 
 # -- descriptions of slots ------------------------------------------------------------------------------------------
-
-
-def description_path(output: str) -> Path:
-    """Where the description of the slots of a file goes.
-
-    >>> description_path("data/clicks.txt.gz").as_posix()
-    'data/clicks.slots.toml'
-    """
-    path = PurePath(output)
-    while path.suffix.lower() in SUFFIXES:
-        path = path.with_suffix("")
-    return Path(path.with_suffix(".slots.toml"))
 
 
 def sparse_slots(config: SparseConfig) -> str:

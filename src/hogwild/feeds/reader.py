@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, cast
 
 from hogwild.config import FeedConfig, Format
@@ -56,7 +56,12 @@ def open_feed(
     """
     config = config or FeedConfig()
     sources = open_sources(paths, config)
-    form = format_of(sources, config, schema)
+    beside = description_path(str(sources[0].path))
+    found = not schema and not config.slots and config.format in ("auto", *DESCRIBED) and beside.is_file()
+    described = replace(config, slots=str(beside)) if found else config
+    form = format_of(sources, described, schema)
+    found = found and form in DESCRIBED
+    config = described if found else config
     if config.slots and not schema and form not in DESCRIBED:
         raise ConfigError(
             f"{sources[0].name} is read as {form}, but --slots describes {' and '.join(DESCRIBED)} files; say which it"
@@ -64,11 +69,22 @@ def open_feed(
         )
     encoder = _list_encoder(sources, form, config, schema) or encoder_for(form, config, schema)
     key = cache.key_of(encoder, sources, replace(config, format=cast(Format, form)), dict(schema or {}))
-    if config.cache:
-        feed = cache.load(key, sources)
-        if feed is not None:
-            return feed
-    return cache.make(encoder, sources, key, keep=config.cache)
+    feed = cache.load(key, sources) if config.cache else None
+    if feed is None:
+        feed = cache.make(encoder, sources, key, keep=config.cache)
+    return replace(feed, notes=(f"Slots are described in {beside}.", *feed.notes)) if found else feed
+
+
+def description_path(path: str) -> Path:
+    """Where a description of the slots of a file is looked for, and written if the file is made.
+
+    >>> description_path("data/clicks.txt.gz").as_posix()
+    'data/clicks.slots.toml'
+    """
+    bare = PurePath(path)
+    while bare.suffix.lower() in SUFFIXES:
+        bare = bare.with_suffix("")
+    return Path(bare.with_suffix(".slots.toml"))
 
 
 def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None) -> Encoder:
