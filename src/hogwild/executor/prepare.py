@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Plan:
         """Workers of the run."""
         return workers_of(self.config)
 
-    @property
+    @cached_property
     def fits(self) -> bool:
         """Whether the samples fit into memory, so that any of them can be read at any moment."""
         return bytes_of(arrays_in(self.samples)) < memory() // 2 and self.visits < _MOST_ROWS

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
 _limits: list[_Limits] = []  # of all runs since the last time that there was none
@@ -18,9 +18,10 @@ class _Limits:
     """All libraries held to one thread, in all threads: for MKL threadpoolctl sets the limit of its own thread only."""
 
     def __init__(self) -> None:
-        mkl = ThreadpoolController().select(internal_api="mkl").lib_controllers
+        found = ThreadpoolController()
+        mkl = found.select(internal_api="mkl").lib_controllers
         self._before: list[tuple[Any, int]] = [(lib.dynlib, int(lib.dynlib.MKL_Get_Max_Threads())) for lib in mkl]
-        self._others = threadpool_limits(limits=1)
+        self._others = found.limit(limits=1)
         for library, _ in self._before:
             library.MKL_Set_Num_Threads(1)
 
