@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -73,7 +74,7 @@ class SlotFeatures(Protocol):
         """What to tell the user."""
 
 
-class SlotTextEncoder:
+class SlotTextEncoder(ABC):
     """Reads text with slots into chunks; one subclass a format.
 
     The arrays of a chunk are used again for later ones: they hold until the next chunk is asked for.
@@ -97,17 +98,17 @@ class SlotTextEncoder:
 
     # -- what a format is -------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def room(self, size: int) -> SlotBlock:
         """Arrays for a block of that many bytes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def parse(self, text: Bytes, parsed: SlotBlock) -> None:
         """Fill the arrays."""
-        raise NotImplementedError
 
+    @abstractmethod
     def explain(self, code: int, slot: int, token: str) -> str:
         """What is wrong at a token, in one clause."""
-        raise NotImplementedError
 
     def own_schema(self) -> dict[str, Any]:
         """What the schema of this format has beside all that others have too."""

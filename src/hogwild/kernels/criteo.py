@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.kernels.jit import exact, kernel
+from hogwild.kernels.lines import NEWLINE, RETURN, SPACE, TAB, next_line
 from hogwild.kernels.numbers import MALFORMED, byte_at, read_number
 from hogwild.kernels.slotblock import (
     EMPTY,
@@ -17,7 +18,6 @@ from hogwild.kernels.slotblock import (
     NO_NUMBER,
     ROWS,
     UNLABELLED,
-    next_line,
     note_error,
 )
 
@@ -26,7 +26,6 @@ NUMBERS, CATEGORIES = 13, 26
 # What can be wrong with a line; the slot of an error is the field, from 0 on.
 FINE, LABEL, NUMBER, HEX, FEW, MORE = range(6)
 
-_NEWLINE, _TAB, _RETURN, _SPACE = 10, 9, 13, 32
 _FOUR = np.uint64(4)
 
 
@@ -72,19 +71,19 @@ def parse_row(at: int, end: int, out: Any, bare: bool, unlabelled: bool) -> Any:
     label = np.float32(0)
     if not bare:
         digit = byte_at(at)
-        if digit == _TAB and unlabelled:
+        if digit == TAB and unlabelled:
             bare = True
         elif (digit == 48 or digit == 49) and ends_field(byte_at(at + 1)):
             label = np.float32(digit - 48)
             at += 1
         else:
             return at, LABEL, 0
-        if byte_at(at) != _TAB:
+        if byte_at(at) != TAB:
             return at, FEW, 0
         at += 1
     for k in range(NUMBERS):
         number = np.float64(0)
-        if byte_at(at) == _TAB:
+        if byte_at(at) == TAB:
             no_number += 1
         else:
             if ends_field(byte_at(at)):
@@ -94,7 +93,7 @@ def parse_row(at: int, end: int, out: Any, bare: bool, unlabelled: bool) -> Any:
                 return at, NUMBER, k + 1
             at = after
             number = np.float64(value)
-        if byte_at(at) != _TAB:
+        if byte_at(at) != TAB:
             return at, FEW, k + 1
         at += 1
         dense[row * NUMBERS + k] = np.float32(np.log1p(number) if number >= 0 else -np.log1p(-number))
@@ -110,10 +109,10 @@ def parse_row(at: int, end: int, out: Any, bare: bool, unlabelled: bool) -> Any:
             entry += 1
         at = after
         if k < CATEGORIES - 1:
-            if byte_at(at) != _TAB:
+            if byte_at(at) != TAB:
                 return at, FEW, NUMBERS + 1 + k
             at += 1
-    if byte_at(at) == _TAB:
+    if byte_at(at) == TAB:
         return at, MORE, NUMBERS + CATEGORIES
     out.targets[row] = label
     counts[ENTRIES] = entry
@@ -126,23 +125,23 @@ def parse_row(at: int, end: int, out: Any, bare: bool, unlabelled: bool) -> Any:
 @kernel
 def ends_field(byte: int) -> bool:
     """Whether a byte ends a field."""
-    return byte in (_TAB, _NEWLINE, _RETURN)
+    return byte in (TAB, NEWLINE, RETURN)
 
 
 @kernel
 def is_blank(at: int) -> bool:
     """Whether a line has nothing but spaces; one of tabs is a line of empty fields."""
-    while byte_at(at) == _SPACE or byte_at(at) == _RETURN:
+    while byte_at(at) == SPACE or byte_at(at) == RETURN:
         at += 1
-    return byte_at(at) == _NEWLINE
+    return byte_at(at) == NEWLINE
 
 
 @kernel
 def count_tabs(at: int) -> int:
     """The tabs of a line."""
     tabs = 0
-    while byte_at(at) != _NEWLINE:
-        tabs += 1 if byte_at(at) == _TAB else 0
+    while byte_at(at) != NEWLINE:
+        tabs += 1 if byte_at(at) == TAB else 0
         at += 1
     return tabs
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.kernels.jit import kernel
+from hogwild.kernels.lines import NEWLINE, next_line, skip_blanks
 from hogwild.kernels.numbers import AMBIGUOUS, GOOD, MALFORMED, byte_at, read_number
 from hogwild.kernels.slotblock import (
     EMPTY,
@@ -21,17 +22,15 @@ from hogwild.kernels.slotblock import (
     UNSORTED,
     VALUED,
     ends_token,
-    next_line,
     note_error,
     note_hard,
     read_key,
-    skip_blanks,
 )
 
 # What can be wrong with a line.
 FINE, LABEL, NO_LABEL, ENTRY, FIELD, ID_TOO_LARGE, VALUE = range(7)
 
-_NEWLINE, _COLON = 10, 58
+_COLON = 58
 _MOST_FIELDS = np.uint64(2**16)
 
 
@@ -48,7 +47,7 @@ def parse_block(text: Any, out: Any, limit: Any, stop: bool, unlabelled: bool) -
     counts = out.counts
     while at < end:
         at = skip_blanks(at)
-        if byte_at(at) == _NEWLINE:
+        if byte_at(at) == NEWLINE:
             counts[EMPTY] += 1
         else:
             first, hard = counts[ENTRIES], counts[HARD]
@@ -92,7 +91,7 @@ def parse_row(at: int, end: int, start: int, out: Any, limit: Any, unlabelled: b
     out.targets[row] = label
     while True:
         at = skip_blanks(after)
-        if byte_at(at) == _NEWLINE:
+        if byte_at(at) == NEWLINE:
             break
         after, field = read_key(at, end)
         if after == -1 or byte_at(max(after, at)) != _COLON:

@@ -8,6 +8,7 @@ import numpy as np
 
 from hogwild.arrays import Offsets
 from hogwild.kernels.jit import kernel
+from hogwild.kernels.lines import NEWLINE, SPACE, next_line, skip_blanks
 from hogwild.kernels.numbers import AMBIGUOUS, MALFORMED, byte_at, read_number
 from hogwild.kernels.slotblock import (
     EMPTY,
@@ -22,11 +23,9 @@ from hogwild.kernels.slotblock import (
     UNLABELLED,
     VALUED,
     ends_token,
-    next_line,
     note_error,
     note_hard,
     read_key,
-    skip_blanks,
     skip_token,
 )
 
@@ -36,7 +35,7 @@ UNUSED, IDS, DENSE, VALUES, CLICK, QUANTITY = range(6)
 # What can be wrong with a line.
 FINE, MISSING, COUNT, NEGATIVE, FEW, WIDTH, ID, ID_TOO_LARGE, NUMBER, LABEL, LABELS, PAIRS, MORE = range(13)
 
-_NEWLINE, _SPACE, _MINUS = 10, 32, 45
+_MINUS = 45
 _MANY = 10**12  # a count past this is the same as this
 
 
@@ -66,7 +65,7 @@ def parse_block(text: Any, layout: Any, out: Any, spans: Any, stop: bool, unlabe
     counts = out.counts
     while at < end:
         at = skip_blanks(at)
-        if byte_at(at) == _NEWLINE:
+        if byte_at(at) == NEWLINE:
             counts[EMPTY] += 1
         else:
             first, hard = counts[ENTRIES], counts[HARD]
@@ -98,7 +97,7 @@ def parse_row(at: int, end: int, start: int, layout: Any, out: Any, spans: Any, 
         kind = kinds[slot]
         count = byte_at(at) - 48
         after = at + 1
-        if count < 0 or count > 9 or byte_at(after) != _SPACE:
+        if count < 0 or count > 9 or byte_at(after) != SPACE:
             after, count, code = read_count(at, end)
             if code == MISSING and unlabelled and slot == last and kind >= CLICK:
                 code = FINE
@@ -110,7 +109,7 @@ def parse_row(at: int, end: int, start: int, layout: Any, out: Any, spans: Any, 
                 at = skip_blanks(after)
                 after, key = read_key(at, end)
                 if after < 0:
-                    return at, (ID_TOO_LARGE if after == TOO_LARGE else ID if byte_at(at) != _NEWLINE else FEW), slot
+                    return at, (ID_TOO_LARGE if after == TOO_LARGE else ID if byte_at(at) != NEWLINE else FEW), slot
                 if not ends_token(byte_at(after)):
                     return at, ID, slot
                 keys[entry] = key
@@ -122,7 +121,7 @@ def parse_row(at: int, end: int, start: int, layout: Any, out: Any, spans: Any, 
         elif kind == UNUSED:
             for _ in range(count):
                 at = skip_blanks(after)
-                if byte_at(at) == _NEWLINE:
+                if byte_at(at) == NEWLINE:
                     return at, FEW, slot
                 after = skip_token(at)
         else:
@@ -143,7 +142,7 @@ def parse_row(at: int, end: int, start: int, layout: Any, out: Any, spans: Any, 
                 counts[UNLABELLED] += 1
             for k in range(count):
                 at = skip_blanks(after)
-                if byte_at(at) == _NEWLINE:
+                if byte_at(at) == NEWLINE:
                     return at, FEW, slot
                 after, value, status = read_number(at, end)
                 if status == MALFORMED or not ends_token(byte_at(after)) or not np.isfinite(value):
@@ -164,7 +163,7 @@ def parse_row(at: int, end: int, start: int, layout: Any, out: Any, spans: Any, 
                     hard += 1
         at = after
     at = skip_blanks(at)
-    if byte_at(at) != _NEWLINE:
+    if byte_at(at) != NEWLINE:
         return at, MORE, last
     counts[ENTRIES], counts[HARD], counts[VALUED] = entry, hard, valued
     return at, FINE, 0
@@ -174,7 +173,7 @@ def parse_row(at: int, end: int, start: int, layout: Any, out: Any, spans: Any, 
 def read_count(at: int, end: int) -> Any:
     """Read the number of values of a slot where it is not one digit and a space: (address after it, number, code)."""
     first = byte_at(at)
-    if first == _NEWLINE:
+    if first == NEWLINE:
         return at, 0, MISSING
     after, key = read_key(at, end)
     if first == _MINUS:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats, Offsets, Slots
 from hogwild.kernels.jit import kernel
+from hogwild.kernels.lines import NEWLINE, RETURN, SPACE, TAB
 from hogwild.kernels.numbers import byte_at, digits_in, number_in, word_at
 
 Keys = npt.NDArray[np.uint64]
@@ -20,8 +21,7 @@ OF_DENSE, OF_TARGETS, OF_VALUES = range(3)
 # What reading a key may find.
 NO_KEY, TOO_LARGE = -1, -2
 
-_NEWLINE, _SPACE, _TAB, _RETURN = 10, 32, 9, 13
-_ENDS = sum(1 << byte for byte in (_NEWLINE, _SPACE, _TAB, _RETURN))
+_ENDS = sum(1 << byte for byte in (NEWLINE, SPACE, TAB, RETURN))
 _TEN, _LARGEST = np.uint64(10), np.uint64(2**64 - 1)
 _POWERS = np.array([10**k for k in range(9)], dtype=np.uint64)
 _HIGHEST, _LAST = np.uint64((2**64 - 1) // 10**4), np.uint64((2**64 - 1) % 10**4)  # the largest key, cut at 16 digits
@@ -82,29 +82,11 @@ def note_hard(hard: Any, number: int, kind: int, index: int, place: int) -> None
 
 
 @kernel
-def skip_blanks(at: int) -> int:
-    """The next byte that is no space, tab or carriage return."""
-    if byte_at(at) == _SPACE:  # nearly always one of them
-        at += 1
-    while byte_at(at) == _SPACE or byte_at(at) == _TAB or byte_at(at) == _RETURN:
-        at += 1
-    return at
-
-
-@kernel
 def skip_token(at: int) -> int:
     """The next byte that ends a token."""
     while not ends_token(byte_at(at)):
         at += 1
     return at
-
-
-@kernel
-def next_line(at: int) -> int:
-    """The byte after the next newline."""
-    while byte_at(at) != _NEWLINE:
-        at += 1
-    return at + 1
 
 
 @kernel

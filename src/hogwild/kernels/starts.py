@@ -11,7 +11,7 @@ from hogwild.kernels.rng import mix
 
 
 @kernel
-def fill_rows(table: Any, cells: int, width: int, order: Any, features: Any, seed: Any, scale: Any) -> None:
+def draw_rows(table: Any, cells: int, width: int, order: Any, features: Any, seed: Any, scale: Any) -> None:
     """Numbers between -scale and scale for the first `width` cells of the rows of features[0] and later features.
 
     Row r is that of feature order[r], or of feature r where `order` is empty; features: the first feature and the one

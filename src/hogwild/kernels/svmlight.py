@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets
 from hogwild.kernels.jit import kernel
+from hogwild.kernels.lines import NEWLINE, RETURN, SPACE, TAB, next_line, skip_blanks
 from hogwild.kernels.numbers import (
     AMBIGUOUS,
     GOOD,
@@ -29,8 +30,8 @@ SMALLEST, LARGEST, VALUED, BAD, HARD, SLOTS = range(8, 14)
 
 NO_ID = 2**31  # the smallest id of a block without entries
 _LAST_ID = 2**31 - 1
-_NEWLINE, _SPACE, _TAB, _RETURN, _HASH, _COLON, _Q, _I, _D = 10, 32, 9, 13, 35, 58, 113, 105, 100
-_ENDS = sum(1 << byte for byte in (_NEWLINE, _SPACE, _TAB, _RETURN, _HASH))
+_HASH, _COLON, _Q, _I, _D = 35, 58, 113, 105, 100
+_ENDS = sum(1 << byte for byte in (NEWLINE, SPACE, TAB, RETURN, _HASH))
 
 
 class Parsed(NamedTuple):
@@ -85,7 +86,7 @@ def parse_block(text: Any, out: Any, stop: bool, unlabelled: bool) -> None:
     while at < end:
         at = skip_blanks(at)
         first = byte_at(at)
-        if first == _NEWLINE:
+        if first == NEWLINE:
             counts[EMPTY] += 1
         elif first == _HASH:
             counts[COMMENTS] += 1
@@ -141,7 +142,7 @@ def parse_row(at: int, end: int, start: int, unlabelled: bool, out: Any) -> Any:
         digits = digits_in(word)
         if digits == 0:
             byte = byte_at(at)
-            if byte == _NEWLINE:
+            if byte == NEWLINE:
                 break
             if byte == _HASH:
                 counts[COMMENTS] += 1
@@ -190,27 +191,11 @@ def note(error: Any, code: int, place: int, line: int, ident: int) -> None:
 
 
 @kernel
-def skip_blanks(at: int) -> int:
-    """The next byte that is no space, tab or carriage return."""
-    while byte_at(at) == _SPACE or byte_at(at) == _TAB or byte_at(at) == _RETURN:
-        at += 1
-    return at
-
-
-@kernel
 def skip_token(at: int) -> int:
     """The next byte that ends a token."""
     while not ends_token(byte_at(at)):
         at += 1
     return at
-
-
-@kernel
-def next_line(at: int) -> int:
-    """The byte after the next newline."""
-    while byte_at(at) != _NEWLINE:
-        at += 1
-    return at + 1
 
 
 @kernel

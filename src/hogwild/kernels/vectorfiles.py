@@ -13,6 +13,7 @@ import numpy.typing as npt
 from hogwild.arrays import Floats
 from hogwild.kernels.decimals import WIDEST, write_number
 from hogwild.kernels.jit import kernel
+from hogwild.kernels.lines import NEWLINE, RETURN, SPACE, TAB, skip_blanks
 from hogwild.kernels.numbers import AMBIGUOUS, GOOD, byte_at, read_number
 
 # What can be wrong with a row.
@@ -21,7 +22,6 @@ FINE, NO_WORD, NUMBERS, NOT_A_NUMBER, NOT_FINITE, BROKEN_WORD = range(6)
 # Places in `state`. PLACE: where in the text or data the reading stopped; LINE: lines before it.
 ROWS, BYTES, HARD, CODE, PLACE, LINE, SLOTS = range(7)
 
-_NEWLINE, _SPACE, _TAB, _RETURN = 10, 32, 9, 13
 
 
 class Read(NamedTuple):
@@ -70,7 +70,7 @@ def parse_lines(text: Any, out: Any) -> None:
     state = out.state
     while at < end:
         at = skip_blanks(at)
-        if byte_at(at) == _NEWLINE:
+        if byte_at(at) == NEWLINE:
             at += 1
             line += 1
             continue
@@ -88,7 +88,7 @@ def parse_lines(text: Any, out: Any) -> None:
         for place in range(at, word):
             out.words[size] = byte_at(place)
             size += 1
-        out.words[size] = _NEWLINE
+        out.words[size] = NEWLINE
         size += 1
         state[ROWS] += 1
         at = after + 1
@@ -106,7 +106,7 @@ def parse_numbers(at: int, end: int, start: int, out: Any) -> Any:
     hard = out.state[HARD]
     for k in range(dim):
         at = skip_blanks(at)
-        if byte_at(at) == _NEWLINE:
+        if byte_at(at) == NEWLINE:
             return at, NUMBERS
         after, value, status = read_number(at, end)
         if (status != GOOD and status != AMBIGUOUS) or not is_blank(byte_at(after)):
@@ -119,7 +119,7 @@ def parse_numbers(at: int, end: int, start: int, out: Any) -> Any:
         out.matrix[row, k] = value
         at = after
     at = skip_blanks(at)
-    if byte_at(at) != _NEWLINE:
+    if byte_at(at) != NEWLINE:
         return at, NUMBERS
     out.state[HARD] = hard
     return at, FINE
@@ -129,7 +129,7 @@ def parse_numbers(at: int, end: int, start: int, out: Any) -> Any:
 def at_numbers(first: int, count: int) -> int:
     """Address after what stands before the last `count` fields of a line; `first` if there are no more fields."""
     at = first
-    while byte_at(at) != _NEWLINE:
+    while byte_at(at) != NEWLINE:
         at += 1
     for _ in range(count):
         while at > first and is_blank(byte_at(at - 1)):
@@ -162,17 +162,9 @@ def word_end(at: int) -> int:
 
 
 @kernel
-def skip_blanks(at: int) -> int:
-    """The next byte that is no space, tab or carriage return."""
-    while byte_at(at) == _SPACE or byte_at(at) == _TAB or byte_at(at) == _RETURN:
-        at += 1
-    return at
-
-
-@kernel
 def is_blank(byte: int) -> Any:
     """Whether a field ends here."""
-    return byte in (_SPACE, _NEWLINE, _TAB, _RETURN)
+    return byte in (SPACE, NEWLINE, TAB, RETURN)
 
 
 @kernel
@@ -180,15 +172,15 @@ def write_lines(matrix: Any, words: Any, out: Any) -> int:
     """Write `word number … number` lines; words have a newline behind each. Returns the bytes written."""
     at, place = 0, 0
     for row in range(len(matrix)):
-        while words[place] != _NEWLINE:
+        while words[place] != NEWLINE:
             out[at] = words[place]
             at += 1
             place += 1
         place += 1
         for k in range(matrix.shape[1]):
-            out[at] = _SPACE
+            out[at] = SPACE
             at = write_number(matrix[row, k], out, at + 1)
-        out[at] = _NEWLINE
+        out[at] = NEWLINE
         at += 1
     return at
 
@@ -206,10 +198,10 @@ def split_records(data: Any, longest: int, rows: Any, out: Any) -> None:
     width = rows.shape[1]
     while state[ROWS] < len(rows):
         first = at
-        while first < len(data) and data[first] == _NEWLINE:
+        while first < len(data) and data[first] == NEWLINE:
             first += 1
         last = first
-        while last < len(data) and last - first <= longest and data[last] != _SPACE and data[last] != _NEWLINE:
+        while last < len(data) and last - first <= longest and data[last] != SPACE and data[last] != NEWLINE:
             last += 1
         state[PLACE] = first
         if last - first > longest:
@@ -217,7 +209,7 @@ def split_records(data: Any, longest: int, rows: Any, out: Any) -> None:
             break
         if last == len(data):
             break
-        if data[last] == _NEWLINE or last == first:
+        if data[last] == NEWLINE or last == first:
             state[CODE] = BROKEN_WORD if last > first else NO_WORD
             break
         if last + 1 + width > len(data):
@@ -225,7 +217,7 @@ def split_records(data: Any, longest: int, rows: Any, out: Any) -> None:
         for k in range(first, last):
             out.words[size] = data[k]
             size += 1
-        out.words[size] = _NEWLINE
+        out.words[size] = NEWLINE
         size += 1
         row = state[ROWS]
         for k in range(width):

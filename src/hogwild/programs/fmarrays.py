@@ -12,7 +12,7 @@ from hogwild.arrays import Floats, Ids
 from hogwild.errors import ModelError
 from hogwild.kernels.penalties import Free
 from hogwild.kernels.rowvectors import EIGHT
-from hogwild.kernels.starts import fill_rows
+from hogwild.kernels.starts import draw_rows
 from hogwild.kernels.updates import row_cells
 from hogwild.programs.rowtable import put_together, take_apart
 from hogwild.programs.tablespace import make_table
@@ -66,7 +66,7 @@ def start_factors(table: Floats, layout: FMLayout, order: Ids | None, known: int
         return
     features = np.zeros(0, np.int32) if order is None else order
     spread = np.float32(scale * 3**0.5)  # of the uniform distribution
-    fill_rows(table, layout.cells, layout.width, features, np.array([known, rows]), np.uint64(seed), spread)
+    draw_rows(table, layout.cells, layout.width, features, np.array([known, rows]), np.uint64(seed), spread)
     weights = table.reshape(-1, layout.cells)[:, 0]
     weights[slice(known, None) if order is None else order >= known] = 0
 

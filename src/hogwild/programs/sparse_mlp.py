@@ -19,7 +19,7 @@ from hogwild.kernels.losses import Logistic, Squared
 from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.phases import Untimed
 from hogwild.kernels.sparse_mlp import ClassScores, MlpTask, OneScore, score_batches
-from hogwild.kernels.starts import fill_rows
+from hogwild.kernels.starts import draw_rows
 from hogwild.kernels.updates import Ftrl, Sgd, additive_cells
 from hogwild.machine import memory
 from hogwild.programs.blas import one_blas_thread
@@ -167,7 +167,7 @@ class SparseMLP(Tabled):
         scale = self.config.init or 0.25 / np.sqrt(self.config.dim)
         order = np.zeros(0, np.int32) if self.order is None else self.order
         bounds = np.array([first, last], np.int64)
-        fill_rows(self.weights.table, self.cells, self.config.dim, order, bounds, np.uint64(seed), np.float32(scale))
+        draw_rows(self.weights.table, self.cells, self.config.dim, order, bounds, np.uint64(seed), np.float32(scale))
 
     def _check_slots(self, feed: Feed) -> None:
         slots, dense = feed.slots or ("features",), feed.dense
