@@ -96,7 +96,7 @@ def tune(train: Any, arguments: argparse.Namespace) -> None:
     seen = seen_in(parts[0].samples, len(train.users), len(train.items))
     relevant, _ = relevant_in(parts[1].samples, seen, len(train.items))
     runs = [(lr, l2, "hogwild") for lr in (0.05, 0.1, 0.2) for l2 in (0.01, 0.02, 0.04)]
-    runs += [(lr, 0.01, "pytorch") for lr in (0.002, 0.005, 0.01)] + [(0.005, l2, "pytorch") for l2 in (0.005, 0.02)]
+    runs += [(lr, l2, "pytorch") for lr in (0.002, 0.005, 0.01) for l2 in (0.002, 0.005, 0.01)]
     for lr, l2, name in runs:
         given = argparse.Namespace(**{**vars(arguments), "lr": lr, "l2": l2, "torch_lr": lr, "torch_l2": l2})
         epochs = ours(parts[0], given, arguments.threads) if name == "hogwild" else pytorch(parts[0], given)
@@ -113,10 +113,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--sharing", default="auto")
     parser.add_argument("--batch", type=int, default=2048)
-    parser.add_argument("--lr", type=float, default=None)
-    parser.add_argument("--l2", type=float, default=None)
-    parser.add_argument("--torch-lr", type=float, default=0.005)
-    parser.add_argument("--torch-l2", type=float, default=0.01)
+    parser.add_argument("--lr", type=float, default=0.1)
+    parser.add_argument("--l2", type=float, default=0.04)
+    parser.add_argument("--torch-lr", type=float, default=0.002)
+    parser.add_argument("--torch-l2", type=float, default=0.005)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--every", type=int, default=10, help="measure rankings after so many epochs")
     parser.add_argument("--tune", action="store_true", help="only try settings, on held-out training data")
