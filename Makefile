@@ -61,6 +61,10 @@ bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/recommender.py
 	$(PEERS)/bin/python benchmarks/ctr.py --quality
 	$(PEERS)/bin/python benchmarks/sparse_mlp.py
+	$(PEERS)/bin/python benchmarks/tfrecord.py
+	$(PEERS)/bin/python benchmarks/multislot.py
+	$(PEERS)/bin/python benchmarks/sentiment.py --peers $(PEERS)/bin/python --rounds 3
+	USER=hogwild $(PEERS)/bin/python benchmarks/fm.py
 
 clean:
 	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache
