@@ -200,9 +200,18 @@ def test_one_row_is_served_with_the_same_answer_and_quickly(trained: Any) -> Non
         trained.predict_one(own[0], slots=[0, 1], dense=test.samples.dense[0])
         times.append(time.perf_counter() - began)
     assert min(times) < 100e-6
-    for bad in ({"ids": [0], "slots": [2]}, {"ids": [0], "slots": [0, 1]}, {"ids": [-1]}, {"ids": [0], "dense": []}):
-        with pytest.raises(InputError):
+    for bad, why in (
+        ({"ids": [0], "slots": [2]}, "outside 0 … 1"), ({"ids": [0], "slots": [-1]}, "outside 0 … 1"),
+        ({"ids": [0], "slots": [0, 1]}, "here are 1 ids, 1 values, 2 slots"), ({"ids": [-1]}, "feature -1 does not"),
+        ({"ids": [0], "dense": []}, "and 0 numbers"), ({"ids": [0, 1], "slots": [1, 0]}, "rising order"),
+        ({"ids": [0], "values": [np.nan]}, "not a finite"), ({"ids": [0], "dense": [np.inf]}, "not a finite"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=why):
             trained.predict_one(**{"dense": [0.0], **bad})
+    every_other = np.stack([own[0], own[0]], axis=1)[:, 0]  # not contiguous
+    assert trained.predict_one(every_other, slots=[0, 1], dense=test.samples.dense[0]) == found[0]
+    many = list(range(300)) * 2  # more than there was room for; none of them known but the model's own
+    assert 0 < trained.predict_one(many, dense=[0.0]) < 1
 
 
 @compiled
