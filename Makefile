@@ -48,7 +48,7 @@ test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory -j 2 check tests
 
 tests:
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/startup.py
