@@ -9,6 +9,10 @@ class HogwildError(Exception):
     exit_code = 1
 
 
+class HogwildWarning(UserWarning):
+    """Something that the user should know and that stops nothing; the command line shows it as a note."""
+
+
 class ConfigError(HogwildError):
     """An option has a value that cannot work."""
 
