@@ -1,4 +1,4 @@
-"""What this package made itself, and what nobody else could have written: it deletes only the one, trusts only the other.
+"""What this package made itself, and what nobody else could have written: it deletes only that, and trusts only that.
 
 Private: a directory of this user's that nobody else may write to, nor to what it lies in. Marked: a directory that this
 package made, told by a marker file in it that it also holds a lock on while it lives. No link is ever followed to
@@ -113,7 +113,7 @@ def random_name() -> str:
 
 
 def make_marked(parent: Path, prefix: str, kind: str) -> tuple[Path, int]:
-    """A new directory `PREFIX` + random name, mode 700, with the marker of a kind; and the descriptor that holds its lock.
+    """A new directory, `prefix` and a random name, mode 700, with the marker of a kind; and the descriptor of its lock.
 
     The system gives the lock back when the process ends, however it ends: no lock, no living owner.
     """
@@ -150,8 +150,8 @@ def is_marked(directory: Path, kind: str) -> bool:
 def remove_marked(directory: Path, kind: str, names: re.Pattern[str], folders: str = "", orphans: bool = False) -> int:
     """Remove a directory with the marker of this kind that no living process holds; returns the bytes freed.
 
-    Only plain files with these names go, also those in a folder called `folders`; where anything else is found, it stays
-    and so does the directory. Raises OSError where the system refuses.
+    Only plain files with these names go, also those in a folder called `folders`; whatever else is found stays, and so
+    does the directory. Raises OSError where the system refuses.
     orphans: only where its maker is known to have ended, which file systems without locks do not tell.
     """
     with suppress(FileNotFoundError), _opened(directory) as descriptor:
