@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 from typing import Any
+
+from hogwild.config import cache_home
+
+# Before the compiler is imported: compiled code stays in one place, for children too, wherever a test has its cache.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_home()))
 
 
 def pytest_collection_finish(session: Any) -> None:

@@ -18,7 +18,6 @@ import pytest
 from hogwild.cli.commands import COMMANDS
 from hogwild.cli.flags import parse
 from hogwild.cli.main import main
-from hogwild.kernels.jit import code_cache
 from hogwild.options import flags_of
 
 ROOT = Path(__file__).parents[1]
@@ -57,7 +56,6 @@ def _named(paths: list[Path]) -> Any:
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with train.svm and test.svm, as the guides assume; no trace is left in the user's cache."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(code_cache().parent))  # first: compiled code stays where it is
     monkeypatch.setenv("HOGWILD_CACHE", str(tmp_path_factory.mktemp("cache")))
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     monkeypatch.chdir(tmp_path)

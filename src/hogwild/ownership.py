@@ -104,6 +104,11 @@ def open_private(name: str | Path, directory: int | None = None) -> int:
     return descriptor
 
 
+def private_opener(path: str, flags: int) -> int:
+    """For `open(..., opener=private_opener)`: a new file has mode 600 whatever the umask, and no link is followed."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
 # -- what may be deleted ----------------------------------------------------------------------------------------
 
 
@@ -121,21 +126,22 @@ def make_marked(parent: Path, prefix: str, kind: str) -> tuple[Path, int]:
         directory = parent / (prefix + random_name())
         os.mkdir(directory, 0o700)
         os.chmod(directory, 0o700)
-        lock = mark(directory, kind)
-        if lock is not None:
+        lock = _write_marker(directory, kind)
+        if _lock(lock) is not False and os.fstat(lock).st_nlink:
             return directory, lock
+        os.close(lock)  # a sweep was faster
     raise OSError(errno.EBUSY, "another process removes what this one makes", str(parent))
 
 
-def mark(directory: Path, kind: str) -> int | None:
-    """Put the marker of a kind into a directory; the descriptor with its lock, None if a sweep was faster."""
-    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | _NO_LINK
-    lock = os.open(directory / MARKER, flags, 0o600)
-    os.write(lock, kind.encode())
-    if _lock(lock) is False or os.fstat(lock).st_nlink == 0:
-        os.close(lock)
-        return None
-    return lock
+def mark(directory: Path, kind: str) -> None:
+    """Put the marker of a kind into a directory that we made and that no process holds."""
+    os.close(_write_marker(directory, kind))
+
+
+def _write_marker(directory: Path, kind: str) -> int:
+    marker = os.open(directory / MARKER, os.O_CREAT | os.O_EXCL | os.O_RDWR | _NO_LINK, 0o600)
+    os.write(marker, kind.encode())
+    return marker
 
 
 def is_marked(directory: Path, kind: str) -> bool:
@@ -181,13 +187,14 @@ def _empty(directory: Path, descriptor: int, names: re.Pattern[str], folders: st
         if folders:
             inner = os.open(folders, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK, dir_fd=descriptor)
             try:
-                freed += _unlink_all(inner, names)
+                freed += _unlink_all(inner, re.compile(f"{names.pattern}|{re.escape(MARKER)}"))
             finally:
                 os.close(inner)
             with _leaving_strangers():
                 os.rmdir(folders, dir_fd=descriptor)
     freed += _unlink_all(descriptor, names)
     if os.listdir(descriptor) == [MARKER]:
+        freed += os.stat(MARKER, dir_fd=descriptor, follow_symlinks=False).st_size
         os.unlink(MARKER, dir_fd=descriptor)
         os.rmdir(directory)
     return freed

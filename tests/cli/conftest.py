@@ -15,7 +15,6 @@ from hogwild.config import SparseConfig
 from hogwild.feeds.made_text import svmlight
 from hogwild.feeds.synthetic import make_rows
 from hogwild.feeds.truth import Truth
-from hogwild.kernels.jit import code_cache
 
 # Everywhere up to eight tags, sgd and rich edges: each combination is compiled for itself.
 SERIAL = ("--mode", "serial", "--epochs", 3)
@@ -38,7 +37,6 @@ def files(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _cache(tmp_path_factory, monkeypatch):
     """Encoded data of a test goes nowhere near the user's; compiled code stays where it is, for children too."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(code_cache().parent))  # first: it is found by way of HOGWILD_CACHE
     monkeypatch.setenv("HOGWILD_CACHE", str(tmp_path_factory.mktemp("cache")))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
 

@@ -6,6 +6,7 @@ import errno
 import json
 import multiprocessing
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from hogwild.arrays import BinaryRows, Rows
 from hogwild.config import FeedConfig
-from hogwild.errors import HogwildError, InputError, SaveError
+from hogwild.errors import HogwildError, HogwildWarning, InputError, SaveError
 from hogwild.feeds import arrayfiles, cache, store, workspace
 from hogwild.feeds.chunk import Chunk, Summary
 from hogwild.feeds.feed import Feed
@@ -162,12 +163,24 @@ def test_a_damaged_entry_is_made_again(path: Path, home: Path, monkeypatch: pyte
     assert calls == [1, 1]
 
 
-def test_a_file_in_the_place_of_an_entry(path: Path, home: Path) -> None:
+def test_what_is_not_ours_in_the_place_of_an_entry_stays(path: Path, home: Path, tmp_path: Path) -> None:
     entry = home / "feeds" / open_feed(path).fingerprint
-    cache.clear()
-    entry.write_text("junk")
-    assert len(open_feed(path)) == 3
-    assert entry.is_dir()
+    other = tmp_path / "other"
+    shutil.copytree(entry, other)
+    for put in (
+        lambda: entry.write_text("junk"),
+        lambda: entry.mkdir() or (entry / "feed.json").write_text("mine"),
+        lambda: entry.symlink_to(other),
+    ):
+        cache.clear()
+        put()
+        feed = open_feed(path)
+        assert len(feed) == 3
+        assert "cannot be replaced, so the encoded data is not kept" in feed.notes[-1]
+        assert cache.entries() == []
+        assert os.path.lexists(entry)
+        (shutil.rmtree if entry.is_dir() and not entry.is_symlink() else os.unlink)(entry)
+    assert (other / "ids").exists()
 
 
 def test_writing_to_the_arrays_does_not_reach_the_disk(path: Path) -> None:
@@ -241,9 +254,10 @@ def test_without_the_cache_nothing_stays(path: Path, home: Path) -> None:
 
 def test_a_cache_that_cannot_be_written_is_done_without(path: Path, home: Path, tmp_path: Path) -> None:
     home.write_text("a file where the cache should be")
-    feed = open_feed(path)
+    with pytest.warns(HogwildWarning, match="cache-home is not a directory, so that the cache is not used"):
+        feed = open_feed(path)
     assert len(feed) == 3
-    assert "cannot be written, so the encoded data is not kept" in feed.notes[-1]
+    assert home.read_text() == "a file where the cache should be"
 
 
 def test_a_full_disk(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -270,18 +270,31 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
 
 def test_workspaces_of_ended_processes_are_swept(home: Path) -> None:
     ours = workspace.make_workspace("test")
-    dead = workspace.feeds_home() / f"{workspace.PREFIX}dead"
-    dead.mkdir()
-    (dead / "lock").touch()
+    dead = workspace.make_workspace("dead")
     (dead / "data").write_bytes(bytes(1000))
-    young = workspace.feeds_home() / f"{workspace.PREFIX}young"
-    young.mkdir()
-    assert workspace.sweep() == 1000
+    workspace.release(dead)  # as the system does when a process ends
+    assert workspace.sweep() == 1000 + len(workspace.KIND)
     assert ours.exists()
-    assert young.exists()
     assert not dead.exists()
     workspace.drop_workspace(ours)
     assert not ours.exists()
+
+
+def test_workspaces_that_others_made_are_not_swept(home: Path, tmp_path: Path) -> None:
+    dead = workspace.make_workspace("dead")
+    workspace.release(dead)
+    named = dead.with_name(f"{workspace.PREFIX}mine-{'0' * 16}")
+    named.mkdir()
+    (named / "data").write_bytes(bytes(1000))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious").write_text("x")
+    (dead / "link").symlink_to(elsewhere)
+    dead.with_name(f"{workspace.PREFIX}link-{'1' * 16}").symlink_to(elsewhere)
+    assert workspace.sweep() == 0
+    assert (named / "data").exists()
+    assert (elsewhere / "precious").exists()
+    assert dead.exists()  # it holds a link, which is not ours
 
 
 def test_a_full_disk_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:

@@ -1,25 +1,27 @@
-"""`hogwild cache`: what has been encoded before, and how to be rid of it."""
+"""`hogwild cache`: what has been encoded and compiled before, and how to be rid of it."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from hogwild.cli.flags import Page
-from hogwild.config import ShowConfig
+from hogwild.config import ShowConfig, cache_home
 from hogwild.errors import ConfigError
 from hogwild.options import Shown, nearest
 
 PAGE = Page(
     "hogwild cache",
-    """List or clear what has been encoded before: files are parsed once and found again on the next run.
+    """List or clear what is kept for the next run: encoded data (files are parsed once) and compiled code.
 
-The place is ~/.cache/hogwild; set HOGWILD_CACHE to have it elsewhere.
+The place is ~/.cache/hogwild; set HOGWILD_CACHE to have it elsewhere. Encoded data takes up to 20 GB (of a small disk,
+a tenth): what was used longest ago makes room. HOGWILD_CACHE_SIZE sets another limit, as 50GB.
 
 Examples:
-  hogwild cache list
+  hogwild cache
   hogwild cache clear
+  hogwild cache clear --code
   hogwild cache path""",
 )
 
@@ -30,39 +32,84 @@ _ACTIONS = ("list", "clear", "path")
 class Options:
     """All flags of the command."""
 
-    action: Annotated[str, Shown("list|clear|path", positional=True)] = ""
-    """What to do."""
+    action: Annotated[str, Shown("list|clear|path", positional=True)] = "list"
+    """What to do; list is the default."""
+    code: bool = False
+    """Compiled code only."""
+    feeds: bool = False
+    """Encoded data only."""
     show: ShowConfig = field(default_factory=ShowConfig)
+
+    @property
+    def both(self) -> bool:
+        """Whether neither was asked for alone."""
+        return self.code == self.feeds
 
 
 def run(options: Options) -> int:
     """Do it."""
-    from hogwild.cli.summary import print_json
-    from hogwild.config import cache_home
-    from hogwild.executor.progress import count
-    from hogwild.feeds import cache
-
     if options.action not in _ACTIONS:
         close = nearest(options.action, _ACTIONS)
         raise ConfigError(f"cache cannot {options.action!r}{close}; choose one of {', '.join(_ACTIONS)}.")
     if options.action == "path":
-        if options.show.json:
-            print_json({"path": str(cache_home())})
-        else:
-            print(cache_home())
-    elif options.action == "clear":
-        entries = len(cache.entries())
-        freed = cache.clear()
-        if options.show.json:
-            print_json({"path": str(cache_home()), "removed": entries, "bytes": freed})
-        elif not options.show.quiet:
-            print(f"removed {entries} encoded data sets, {count(freed)}B")
+        if options.code or options.feeds:
+            raise ConfigError("cache path shows where both are; leave --code and --feeds out.")
+        found, lines = dict[str, Any](), [str(cache_home())]
     else:
-        entries_found = cache.entries()
-        if options.show.json:
-            print_json({"path": str(cache_home()), "entries": [vars(entry) for entry in entries_found]})
-        else:
-            for entry in entries_found:
-                used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
-                print(f"{used}  {count(entry.bytes):>6}B  {entry.rows:>12,} {entry.unit:<6}  {' '.join(entry.sources)}")
+        found, lines = _clear(options) if options.action == "clear" else _list(options)
+    if options.show.json:
+        from hogwild.cli.summary import print_json
+
+        print_json({"path": str(cache_home()), **found})
+    elif not (options.show.quiet and options.action == "clear"):
+        print(*lines, sep="\n")
     return 0
+
+
+def _list(options: Options) -> tuple[dict[str, Any], list[str]]:
+    from hogwild.feeds import cache
+    from hogwild.kernels import codecache
+
+    found: dict[str, Any] = {}
+    lines = []
+    if options.feeds or options.both:
+        entries = cache.entries()
+        found["entries"] = [vars(entry) for entry in entries]
+        lines += [_line(entry, f"{entry.rows:>12,} {entry.unit:<6}  {' '.join(entry.sources)}") for entry in entries]
+        lines.append(_total("encoded data set", len(entries), sum(entry.bytes for entry in entries)))
+    if options.code or options.both:
+        states = codecache.kept()
+        found["code"] = [state._asdict() for state in states]
+        lines += [_line(state, f"code {state.name}") for state in states]
+        lines.append(_total("state of compiled code", len(states), sum(state.bytes for state in states)))
+    return found, lines
+
+
+def _clear(options: Options) -> tuple[dict[str, Any], list[str]]:
+    from hogwild.feeds import cache
+    from hogwild.kernels import codecache
+
+    found: dict[str, Any] = {}
+    lines = []
+    if options.feeds or options.both:
+        entries, freed = len(cache.entries()), cache.clear()
+        found |= {"removed": entries, "bytes": freed}
+        lines.append(f"removed {_total('encoded data set', entries, freed)}")
+    if options.code or options.both:
+        states, freed = codecache.clear()
+        found |= {"removed_code": states, "code_bytes": freed}
+        lines.append(f"removed {_total('state of compiled code', states, freed)}")
+    return found, lines
+
+
+def _line(kept: Any, what: str) -> str:
+    from hogwild.executor.progress import count
+
+    return f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(kept.used))}  {count(kept.bytes):>6}B  {what}"
+
+
+def _total(what: str, number: int, size: int) -> str:
+    from hogwild.executor.progress import count
+
+    first, *rest = what.split(" of ")
+    return f"{number} {' of '.join([first if number == 1 else first + 's', *rest])}, {count(size)}B"

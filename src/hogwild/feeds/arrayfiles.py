@@ -7,6 +7,7 @@ import json
 import mmap
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,8 +16,11 @@ import numpy.typing as npt
 
 from hogwild.errors import HogwildError
 from hogwild.feeds.workspace import writing
+from hogwild.kernels.crc32c import crc32c
+from hogwild.machine import cores
+from hogwild.ownership import open_private, private_opener
 
-VERSION = 1
+VERSION = 2
 HEADER = "feed.json"
 DTYPES = {
     "offsets": "int64", "ids": "int32", "values": "float32", "targets": "float32", "importance": "float32",
@@ -25,6 +29,7 @@ DTYPES = {
     "users": "int32", "items": "int32",
     "slots": "uint16", "dense": "float32",
 }
+_PIECE = 1 << 24  # bytes that a thread checks at a time
 # Linux: pages that are never written need no memory set aside, so that data may be larger than memory.
 _NO_RESERVE = 0x4000 if sys.platform == "linux" else 0
 
@@ -46,7 +51,8 @@ class ArrayWriter:
         data = np.ascontiguousarray(array, dtype=DTYPES[name])
         with writing(self.directory):
             if name not in self._files:
-                self._files[name] = open(self.directory / name, "wb", buffering=0)  # noqa: SIM115
+                path = self.directory / name
+                self._files[name] = open(path, "wb", buffering=0, opener=private_opener)  # noqa: SIM115
             rest = data.data.cast("B") if len(data) else memoryview(b"")
             while len(rest):
                 rest = rest[self._files[name].write(rest) :]
@@ -54,13 +60,18 @@ class ArrayWriter:
 
     def seal(self, header: dict[str, Any]) -> None:
         """Write the header; all is on disk when this returns."""
-        arrays = {name: [DTYPES[name], size] for name, size in self.sizes.items()}
         with writing(self.directory):
             self.close(sync=True)
-            with open(self.directory / HEADER, "w", encoding="utf-8") as file:
-                json.dump({"version": VERSION, "arrays": arrays, **header}, file, ensure_ascii=False)
+            arrays = {name: self._sealed(name, size) for name, size in self.sizes.items()}
+            text = json.dumps({"version": VERSION, "arrays": arrays, **header}, ensure_ascii=False)
+            with open(self.directory / HEADER, "wb", opener=private_opener) as file:
+                # Half of a surrogate pair, as names of files may hold, is escaped as JSON escapes it.
+                file.write(text.encode("utf-8", "backslashreplace"))
                 file.flush()
                 os.fsync(file.fileno())
+
+    def _sealed(self, name: str, size: int) -> tuple[str, int, int]:
+        return DTYPES[name], size, checksum_of(map_file(self.directory / name, DTYPES[name], size))
 
     def close(self, sync: bool = False) -> None:
         """Close the files."""
@@ -71,38 +82,60 @@ class ArrayWriter:
         self._files = {}
 
 
+def checksum_of(array: npt.NDArray[Any]) -> int:
+    """CRC-32C of an array, of a long one that of the CRCs of its pieces: on all cores, fast enough to be always on."""
+    data = array.reshape(-1).view(np.uint8)
+
+    def check(start: int) -> int:
+        piece = data[start : start + _PIECE]
+        return int(crc32c(piece.ctypes.data, len(piece)))
+
+    starts = range(0, len(data), _PIECE)
+    if len(starts) <= 1:
+        return check(0)
+    with ThreadPoolExecutor(cores()) as pool:
+        found = np.fromiter(pool.map(check, starts), np.uint32, len(starts))
+    return int(crc32c(found.ctypes.data, found.nbytes))
+
+
 def read_header(directory: Path) -> dict[str, Any]:
     """The header, after checking that every array has its size. Raises Damaged."""
     try:
-        header: dict[str, Any] = json.loads((directory / HEADER).read_text(encoding="utf-8"))
+        with open(open_private(directory / HEADER), encoding="utf-8") as file:
+            header: dict[str, Any] = json.load(file)
         if header["version"] != VERSION:
             raise Damaged(f"it has version {header['version']}, not {VERSION}")
-        for name, (dtype, size) in header["arrays"].items():
+        for name, (dtype, size, _) in header["arrays"].items():
             if dtype != DTYPES[name]:
                 raise Damaged(f"{name} is {dtype}")
             if size and os.path.getsize(directory / name) != size * np.dtype(dtype).itemsize:
                 raise Damaged(f"{name} has the wrong size")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Damaged(str(error)) from None
     return header
 
 
 def map_arrays(directory: Path, header: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
-    """Map all arrays that a header names. Raises Damaged."""
+    """Map all arrays that a header names, and compare their checksums: compiled code trusts them. Raises Damaged."""
+    found = {}
     try:
-        return {name: map_file(directory / name, dtype, size) for name, (dtype, size) in header["arrays"].items()}
+        for name, (dtype, size, checksum) in header["arrays"].items():
+            found[name] = map_file(open_private(directory / name), dtype, size) if size else np.empty(0, dtype)
+            if checksum_of(found[name]) != checksum:
+                raise Damaged(f"{name} was changed")
     except OSError as error:
         if error.errno == errno.ENOMEM:  # the entry is whole, and must stay
-            size = sum(size * np.dtype(dtype).itemsize for dtype, size in header["arrays"].values())
+            size = sum(size * np.dtype(dtype).itemsize for dtype, size, _ in header["arrays"].values())
             raise HogwildError(
                 f"{size / 1e9:.1f} GB of encoded data do not fit the addresses that this process may use; raise the "
                 "limit (`ulimit -v unlimited`)."
             ) from error
         raise Damaged(str(error)) from None
+    return found
 
 
-def map_file(path: Path, dtype: str, size: int) -> npt.NDArray[Any]:
-    """Map a file privately: what is written to the array never reaches the file.
+def map_file(path: Path | int, dtype: str, size: int) -> npt.NDArray[Any]:
+    """Map a file, which may be given by its descriptor, privately: what is written to the array never reaches the file.
 
     Not read-only, because compiled code would then be compiled once more for read-only arrays.
     """

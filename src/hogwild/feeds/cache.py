@@ -6,16 +6,18 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hogwild.arrays import bytes_of
-from hogwild.config import FeedConfig, cache_home
+from hogwild.config import FeedConfig
+from hogwild.config.places import cache_limit
 from hogwild.errors import InputError, SaveError
-from hogwild.feeds.arrayfiles import VERSION, Damaged, read_header
+from hogwild.feeds import hashes
+from hogwild.feeds.arrayfiles import DTYPES, HEADER, VERSION, Damaged, read_header
 from hogwild.feeds.chunk import Encoder
 from hogwild.feeds.corpus import Corpus
 from hogwild.feeds.feed import Feed
@@ -23,7 +25,8 @@ from hogwild.feeds.ratings import RatingFeed
 from hogwild.feeds.source import Source
 from hogwild.feeds.store import map_feed, write_feed
 from hogwild.feeds.tagging import TaggingFeed
-from hogwild.feeds.workspace import PREFIX, drop_workspace, feeds_home, make_workspace, release, size_of, sweep, writing
+from hogwild.feeds.workspace import INNER, KIND, drop_workspace, feeds_home, make_workspace, release, sweep
+from hogwild.ownership import MARKER, is_marked, remove_marked
 from hogwild.timeline import timed, timed_items
 
 K = TypeVar("K", Feed, Corpus, TaggingFeed, RatingFeed)
@@ -31,7 +34,9 @@ Opener = Callable[[Path, Sequence[str], str], K]  # maps what a directory holds:
 
 _ATTEMPTS = 5
 _COUNTED = {"rows": "targets", "tokens": "tags", "ratings": "users"}  # units with the array that has one item each
-_CHECKED = 1 << 30  # bytes up to which an entry is read through before it is used: compiled code trusts its ids
+_CHECKED = 1 << 30  # bytes up to which what was just made is read through: compiled code trusts its ids
+_KEY = re.compile(r"[0-9a-f]{32}")
+_FILES = re.compile("|".join((re.escape(HEADER), *DTYPES)))
 
 
 @dataclass(frozen=True)
@@ -79,19 +84,22 @@ def load(key: str, sources: Sequence[Source]) -> Feed | None:
 
 
 def load_entry(key: str, sources: Sequence[Source], opener: Opener[K]) -> K | None:
-    """What was kept under this key, or None if it is not there or not whole."""
-    directory = feeds_home() / key
-    found = _whole(directory, [source.name for source in sources], key, opener)
+    """What was kept under this key, or None if it is not there, not whole or not ours."""
+    home = feeds_home()
+    if home is None:
+        return None
+    found = _whole(home / key, [source.name for source in sources], key, opener)
     if found is not None:
-        with contextlib.suppress(OSError):  # a cache that is shared read-only is still a cache
-            os.utime(directory)
+        with contextlib.suppress(OSError):
+            os.utime(home / key)  # the last to be evicted
     return found
 
 
 def _whole(directory: Path, names: Sequence[str], key: str, opener: Opener[K]) -> K | None:
+    if not is_marked(directory, KIND):
+        return None
     try:
-        found = opener(directory, names, key)
-        return found.check() if bytes_of(found.samples) <= _CHECKED else found
+        return opener(directory, names, key)
     except (Damaged, InputError):
         return None
 
@@ -126,45 +134,89 @@ def make_entry(
         for source in sources:
             source.check_unchanged()
         names = [source.name for source in sources]
-        if keep and workspace.parent == feeds_home():
-            return _publish(workspace, key, names, opener)
         made: K = opener(workspace, names, key)
-        lost = f"{feeds_home()} cannot be written, so the encoded data is not kept for the next run."
-        return replace(made, notes=(*made.notes, lost)) if keep else made
+        if bytes_of(made.samples) <= _CHECKED:
+            made.check()
+        lost = _keep(workspace, key, lambda entry: _whole(entry, names, key, opener) is not None) if keep else ""
+        return replace(made, notes=(*made.notes, lost)) if lost else made
     finally:
         drop_workspace(workspace)
 
 
-def _publish(workspace: Path, key: str, names: Sequence[str], opener: Opener[K]) -> K:
-    """Give a finished workspace its name, and open it. Another run's is used if it was first and is whole."""
-    target = feeds_home() / key
-    with writing(target):
+def _keep(workspace: Path, key: str, is_whole: Callable[[Path], bool]) -> str:
+    """Give a finished workspace its name in the cache; returns why that cannot be, or "".
+
+    Another run's entry stays if it was first and is whole. The arrays of the workspace are mapped already: whatever
+    becomes of the names of their files, they stay.
+    """
+    home = feeds_home()
+    if home is None or workspace.parent != home:
+        return "" if home is None else f"{home} cannot be written, so the encoded data is not kept for the next run."
+    limit, size = cache_limit(home), _size_of(workspace)
+    if not limit:
+        return ""
+    if size > limit:
+        return (
+            f"the encoded data takes {size / 1e9:.3g} GB, more than the cache may hold ({limit / 1e9:.3g} GB), and is "
+            "not kept for the next run; HOGWILD_CACHE_SIZE sets the limit."
+        )
+    _make_room(home, limit - size, key)
+    target = home / key
+    for _ in range(_ATTEMPTS):
+        try:
+            os.rename(workspace, target)
+        except OSError:
+            if is_whole(target):
+                return ""
+            if not _discard(target):
+                break
+            continue
         release(workspace)
-        for _ in range(_ATTEMPTS):
-            try:
-                os.rename(workspace, target)
-                _sync_directory(target.parent)
-            except OSError:
-                if not target.exists():
-                    raise
-            found = _whole(target, names, key, opener)
-            if found is not None:
-                return found
-            _discard(target)
-    raise SaveError(f"{target} is broken and comes back; run `hogwild cache clear`.")
+        with contextlib.suppress(OSError):
+            _sync_directory(home)
+        return ""
+    return f"{target} cannot be replaced, so the encoded data is not kept for the next run."
 
 
-def _discard(target: Path) -> None:
-    """Remove a directory in one step for all who look, whatever it holds."""
+def _make_room(home: Path, room: int, key: str) -> None:
+    """Evict what was used longest ago until the rest fits; who uses it goes on, as its arrays are mapped."""
+    for directory, size, _ in _kept(home):
+        room -= size
+        if room < 0 and directory.name != key:
+            with contextlib.suppress(OSError):
+                room += remove_marked(directory, KIND, _FILES)
+
+
+def _kept(home: Path) -> list[tuple[Path, int, float]]:
+    """Entries with their bytes and when they were last used, the last used first."""
+    found = []
+    for directory in home.iterdir():
+        if _KEY.fullmatch(directory.name) and is_marked(directory, KIND):
+            with contextlib.suppress(FileNotFoundError):  # another run has removed it
+                found.append((directory, _size_of(directory), directory.stat().st_mtime))
+    return sorted(found, key=lambda entry: -entry[2])
+
+
+def _discard(target: Path) -> bool:
+    """Remove an entry of ours in one step for all who look; False where it is not ours."""
+    if not is_marked(target, KIND):
+        return not target.exists() and not target.is_symlink()
     grave = make_workspace("broken")
     try:
-        os.rename(target, grave / "entry")
+        os.rename(target, grave / INNER)
     except OSError:
-        if target.is_dir():
-            raise
-        target.unlink(missing_ok=True)
+        return not target.exists()
     finally:
         drop_workspace(grave)
+    return True
+
+
+def _size_of(directory: Path) -> int:
+    """Bytes of all files in a directory."""
+    total = 0
+    with contextlib.suppress(OSError), os.scandir(directory) as found:  # it may be removed meanwhile
+        total = sum(entry.stat(follow_symlinks=False).st_size for entry in found)
+    return total
 
 
 def _sync_directory(directory: Path) -> None:
@@ -177,20 +229,18 @@ def _sync_directory(directory: Path) -> None:
 
 def entries() -> list[Entry]:
     """All encoded feeds and corpora, the last used first. Those that are not whole have 0 rows."""
-    found = []
     home = feeds_home()
-    for directory in home.iterdir() if home.is_dir() else ():
-        if directory.name.startswith(PREFIX) or not directory.is_dir():
-            continue
-        try:
-            header = read_header(directory)
-            unit = _unit_of(header)
-            rows = int(header["total"] if unit == "words" else header["arrays"][_COUNTED[unit]][1])
-            sources = tuple(header["sources"])
-        except (Damaged, KeyError, TypeError, ValueError):
-            rows, unit, sources = 0, "rows", ()
-        found.append(Entry(directory.name, size_of(directory), rows, unit, sources, directory.stat().st_mtime))
-    return sorted(found, key=lambda entry: -entry.used)
+    return [_described(*entry) for entry in _kept(home)] if home else []
+
+
+def _described(directory: Path, size: int, used: float) -> Entry:
+    try:
+        header = read_header(directory)
+        unit = _unit_of(header)
+        rows = int(header["total"] if unit == "words" else header["arrays"][_COUNTED[unit]][1])
+        return Entry(directory.name, size, rows, unit, tuple(map(str, header["sources"])), used)
+    except (Damaged, KeyError, TypeError, ValueError):
+        return Entry(directory.name, size, 0, "rows", (), used)
 
 
 def _unit_of(header: Mapping[str, Any]) -> str:
@@ -202,12 +252,14 @@ def _unit_of(header: Mapping[str, Any]) -> str:
 
 def clear() -> int:
     """Remove all of them and what killed runs left; returns the bytes freed. Runs that use them go on."""
-    freed = sweep()
-    for entry in entries():
-        directory = feeds_home() / entry.key
-        shutil.rmtree(directory, ignore_errors=True)
+    freed, home = sweep(), feeds_home()
+    for directory, _, _ in _kept(home) if home else ():
+        try:
+            freed += remove_marked(directory, KIND, _FILES)
+        except OSError as error:
+            raise SaveError(f"{directory} cannot be removed ({error.strerror}); check its permissions.") from None
         if directory.exists():
-            raise SaveError(f"{directory} cannot be removed; check its permissions.")
-        freed += entry.bytes
-    shutil.rmtree(cache_home() / "hashes", ignore_errors=True)
+            stranger = min(set(os.listdir(directory)) - {MARKER})
+            raise SaveError(f"{directory} also holds {stranger!r}, which is not ours, and stays; move that elsewhere.")
+    hashes.forget()
     return freed

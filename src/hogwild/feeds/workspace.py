@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import shutil
+import re
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hogwild.config import cache_home
+from hogwild.config.places import cache_folder
 from hogwild.errors import SaveError
+from hogwild.ownership import drop_marked, make_marked, remove_marked
 
-PREFIX = ".making-"
+KIND = "hogwild feed"
+PREFIX = ".hogwild-making-"
 FULL = (errno.ENOSPC, errno.EDQUOT)
-_LOCK = "lock"
-_UNLOCKED = 3600  # seconds after which a workspace that never got its lock is taken for dead
+_NAME = re.compile(re.escape(PREFIX) + r"[a-z]+-[0-9a-f]{16}")
+_FILES = re.compile(r"[a-z][\w.-]*")
+INNER = "entry"
 _held: dict[Path, int] = {}  # descriptors with the locks; the system releases them when the process ends
 
 
-def feeds_home() -> Path:
-    """Where encoded feeds are kept."""
-    return cache_home() / "feeds"
+def feeds_home() -> Path | None:
+    """Where encoded feeds are kept; None if they are not."""
+    return cache_folder("feeds")
 
 
 def make_workspace(purpose: str) -> Path:
@@ -32,76 +33,42 @@ def make_workspace(purpose: str) -> Path:
 
     It is locked while this process lives: `sweep` leaves it alone.
     """
-    home = feeds_home() if cache_is_writable() else Path(tempfile.gettempdir())
+    home = feeds_home()
+    if home is not None:
+        with suppress(OSError):
+            return _hold(home, purpose)
+    home = Path(tempfile.gettempdir())
     with writing(home):
-        directory = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-", dir=home))
-        lock = os.open(directory / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        _held[directory] = lock
+        return _hold(home, purpose)
+
+
+def _hold(home: Path, purpose: str) -> Path:
+    directory, lock = make_marked(home, f"{PREFIX}{purpose}-", KIND)
+    _held[directory] = lock
     return directory
-
-
-def cache_is_writable() -> bool:
-    """Whether encoded feeds can be kept: not so in a read-only home."""
-    try:
-        feeds_home().mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        if error.errno in FULL:
-            raise SaveError(_refused(feeds_home(), error)) from None
-        return False
-    return os.access(feeds_home(), os.W_OK | os.X_OK)
 
 
 def drop_workspace(directory: Path) -> None:
     """Remove a workspace and its lock."""
-    shutil.rmtree(directory, ignore_errors=True)
-    release(directory)
+    lock = _held.pop(directory, None)
+    if lock is not None:
+        drop_marked(directory, lock, _FILES, INNER)
 
 
 def release(directory: Path) -> None:
     """Let go of the lock, before the directory gets another name."""
-    lock = _held.pop(directory, None)
-    if lock is not None:
-        (directory / _LOCK).unlink(missing_ok=True)
-        os.close(lock)
+    os.close(_held.pop(directory))
 
 
 def sweep() -> int:
     """Remove workspaces whose process has ended; returns the bytes freed."""
     freed = 0
-    for directory in feeds_home().glob(PREFIX + "*"):
-        if directory not in _held and _abandoned(directory):
-            freed += size_of(directory)
-            shutil.rmtree(directory, ignore_errors=True)
+    for home in (feeds_home(), Path(tempfile.gettempdir())):
+        with suppress(OSError):
+            for directory in home.iterdir() if home else ():
+                if _NAME.fullmatch(directory.name) and directory not in _held:
+                    freed += remove_marked(directory, KIND, _FILES, INNER, orphans=True)
     return freed
-
-
-def _abandoned(directory: Path) -> bool:
-    try:
-        lock = os.open(directory / _LOCK, os.O_RDWR)
-    except OSError:
-        try:
-            return time.time() - directory.stat().st_mtime > _UNLOCKED
-        except OSError:
-            return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(lock)
-
-
-def size_of(directory: Path) -> int:
-    """Bytes of all files in a directory."""
-    total = 0
-    for path in directory.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except OSError:
-            continue  # removed meanwhile
-    return total
 
 
 @contextmanager
@@ -110,11 +77,7 @@ def writing(what: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SaveError(_refused(what, error)) from None
-
-
-def _refused(what: Path, error: OSError) -> str:
-    remedy = "check its permissions, or set HOGWILD_CACHE to another directory"
-    if error.errno in FULL:
-        remedy = "free space (`hogwild cache clear`), or set HOGWILD_CACHE to a larger disk"
-    return f"{what} cannot be written: {error.strerror or error}; {remedy}."
+        remedy = "check its permissions, or set HOGWILD_CACHE to another directory"
+        if error.errno in FULL:
+            remedy = "free space (`hogwild cache clear`), or set HOGWILD_CACHE to a larger disk"
+        raise SaveError(f"{what} cannot be written: {error.strerror or error}; {remedy}.") from None

@@ -3,74 +3,24 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import os
 import re
-import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import llvmlite
 import numba as nb
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 from numba.extending import overload
 
+from hogwild.kernels.codecache import SAFE_MATH, KernelCache, code_cache
 from hogwild.kernels.drafts import draft_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SAFE_MATH = {"reassoc", "contract", "arcp", "nsz", "afn"}  # never nnan/ninf: we test for NaN
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": SAFE_MATH, "error_model": "numpy"}
 _UNCOUNTED = {**OPTIONS, "_nrt": False}
 _DRAFT = draft_options()
-_KEPT_CACHES = 4
-_DAYS_KEPT = 30
-
-
-@functools.cache
-def code_cache() -> Path:
-    """A directory of our own for each state of the kernel sources, compiler and flags.
-
-    Numba checks only the file that defines a function, not those of its callees, nor that of the bundles it takes: two
-    fields of one type that change places would not be noticed.
-    """
-    kernels = Path(__file__).parent
-    files = [*sorted(kernels.glob("*.py")), kernels.parent / "arrays.py"]
-    sources = b"".join(path.read_bytes() for path in files)
-    versions = nb.__version__, llvmlite.__version__
-    flags = repr((sorted(SAFE_MATH), nb.config.BOUNDSCHECK, versions, nb.config.CPU_FEATURES)).encode()
-    base = Path(nb.config.CACHE_DIR or _user_cache() / "code")
-    ours = base / hashlib.sha256(sources + flags).hexdigest()[:16]
-    _prune(base, ours)
-    return ours
-
-
-def _user_cache() -> Path:
-    from hogwild.config import cache_home  # late: config is light, but only needed here
-
-    return cache_home()
-
-
-def _prune(base: Path, ours: Path) -> None:
-    """Drop code of old versions; a run that still uses one simply compiles again."""
-    try:
-        others = sorted((d for d in base.iterdir() if d.is_dir() and d != ours), key=lambda d: d.stat().st_mtime)
-        old = [d for d in others if time.time() - d.stat().st_mtime > _DAYS_KEPT * 86400]
-        for directory in {*others[: -_KEPT_CACHES], *old}:
-            shutil.rmtree(directory, ignore_errors=True)
-    except OSError:
-        return  # a cache that cannot be listed is not pruned
-
-
-def _writable(path: Path) -> bool:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(path, os.W_OK)
 
 
 def kernel(fn: F) -> F:
@@ -96,13 +46,12 @@ def exact(fn: F) -> F:
 def _compile(fn: F, options: dict[str, Any]) -> F:
     if nb.config.DISABLE_JIT:
         return fn
-    if not _writable(code_cache()):
+    directory = code_cache()
+    if directory is None:
         return nb.njit(fn, **options)
-    before, nb.config.CACHE_DIR = nb.config.CACHE_DIR, str(code_cache())
-    try:
-        return nb.njit(fn, cache=True, **{**options, "no_cfunc_wrapper": True})  # the path is fixed here
-    finally:
-        nb.config.CACHE_DIR = before
+    compiled = nb.njit(fn, **{**options, "no_cfunc_wrapper": True})
+    compiled._cache = KernelCache(fn, directory)
+    return compiled
 
 
 def fresh(fn: F) -> F:
@@ -269,6 +218,6 @@ def explain(task: Any, error: NumbaError) -> str:
 
 
 __all__ = [
-    "OPTIONS", "NumbaError", "allocating", "choice", "code_cache", "entry", "exact", "explain", "fresh", "in_package",
+    "OPTIONS", "NumbaError", "allocating", "choice", "entry", "exact", "explain", "fresh", "in_package",
     "inner", "kernel", "open_kernel",
 ]  # fmt: skip
