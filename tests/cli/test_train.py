@@ -11,6 +11,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.metrics import accuracy_score
 
 from hogwild import Linear, open_feed, save_model, train
+from hogwild.kernels import codecache
 
 SERIAL = ("--mode", "serial", "--lr", 0.2, "--epochs", 3)
 
@@ -257,17 +258,29 @@ def test_an_output_that_is_no_model_is_not_touched(refused, files, tmp_path):
     assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
 
 
-def test_the_cache_is_listed_and_cleared(hogwild, files):
+def test_the_cache_is_listed_and_cleared(hogwild, files, tmp_path, monkeypatch):
     hogwild("train", "classifier", files / "train.svm", *SERIAL, "--quiet")
-    listed = hogwild("cache", "list", "--json").json
+    monkeypatch.setattr(codecache.nb.config, "CACHE_DIR", str(tmp_path))  # not that of the tests
+    state = codecache.code_folder() / f"{1:016x}"
+    state.mkdir()
+    codecache.mark(state, codecache.KIND)
+    listed = hogwild("cache", "--json").json
     assert [entry["rows"] for entry in listed["entries"]] == [2000]
-    assert "2,000 rows" in hogwild("cache", "list").out
+    assert [code["name"] for code in listed["code"]] == [state.name]
+    shown = hogwild("cache").out
+    assert "2,000 rows" in shown
+    assert "1 encoded data set, " in shown
+    assert f"1 state of compiled code, {len(codecache.KIND)}B" in shown
+    assert shown == hogwild("cache", "list").out
     assert hogwild("cache", "path").out.strip() == listed["path"]
-    cleared = hogwild("cache", "clear", "--json").json
+    assert "entries" not in hogwild("cache", "list", "--code", "--json").json
+    cleared = hogwild("cache", "clear", "--feeds", "--json").json
     assert cleared["removed"] == 1
     assert cleared["bytes"] > 1000
-    assert hogwild("cache", "list").out == ""
-    assert hogwild("cache", "clear").out.startswith("removed 0 ")
+    assert state.exists()
+    assert hogwild("cache", "clear").out == "removed 0 encoded data sets, 0B\nremoved 1 state of compiled code, 12B\n"
+    assert not state.exists()
+    assert hogwild("cache", "list", "--feeds").out == "0 encoded data sets, 0B\n"
 
 
 def test_labels_that_are_quantities_are_said_to_be(hogwild, tmp_path):

@@ -16,7 +16,7 @@ import pytest
 
 from hogwild.arrays import BinaryRows, Rows
 from hogwild.config import FeedConfig
-from hogwild.errors import HogwildError, HogwildWarning, InputError, SaveError
+from hogwild.errors import ConfigError, HogwildError, HogwildWarning, InputError, SaveError
 from hogwild.feeds import arrayfiles, cache, store, workspace
 from hogwild.feeds.chunk import Chunk, Summary
 from hogwild.feeds.feed import Feed
@@ -377,3 +377,133 @@ def test_what_a_killed_run_leaves_is_swept(path: Path, home: Path) -> None:
 def _die_while_writing(path: str) -> None:
     store.FeedWriter.finish = lambda self, *args: os.kill(os.getpid(), 9)  # type: ignore[method-assign]
     open_feed(path)
+
+
+def flip(path: Path, bit: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(data)
+
+
+def test_flipped_bits_never_reach_compiled_code(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any one bit of any array: the entry is made again, and the data is what the file says."""
+    calls = count_encodings(monkeypatch)
+    entry = home / "feeds" / open_feed(path).fingerprint
+    whole = features_of(open_feed(path))
+    arrays = [name for name in arrayfiles.DTYPES if (entry / name).exists() and (entry / name).stat().st_size]
+    rng = np.random.default_rng(0)
+    tried = 0
+    for name in arrays:
+        bits = (entry / name).stat().st_size * 8
+        for bit in sorted({0, bits - 1, *rng.integers(0, bits, 8).tolist()}):
+            flip(entry / name, bit)
+            feed = open_feed(path)
+            assert features_of(feed) == whole, (name, bit)
+            assert feed.samples.targets.tolist() == [1, 0, 1]
+            tried += 1
+            assert len(calls) == 1 + tried, (name, bit)
+    assert tried > 50
+
+
+def test_a_checksum_tells_all_single_flips_and_swaps_in_long_arrays() -> None:
+    array = np.arange(6 << 20, dtype=np.uint64)  # three pieces
+    whole = arrayfiles.checksum_of(array)
+    assert arrayfiles.checksum_of(array.copy()) == whole
+    rng = np.random.default_rng(1)
+    for place in (0, len(array) - 1, *rng.integers(0, len(array), 6)):
+        array[place] ^= np.uint64(1) << np.uint64(rng.integers(64))
+        assert arrayfiles.checksum_of(array) != whole
+        array[place] = place
+    half = len(array) // 3  # whole pieces change places
+    swapped = np.concatenate([array[half : 2 * half], array[:half], array[2 * half :]])
+    assert arrayfiles.checksum_of(swapped) != whole
+    assert arrayfiles.checksum_of(array) == whole
+
+
+def make_files(tmp_path: Path, count: int) -> list[Path]:
+    paths = [tmp_path / f"{k}.svm" for k in range(count)]
+    for k, file in enumerate(paths):
+        file.write_text("".join(f"{row % 2} {row + k + 1}:1.5\n" for row in range(1000)))
+    return paths
+
+
+def test_the_least_recently_used_makes_room(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, third = make_files(tmp_path, 3)
+    keys = {}
+    for k, file in enumerate((first, second)):
+        keys[file] = open_feed(file).fingerprint
+        os.utime(home / "feeds" / keys[file], (1000 + k, 1000 + k))
+    open_feed(first)  # now the second is the least recently used
+    each = cache.entries()[0].bytes
+    monkeypatch.setenv("HOGWILD_CACHE_SIZE", str(int(each * 2.5)))
+    keys[third] = open_feed(third).fingerprint
+    assert {entry.key for entry in cache.entries()} == {keys[first], keys[third]}
+    assert sum(entry.bytes for entry in cache.entries()) <= each * 2.5
+
+
+def test_what_is_larger_than_the_limit_is_not_kept_and_evicts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = make_files(tmp_path, 2)
+    small.write_text(TEXT)
+    kept = open_feed(small).fingerprint
+    monkeypatch.setenv("HOGWILD_CACHE_SIZE", "2 kB")
+    feed = open_feed(large)
+    assert len(feed) == 1000
+    assert "more than the cache may hold (2e-06 GB), and is not kept" in feed.notes[-1]
+    assert [entry.key for entry in cache.entries()] == [kept]
+    monkeypatch.setenv("HOGWILD_CACHE_SIZE", "0")
+    assert open_feed(large).notes == feed.notes[:-1]
+    monkeypatch.setenv("HOGWILD_CACHE_SIZE", "much")
+    with pytest.raises(ConfigError, match="HOGWILD_CACHE_SIZE is 'much'; write for example 500MB"):
+        open_feed(large)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+def test_an_entry_of_another_owner_means_uncached(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = count_encodings(monkeypatch)
+    entry = home / "feeds" / open_feed(path).fingerprint
+    os.chown(entry, 65534, 65534)
+    feed = open_feed(path)
+    assert len(feed) == 3
+    assert "cannot be replaced, so the encoded data is not kept" in feed.notes[-1]
+    os.chown(entry, 0, 0)
+    os.chown(entry / "ids", 65534, 65534)
+    open_feed(path)
+    assert calls == [1, 1, 1]
+    assert (entry / "ids").stat().st_uid == 0  # made again
+
+
+@pytest.mark.parametrize("bits", [0o777, 0o770])
+def test_a_cache_that_others_may_write_to_is_not_used(path: Path, home: Path, bits: int) -> None:
+    open_feed(path)
+    home.chmod(bits)
+    with pytest.warns(HogwildWarning, match=r"others may write to .*cache-home, so that the cache is not used"):
+        feed = open_feed(path)
+    assert features_of(feed) == [{0: 0.5, 2: 2.0}, {2: 1.0, 6: 1.0}, {2: 4.0}]
+    home.chmod(0o700)
+
+
+def test_folders_of_the_user_in_the_cache_stay(path: Path, home: Path, tmp_path: Path) -> None:
+    open_feed(path)
+    chapters = [home / "feeds" / name / "chapter.txt" for name in ("thesis", "0" * 32)]
+    for chapter in chapters:
+        chapter.parent.mkdir()
+        chapter.write_text("years of work")
+    (home / "hashes" / "mine.json").write_text("{}")
+    (home / "hashes" / ("1" * 32 + ".json")).symlink_to(path)
+    (home / "feeds" / ("2" * 32)).symlink_to(tmp_path)
+    assert len(cache.entries()) == 1
+    cache.clear()
+    assert cache.entries() == []
+    assert [chapter.read_text() for chapter in chapters] == ["years of work"] * 2
+    assert (home / "hashes" / "mine.json").exists()
+    assert path.exists()
+
+
+def test_a_file_of_the_user_in_an_entry_stays_and_is_named(path: Path, home: Path) -> None:
+    entry = home / "feeds" / open_feed(path).fingerprint
+    (entry / "notes.txt").write_text("mine")
+    with pytest.raises(SaveError, match=r"also holds 'notes.txt', which is not ours, and stays"):
+        cache.clear()
+    assert (entry / "notes.txt").read_text() == "mine"

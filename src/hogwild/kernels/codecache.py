@@ -186,8 +186,7 @@ class _Files:
 
     def _entries(self) -> dict[Any, bytes]:
         try:
-            found: dict[Any, bytes] = pickle.loads(_read(self._index))
-            return found
+            return dict(pickle.loads(_read(self._index)))
         except Exception:  # missing, cut short, not private: there is nothing that could be used
             return {}
 
