@@ -228,7 +228,7 @@ class SparseMLP(Tabled):
             score_batches(task, samples, weights, make_scratch(room, np.uint64(0)), found[first:end], first)
 
         with one_blas_thread():
-            in_parts(len(feed), threads, score)
+            in_parts(len(feed), threads, score, _SCORED)
         return found if self.outputs > 1 else found[:, 0]
 
     def predict_one(

@@ -95,9 +95,13 @@ class Tabled(Supervised):
         return weight.reshape(-1, self.width)
 
 
-def in_parts(rows: int, threads: int, work: Callable[[int, int], None]) -> None:
-    """Do `work(first row, end)` on as many parts of the rows as there are threads, all at once."""
-    ends = np.linspace(0, rows, max(1, threads) + 1).astype(int).tolist()
+def in_parts(rows: int, threads: int, work: Callable[[int, int], None], step: int = 1) -> None:
+    """Do `work(first row, end)` on as many parts of the rows as there are threads, all at once.
+
+    step: parts begin at multiples of it. Where rows are worked on in batches of this size, a row is then in the same
+    batch whatever the number of threads: BLAS may round otherwise in a batch of another size.
+    """
+    ends = (np.linspace(0, -(-rows // step), max(1, threads) + 1).astype(int) * step).clip(max=rows).tolist()
     if threads <= 1:
         work(0, rows)
         return
