@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -507,3 +508,28 @@ def test_a_file_of_the_user_in_an_entry_stays_and_is_named(path: Path, home: Pat
     with pytest.raises(SaveError, match=r"also holds 'notes.txt', which is not ours, and stays"):
         cache.clear()
     assert (entry / "notes.txt").read_text() == "mine"
+
+
+def mounted(place: Path, size: str) -> bool:
+    """A small disk of its own, where the system lets us."""
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(place)]
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def test_a_cache_on_a_full_disk_is_done_without(tmp_path: Path, home: Path) -> None:
+    if not mounted(home, "64k"):
+        pytest.skip("a disk cannot be mounted here")
+    try:
+        (file,) = make_files(tmp_path, 1)
+        file.write_text(file.read_text() * 20)
+        feed = open_feed(file)
+        assert len(feed) == 20_000
+        assert "the disk of the cache is full, so the encoded data is not kept" in feed.notes[-1]
+        assert feed.samples.targets.sum() == 10_000
+        assert cache.entries() == []
+    finally:
+        subprocess.run(["umount", str(home)], check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import json
 import os
@@ -25,7 +26,17 @@ from hogwild.feeds.ratings import RatingFeed
 from hogwild.feeds.source import Source
 from hogwild.feeds.store import map_feed, write_feed
 from hogwild.feeds.tagging import TaggingFeed
-from hogwild.feeds.workspace import INNER, KIND, drop_workspace, feeds_home, make_workspace, release, sweep
+from hogwild.feeds.workspace import (
+    INNER,
+    KIND,
+    FullError,
+    drop_workspace,
+    feeds_home,
+    has_other_disk,
+    make_workspace,
+    release,
+    sweep,
+)
 from hogwild.ownership import MARKER, is_marked, remove_marked
 from hogwild.timeline import timed, timed_items
 
@@ -108,10 +119,11 @@ def make(encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = Tru
     """Encode the sources and open the result; see `make_entry`."""
 
     def write(workspace: Path) -> None:
-        writer = write_feed(timed_items("parse", encoder.chunks(sources)), workspace)
+        once = copy.deepcopy(encoder)  # it remembers what it has seen, and may have to begin again
+        writer = write_feed(timed_items("parse", once.chunks(sources)), workspace)
         try:
             with timed("rank"):
-                writer.finish(encoder.summary(), sources)
+                writer.finish(once.summary(), sources)
         finally:
             writer.close()
 
@@ -127,20 +139,36 @@ def make_entry(
     when the arrays go.
     """
     sweep()
+    names = [source.name for source in sources]
     workspace = make_workspace("feed")
+    elsewhere = has_other_disk(workspace)
     try:
-        with timed("encode"):
-            write(workspace)
-        for source in sources:
-            source.check_unchanged()
-        names = [source.name for source in sources]
-        made: K = opener(workspace, names, key)
-        if bytes_of(made.samples) <= _CHECKED:
-            made.check()
+        made: K = _made(workspace, write, sources, key, opener)
         lost = _keep(workspace, key, lambda entry: _whole(entry, names, key, opener) is not None) if keep else ""
-        return replace(made, notes=(*made.notes, lost)) if lost else made
+    except FullError:
+        if not elsewhere:
+            raise
+        drop_workspace(workspace)  # first: it may be that which fills the disk
+        workspace = make_workspace("feed", in_cache=False)
+        made = _made(workspace, write, sources, key, opener)
+        lost = "the disk of the cache is full, so the encoded data is not kept for the next run." if keep else ""
     finally:
         drop_workspace(workspace)
+    return replace(made, notes=(*made.notes, lost)) if lost else made
+
+
+def _made(
+    workspace: Path, write: Callable[[Path], None], sources: Sequence[Source], key: str, opener: Opener[K]
+) -> K:
+    """What `write` has put into the workspace, mapped."""
+    with timed("encode"):
+        write(workspace)
+    for source in sources:
+        source.check_unchanged()
+    made = opener(workspace, [source.name for source in sources], key)
+    if bytes_of(made.samples) <= _CHECKED:
+        made.check()
+    return made
 
 
 def _keep(workspace: Path, key: str, is_whole: Callable[[Path], bool]) -> str:

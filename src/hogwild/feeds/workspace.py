@@ -23,23 +23,35 @@ INNER = "entry"
 _held: dict[Path, int] = {}  # descriptors with the locks; the system releases them when the process ends
 
 
+class FullError(SaveError):
+    """A disk is full."""
+
+
 def feeds_home() -> Path | None:
     """Where encoded feeds are kept; None if they are not."""
     return cache_folder("feeds")
 
 
-def make_workspace(purpose: str) -> Path:
+def make_workspace(purpose: str, in_cache: bool = True) -> Path:
     """A new directory on the disk of the cache, or among temporary files if the cache cannot be written.
 
     It is locked while this process lives: `sweep` leaves it alone.
     """
-    home = feeds_home()
+    home = feeds_home() if in_cache else None
     if home is not None:
         with suppress(OSError):
             return _hold(home, purpose)
     home = Path(tempfile.gettempdir())
     with writing(home):
         return _hold(home, purpose)
+
+
+def has_other_disk(directory: Path) -> bool:
+    """Whether temporary files are on another disk than this directory."""
+    try:
+        return directory.stat().st_dev != os.stat(tempfile.gettempdir()).st_dev
+    except OSError:
+        return False
 
 
 def _hold(home: Path, purpose: str) -> Path:
@@ -77,7 +89,7 @@ def writing(what: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = "check its permissions, or set HOGWILD_CACHE to another directory"
+        kind, remedy = SaveError, "check its permissions, or set HOGWILD_CACHE to another directory"
         if error.errno in FULL:
-            remedy = "free space (`hogwild cache clear`), or set HOGWILD_CACHE to a larger disk"
-        raise SaveError(f"{what} cannot be written: {error.strerror or error}; {remedy}.") from None
+            kind, remedy = FullError, "free space (`hogwild cache clear`), or set HOGWILD_CACHE to a larger disk"
+        raise kind(f"{what} cannot be written: {error.strerror or error}; {remedy}.") from None
