@@ -20,6 +20,7 @@ from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, HogwildError, HogwildWarning, InputError, SaveError
 from hogwild.feeds import arrayfiles, cache, store, workspace
 from hogwild.feeds.chunk import Chunk, Summary
+from hogwild.feeds.corpusreader import open_corpus
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.reader import open_feed
 from hogwild.feeds.source import Source, open_sources
@@ -531,5 +532,11 @@ def test_a_cache_on_a_full_disk_is_done_without(tmp_path: Path, home: Path) -> N
         assert "the disk of the cache is full, so the encoded data is not kept" in feed.notes[-1]
         assert feed.samples.targets.sum() == 10_000
         assert cache.entries() == []
+        (tmp_path / "text").write_text("every word of a text occurs here\n" * 20_000)
+        workspace._left.clear()
+        corpus = open_corpus(tmp_path / "text")
+        assert corpus.total == 140_000
+        assert "the disk of the cache is full" in corpus.notes[-1]
     finally:
+        workspace._left.clear()
         subprocess.run(["umount", str(home)], check=True)

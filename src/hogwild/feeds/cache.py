@@ -32,7 +32,7 @@ from hogwild.feeds.workspace import (
     FullError,
     drop_workspace,
     feeds_home,
-    has_other_disk,
+    leave_cache,
     make_workspace,
     release,
     sweep,
@@ -141,15 +141,14 @@ def make_entry(
     sweep()
     names = [source.name for source in sources]
     workspace = make_workspace("feed")
-    elsewhere = has_other_disk(workspace)
     try:
         made: K = _made(workspace, write, sources, key, opener)
         lost = _keep(workspace, key, lambda entry: _whole(entry, names, key, opener) is not None) if keep else ""
     except FullError:
-        if not elsewhere:
-            raise
         drop_workspace(workspace)  # first: it may be that which fills the disk
-        workspace = make_workspace("feed", in_cache=False)
+        if not leave_cache():
+            raise
+        workspace = make_workspace("feed")
         made = _made(workspace, write, sources, key, opener)
         lost = "the disk of the cache is full, so the encoded data is not kept for the next run." if keep else ""
     finally:

@@ -20,6 +20,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 _NAME = re.compile(re.escape(PREFIX) + r"[a-z]+-[0-9a-f]{16}")
 _FILES = re.compile(r"[a-z][\w.-]*")
 INNER = "entry"
+_left: set[Path] = set()  # caches whose disks are full
 _held: dict[Path, int] = {}  # descriptors with the locks; the system releases them when the process ends
 
 
@@ -29,29 +30,31 @@ class FullError(SaveError):
 
 def feeds_home() -> Path | None:
     """Where encoded feeds are kept; None if they are not."""
-    return cache_folder("feeds")
+    home = cache_folder("feeds")
+    return None if home in _left else home
 
 
-def make_workspace(purpose: str, in_cache: bool = True) -> Path:
+def leave_cache() -> bool:
+    """From now on do without a cache whose disk is full; False where temporary files are on the same disk."""
+    home = feeds_home()
+    if home is None or home.stat().st_dev == os.stat(tempfile.gettempdir()).st_dev:
+        return False
+    _left.add(home)
+    return True
+
+
+def make_workspace(purpose: str) -> Path:
     """A new directory on the disk of the cache, or among temporary files if the cache cannot be written.
 
     It is locked while this process lives: `sweep` leaves it alone.
     """
-    home = feeds_home() if in_cache else None
+    home = feeds_home()
     if home is not None:
         with suppress(OSError):
             return _hold(home, purpose)
     home = Path(tempfile.gettempdir())
     with writing(home):
         return _hold(home, purpose)
-
-
-def has_other_disk(directory: Path) -> bool:
-    """Whether temporary files are on another disk than this directory."""
-    try:
-        return directory.stat().st_dev != os.stat(tempfile.gettempdir()).st_dev
-    except OSError:
-        return False
 
 
 def _hold(home: Path, purpose: str) -> Path:
