@@ -1,18 +1,18 @@
 """Replace a whole directory in one step: whoever looks finds the old one or the new one, complete.
 
 The new one is written to a directory of our own beside (`.NAME.hogwild-RANDOM/new`, mode 700, marked and locked as
-ownership.py says), flushed to the disk file by file, and then exchanged with the old one in a single call of the system
-(Linux `renameat2`, macOS `renamex_np`). SIGKILL before that call leaves the old directory, after it the new one; what is
-left in the directory of ours is swept away by the next save. We keep plain file names inside (`weights.safetensors`,
-not one a version), because other tools look for them; the alternative, versions inside the directory and one pointer
-file, gives that up.
+ownership.py says), flushed to the disk file by file, and then exchanged with the old one in a single call of the
+system (Linux `renameat2`, macOS `renamex_np`). SIGKILL before that call leaves the old directory, after it the new
+one; what is left in the directory of ours is swept away by the next save. We keep plain file names inside
+(`weights.safetensors`, not one a version), because other tools look for them; the alternative, versions inside the
+directory and one pointer file, gives that up.
 
 File systems that cannot exchange (NFS, some FUSE) get two renames: the old one aside to `.NAME.hogwild-RANDOM/old-0`,
 the new one in. Between the two nothing stands under the name; readers then look aside (`find`), and the next save puts
 it back, so that there too a killed process costs nothing.
 
-Nobody waits for anybody: of saves at the same time each finds that another was faster and goes round again, and the last
-one stays. Only files that this package wrote are ever removed, and only after they stood in a directory of our own.
+Nobody waits for anybody: of saves at the same time each finds that another was faster and goes round again, and the
+last one stays. Only files that this package wrote are ever removed, and only out of a directory of our own.
 """
 
 from __future__ import annotations
