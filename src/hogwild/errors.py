@@ -44,6 +44,14 @@ class SaveError(HogwildError):
     exit_code = 1
 
 
+class RescuedError(SaveError):
+    """A model could not be written to its place, and stands in another: `place`."""
+
+    def __init__(self, message: str, place: str = "") -> None:
+        super().__init__(message)
+        self.place = place
+
+
 class DivergedError(HogwildError):
     """The loss or the weights are no longer finite numbers."""
 

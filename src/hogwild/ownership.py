@@ -125,8 +125,15 @@ def make_marked(parent: Path, prefix: str, kind: str) -> tuple[Path, int]:
     for _ in range(_TRIES):
         directory = parent / (prefix + random_name())
         os.mkdir(directory, 0o700)
-        os.chmod(directory, 0o700)
-        lock = _write_marker(directory, kind)
+        try:
+            os.chmod(directory, 0o700)
+            lock = _write_marker(directory, kind)
+        except FileNotFoundError:
+            continue  # a sweep was faster
+        except OSError:
+            with suppress(OSError):
+                remove_unmarked(directory)
+            raise
         if _lock(lock) is not False and os.fstat(lock).st_nlink:
             return directory, lock
         os.close(lock)  # a sweep was faster
@@ -140,7 +147,11 @@ def mark(directory: Path, kind: str) -> None:
 
 def _write_marker(directory: Path, kind: str) -> int:
     marker = os.open(directory / MARKER, os.O_CREAT | os.O_EXCL | os.O_RDWR | _NO_LINK, 0o600)
-    os.write(marker, kind.encode())
+    try:
+        os.write(marker, kind.encode())
+    except OSError:
+        os.close(marker)
+        raise
     return marker
 
 
@@ -156,8 +167,8 @@ def is_marked(directory: Path, kind: str) -> bool:
 def remove_marked(directory: Path, kind: str, names: re.Pattern[str], folders: str = "", orphans: bool = False) -> int:
     """Remove a directory with the marker of this kind that no living process holds; returns the bytes freed.
 
-    Only plain files with these names go, also those in a folder called `folders`; whatever else is found stays, and so
-    does the directory. Raises OSError where the system refuses.
+    Only plain files with these names go, also those in folders whose whole names the pattern `folders` fits; whatever
+    else is found stays, and so does the directory. Raises OSError where the system refuses.
     orphans: only where its maker is known to have ended, which file systems without locks do not tell.
     """
     with suppress(FileNotFoundError), _opened(directory) as descriptor:
@@ -181,17 +192,38 @@ def drop_marked(directory: Path, lock: int, names: re.Pattern[str], folders: str
     os.close(lock)
 
 
+def remove_unmarked(directory: Path) -> None:
+    """Remove a directory whose maker ended before its marker was written: it holds nothing but an empty marker.
+
+    Only for a name that nobody else makes. Raises OSError where the system refuses.
+    """
+    with _opened(directory) as descriptor:
+        if os.fstat(descriptor).st_uid != os.geteuid() or os.listdir(descriptor) not in ([], [MARKER]):
+            return
+        with suppress(FileNotFoundError):
+            lock = os.open(MARKER, os.O_RDWR | _NO_LINK, dir_fd=descriptor)
+            try:
+                if os.fstat(lock).st_size or not _lock(lock):
+                    return
+                os.unlink(MARKER, dir_fd=descriptor)
+            finally:
+                os.close(lock)
+        os.rmdir(directory)
+
+
 def _empty(directory: Path, descriptor: int, names: re.Pattern[str], folders: str) -> int:
     freed = 0
-    with suppress(FileNotFoundError, NotADirectoryError):
-        if folders:
-            inner = os.open(folders, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK, dir_fd=descriptor)
-            try:
-                freed += _unlink_all(inner, re.compile(f"{names.pattern}|{re.escape(MARKER)}"))
-            finally:
-                os.close(inner)
-            with _leaving_strangers():
-                os.rmdir(folders, dir_fd=descriptor)
+    inside = re.compile(f"{names.pattern}|{re.escape(MARKER)}")
+    for folder in os.listdir(descriptor) if folders else ():
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if re.fullmatch(folders, folder):
+                inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK, dir_fd=descriptor)
+                try:
+                    freed += _unlink_all(inner, inside, all_owners=True)  # nobody but us could put it there
+                finally:
+                    os.close(inner)
+                with _leaving_strangers():
+                    os.rmdir(folder, dir_fd=descriptor)
     freed += _unlink_all(descriptor, names)
     if os.listdir(descriptor) == [MARKER]:
         freed += os.stat(MARKER, dir_fd=descriptor, follow_symlinks=False).st_size
@@ -200,12 +232,13 @@ def _empty(directory: Path, descriptor: int, names: re.Pattern[str], folders: st
     return freed
 
 
-def _unlink_all(descriptor: int, names: re.Pattern[str]) -> int:
+def _unlink_all(descriptor: int, names: re.Pattern[str], all_owners: bool = False) -> int:
     """Unlink all plain files of this user's that have such names."""
     freed = 0
     for name in sorted(os.listdir(descriptor), key=lambda name: name != "config.json"):  # without it nobody reads it
         found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-        if names.fullmatch(name) and stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+        ours = all_owners or found.st_uid == os.geteuid()
+        if names.fullmatch(name) and stat.S_ISREG(found.st_mode) and ours:
             os.unlink(name, dir_fd=descriptor)
             freed += found.st_size
     return freed

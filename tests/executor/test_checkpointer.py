@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hogwild.errors import ConfigError, SaveError
+from hogwild.errors import ConfigError, RescuedError, SaveError
 from hogwild.executor.checkpoint import load_checkpoint
 from hogwild.executor.checkpointer import Checkpointer, Interval, Output, parse_interval
 from hogwild.executor.events import EpochEnded, Finished, Parked, Progress
@@ -199,3 +202,153 @@ def test_an_output_that_cannot_be_saved_is_refused_before_the_run(tmp_path: Path
     Run(tmp_path / "n")
     with pytest.raises(SaveError, match="not a checkpoint of hogwild"):
         Run(tmp_path / "n", "1epoch")
+
+
+# -- what cannot be written -------------------------------------------------------------------------------------
+
+
+def in_the_way(path: Path) -> Path:
+    """A file of the user's that came while the run went on."""
+    path.mkdir(exist_ok=True)
+    (path / "thesis.txt").write_text("years of work")
+    return path / "thesis.txt"
+
+
+def only(tmp_path: Path, pattern: str) -> Path:
+    (found,) = tmp_path.glob(pattern)
+    return found
+
+
+def value(path: Path | str) -> float:
+    return value_of(load_model(path, Tiny()).program)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("reason", ["done", "stopped"])
+def test_a_model_that_cannot_be_written_goes_beside(tmp_path: Path, reason: str) -> None:
+    run = Run(tmp_path / "m")
+    in_the_way(tmp_path / "m")
+    run.epoch_ends(1, 0.5)
+    with pytest.raises(RescuedError, match=r"not a model of hogwild.* was saved to .*m\.rescued-") as caught:
+        run.finish(reason)
+    assert "\n" not in str(caught.value)
+    assert value(caught.value.place) == 100
+    place = only(tmp_path, "m.rescued-*")
+    assert str(place) == caught.value.place
+    assert place.stat().st_mode & 0o077 == 0
+    assert (tmp_path / "m" / "thesis.txt").exists()
+    assert run.checkpoint == ((1, 0) if reason == "stopped" else None)
+
+
+def test_or_to_the_temporary_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("full", "temporary"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    run = Run(tmp_path / "full" / "m", "1epoch")
+    full_disk(monkeypatch, tmp_path / "full")
+    run.epoch_ends(1, 0.5)
+    with pytest.raises(RescuedError) as caught:
+        run.finish("stopped")
+    place = Path(caught.value.place)
+    assert place == only(tmp_path, "temporary/hogwild-rescued-*/m")
+    assert place.parent.stat().st_mode & 0o077 == 0
+    assert value(place) == 100
+    assert os.listdir(tmp_path / "full") == []
+    assert load_checkpoint(place, Tiny(), {})[1].position == (1, 0)  # type: ignore[index]
+    assert run.reader.resumes == place
+
+
+def full_disk(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    """Nothing is written to any file under this directory."""
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        if os.readlink(f"/proc/self/fd/{descriptor}").startswith(str(place)):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+
+def test_nowhere_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    run = Run(tmp_path / "m", keep_best=True)
+    full_disk(monkeypatch, tmp_path)
+    run.epoch_ends(1, 0.5)
+    (note,) = run.reader.notes
+    assert "No space left" in note
+    with pytest.raises(SaveError, match="No space left"):
+        run.finish("stopped")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_best_model_that_was_lost_is_made_up_for_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    run = Run(tmp_path / "m", keep_best=True)
+    full_disk(monkeypatch, tmp_path)
+    run.epoch_ends(1, 0.5)
+    monkeypatch.undo()
+    run.epoch_ends(2, 0.7)
+    run.finish()
+    assert run.model == 200
+
+
+def test_the_next_best_model_is_tried_in_its_place_again(tmp_path: Path) -> None:
+    run = Run(tmp_path / "m", "1epoch", keep_best=True)
+    foreign = in_the_way(tmp_path / "m")
+    run.epoch_ends(1, 0.5)
+    run.epoch_ends(2, 0.4)
+    place = only(tmp_path, "m.rescued-*")
+    assert value(place) == 200
+    (note,) = run.reader.notes  # said once
+    assert str(place) in note
+    # Whoever goes on from here has no best model in its place, and takes the next.
+    assert load_checkpoint(tmp_path / "m", Tiny(), {})[1].best_loss == float("inf")  # type: ignore[index]
+    foreign.unlink()
+    run.epoch_ends(3, 0.3)
+    assert run.model == 300
+    assert "is gone" in run.reader.notes[-1]
+    run.finish()
+    assert sorted(os.listdir(tmp_path)) == ["m", "m.checkpoint"]
+    assert load_checkpoint(tmp_path / "m", Tiny(), {})[1].best_loss == 0.3  # type: ignore[index]
+
+
+def test_a_file_that_came_into_the_second_place_stays(tmp_path: Path) -> None:
+    run = Run(tmp_path / "m", keep_best=True)
+    foreign = in_the_way(tmp_path / "m")
+    run.epoch_ends(1, 0.5)
+    kept = in_the_way(only(tmp_path, "m.rescued-*"))
+    foreign.unlink()
+    run.epoch_ends(2, 0.4)
+    run.finish()
+    assert run.model == 200
+    assert kept.read_text() == "years of work"
+
+
+def test_a_checkpoint_that_cannot_be_written_is_tried_again(tmp_path: Path) -> None:
+    run = Run(tmp_path / "m", "1epoch")
+    foreign = in_the_way(tmp_path / "m.checkpoint")
+    run.epoch_ends(1, 0.5)
+    run.epoch_ends(2, 0.4)
+    (note,) = run.reader.notes
+    assert "thesis.txt" in note or "not a checkpoint" in note
+    assert run.reader.resumes is None
+    foreign.unlink()
+    run.epoch_ends(3, 0.3)
+    assert run.checkpoint == (3, 0)
+    assert run.reader.resumes == tmp_path / "m"
+    run.finish()
+    assert run.model == 300
+
+
+def test_a_time_that_has_passed_asks_again_after_a_checkpoint_failed(tmp_path: Path) -> None:
+    run = Run(tmp_path / "m", "3s")
+    foreign = in_the_way(tmp_path / "m.checkpoint")
+    for visits in (10, 20, 30):
+        run.progress(0, visits)
+    run.park_now(0, 30)
+    foreign.unlink()
+    for visits in (40, 50, 60):
+        run.progress(0, visits)
+    assert run.parked == 2
+    run.park_now(0, 60)
+    assert run.checkpoint == (0, 60)

@@ -12,7 +12,7 @@ from hogwild.cli.train_classifier import Options
 from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
 from hogwild.feeds.feed import Feed
-from hogwild.feeds.reader import open_feed
+from hogwild.feeds.reader import description_path, open_feed
 
 
 class ClassifierJob(Job):
@@ -22,6 +22,10 @@ class ClassifierJob(Job):
         self.options, self.train = options, options.train
         layout: Any = "slots" if needs_slots(options.model) else options.feed.layout
         self.feed = replace(options.feed, layout=layout)
+
+    def inputs(self) -> list[str]:
+        """Descriptions of slots, given or found beside the files."""
+        return [self.feed.slots, *(str(description_path(file)) for file in (*self.options.files, *self.options.valid))]
 
     def make_program(self) -> Any:
         """The model that the flags ask for."""

@@ -12,11 +12,14 @@ from typing import Any
 
 from hogwild.cli.experiment import Options, ReadConfig
 from hogwild.cli.interrupt import Interrupts
+from hogwild.cli.outputs import check_outputs
 from hogwild.cli.summary import print_json
 from hogwild.config import AsynGradConfig
+from hogwild.errors import SaveError
 from hogwild.executor.events import Finished, Progress, Started
 from hogwild.executor.progress import Display, show_progress
 from hogwild.feeds.grammar import make_sentences, write_lines
+from hogwild.feeds.presets import PRESETS
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.feeds.taggingreader import open_tagging
 from hogwild.observe.asyngrad import Experiment, Run
@@ -30,23 +33,33 @@ _INTERRUPTED = 130
 
 def run_experiment(options: Options) -> int:
     """Make all runs; returns the exit code."""
+    text, features = options.text, options.read.features
+    inputs = (text.train, text.test, options.show.config, "" if features in PRESETS else features)
+    check_outputs([text.output], inputs)
     config = options.runs if options.text.train else replace(options.runs, small=True)
     with Interrupts() as interrupts:
         with show_progress(quiet=options.show.quiet, epochs=config.iterations) as display:
             experiment = Experiment(config, *_open(options, config, display))
             for note in experiment.record()["notes"]:
                 display.say(f"note: {note}")
+            _save(options, experiment)  # before the work: there may be no place to write to
+            problem: SaveError | None = None
             try:
-                _save(options, experiment)  # before the work: there may be no place to write to
                 _make_runs(experiment, options, display, interrupts)
             finally:
-                _save(options, experiment)
+                try:
+                    _save(options, experiment)
+                except SaveError as error:
+                    problem = error
         found = experiment.record()
         if options.show.json:
             print_json(found)
         elif not options.show.quiet:
             _print_table(found)
-            print(f"saved to {options.text.output}" if options.text.output else "nothing was saved without --output")
+            if problem is None:
+                print(f"saved to {text.output}" if text.output else "nothing was saved without --output")
+    if problem is not None:
+        raise problem
     if experiment.complete:
         return 0
     kept = f"what there is stands in {options.text.output}" if options.text.output else "nothing was saved"
@@ -90,7 +103,10 @@ def _make_runs(experiment: Experiment, options: Options, display: Display, inter
             display(event)
         elif isinstance(event, Finished):
             display.say(f"{len(experiment.records)}/{len(experiment.plan)}  {_outcome(run, experiment)}")
-            _save(options, experiment)
+            try:
+                _save(options, experiment)
+            except SaveError as error:
+                display.say(f"note: {error} The results are written again after the next run.")
             display.phase(_READY)
     display.phase("")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from hogwild.cli.flags import Page
+from hogwild.cli.outputs import check_outputs
 from hogwild.config import ShowConfig
 from hogwild.errors import ConfigError
 from hogwild.options import Shown
@@ -47,6 +48,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Write the file."""
+    check_outputs([options.file], [options.show.config], [options.model])
     wanted = options.write.format
     if wanted == "safetensors" or (wanted == "auto" and options.file.endswith(".safetensors")):
         return _write_tensors(options)

@@ -38,6 +38,8 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     if flags:
         raise _unknown_flag(flags[0], known, page)
     for name, value in given.items():
+        if value == "" and {"DIR", "FILE"} & set(re.split(r"\W", known[name].metavar)):
+            raise ConfigError(f"{known[name].flag} is there without a name; give one, or leave the flag out.")
         if known[name].many:
             value = tuple(word for words in value for word in words)
             if not value:

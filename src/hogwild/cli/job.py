@@ -41,6 +41,14 @@ class Job(ABC):
     train: TrainConfig
     """How it runs, all defaults filled in."""
 
+    def inputs(self) -> list[str]:
+        """Files that are read besides those to train on and to validate with."""
+        return []
+
+    def models(self) -> list[str]:
+        """Models that are read."""
+        return []
+
     @abstractmethod
     def make_program(self) -> Any:
         """The program without weights; raises for what is wrong without the data."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hogwild.cli.flags import Page
+from hogwild.cli.outputs import check_outputs
 from hogwild.config import File, MadeRatingsConfig, ShowConfig
 from hogwild.errors import ConfigError
 
@@ -53,9 +54,10 @@ def run(options: Options) -> int:
 
     began = time.perf_counter()
     truth = RatingTruth()
-    to_stdout = options.file.output in ("", "-")
+    to_stdout = options.file.output == "-"
     if options.show.json and to_stdout:
         raise ConfigError("--json and the data cannot both go to standard output; add --output FILE.")
+    check_outputs([options.file.output], [options.show.config])
     size = 0
     with write_file(options.file.output) as stream:
         if options.file.format == "csv":

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from hogwild.cli.outputs import check_outputs
 from hogwild.config import ShowConfig
 from hogwild.errors import ConfigError
 from hogwild.feeds.reader import description_path
@@ -51,9 +52,11 @@ def make(making: Making, show: ShowConfig, facts: dict[str, Any]) -> int:
     """Write it, then say what is in it; returns the exit code. facts: for the JSON object."""
     began = time.perf_counter()
     truth, notes = making.truth, list(making.notes)
-    to_stdout = making.output in ("", "-")
+    to_stdout = making.output == "-"
     if show.json and to_stdout:
         raise ConfigError("--json and the data cannot both go to standard output; add --output FILE.")
+    described = str(description_path(making.output)) if making.slots and not to_stdout else ""
+    check_outputs([making.output, described], [show.config])
     with write_file(making.output) as stream:
         counted = _Counted(stream)
         making.write(counted)  # type: ignore[arg-type]

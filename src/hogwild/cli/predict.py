@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.flags import Page
+from hogwild.cli.outputs import check_outputs
 from hogwild.cli.ratingfiles import RECOMMENDERS, predict_pairs
 from hogwild.cli.reading import ReadConfig
 from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
@@ -70,10 +71,13 @@ class Options:
 
 def run(options: Options) -> int:
     """Write the predictions."""
+    from hogwild.feeds.reader import description_path
     from hogwild.programs.store import load_model
 
-    if options.show.json and options.write.output in ("", "-"):
+    if options.show.json and options.write.output == "-":
         raise ConfigError("--json and the predictions cannot both go to standard output; add --output FILE.")
+    described = (str(description_path(file)) for file in options.files)
+    check_outputs([options.write.output], [*options.files, *described, options.show.config], [options.model])
     began = time.perf_counter()
     model = load_model(options.model)
     program: Any = model.program

@@ -18,9 +18,8 @@ class Profiling:
 
     def __init__(self, options: RunOptions) -> None:
         self.options = options
-        asked = options.watch.profile
-        self.path = _default_path(options) if asked == AUTO else asked
-        self.profile = Profile(self.path) if asked else None
+        self.path = trace_path(options)
+        self.profile = Profile(self.path) if self.path else None
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -45,6 +44,9 @@ class Profiling:
         print(f"{self.path} has it span by span: open it in chrome://tracing or ui.perfetto.dev", file=sys.stderr)
 
 
-def _default_path(options: RunOptions) -> str:
+def trace_path(options: RunOptions) -> str:
+    """The file that is written, "" for none."""
+    if options.watch.profile != AUTO:
+        return options.watch.profile
     output = options.save.output.rstrip("/")
     return f"{output}.profile.json" if output else "hogwild.profile.json"

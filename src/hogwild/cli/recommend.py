@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from hogwild.cli.flags import Page
+from hogwild.cli.outputs import check_outputs
 from hogwild.cli.ratingfiles import RECOMMENDERS
 from hogwild.config import File, ShowConfig
 from hogwild.errors import ConfigError
@@ -59,6 +60,7 @@ def run(options: Options) -> int:
     from hogwild.programs.outfile import write_file
     from hogwild.programs.store import load_model
 
+    check_outputs([options.what.output], [options.show.config], [options.model])
     program: Any = load_model(options.model).program
     if program.name not in RECOMMENDERS:
         raise ConfigError(f"{options.model}: a {program.name} model recommends nothing; see hogwild predict.")
@@ -67,7 +69,7 @@ def run(options: Options) -> int:
         raise ConfigError("standard input names no user; write one a line.")
     unknown, listed = 0, []
     collect = options.show.json
-    if collect and options.what.output not in ("", "-"):
+    if collect and options.what.output != "-":
         raise ConfigError("--json lists the items itself; leave --output out.")
     with write_file("-" if collect else options.what.output) as stream:
         for start in range(0, len(users), _AT_ONCE):

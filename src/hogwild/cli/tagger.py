@@ -12,6 +12,7 @@ from hogwild.cli.train_tagger import Options
 from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
 from hogwild.feeds.labels import counted, shown
+from hogwild.feeds.presets import PRESETS
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.feeds.taggingreader import open_tagging
 from hogwild.feeds.templates import open_templates
@@ -26,6 +27,10 @@ class TaggerJob(Job):
 
     def __init__(self, options: Options) -> None:
         self.options, self.train = options, options.train
+
+    def inputs(self) -> list[str]:
+        """A file of templates."""
+        return [] if self.options.tagging.features in PRESETS else [self.options.tagging.features]
 
     def make_program(self) -> CRF:
         """The model that the flags ask for."""

@@ -6,14 +6,17 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hogwild.cli.interrupt import Interrupts
 from hogwild.cli.job import Job, RunOptions
-from hogwild.cli.profiling import Profiling
+from hogwild.cli.outputs import check_outputs
+from hogwild.cli.profiling import Profiling, trace_path
 from hogwild.cli.summary import metrics_text, print_json, run_summary
-from hogwild.executor.checkpoint import load_checkpoint
+from hogwild.errors import RescuedError
+from hogwild.executor.checkpoint import checkpoint_path, load_checkpoint
 from hogwild.executor.checkpointer import Checkpointer, parse_interval
 from hogwild.executor.events import EpochEnded, Event, Finished, Progress, Started, Watched
 from hogwild.executor.position import RunState
@@ -21,6 +24,7 @@ from hogwild.executor.progress import COMPILING, Display, show_progress
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.watch import make_watch, parse_every
 from hogwild.kernels.compiling import seconds_compiled
+from hogwild.observe.jsonlines import NAME as LOG
 from hogwild.observe.logs import Logs
 from hogwild.programs.store import check_model_output, load_model
 from hogwild.timeline import timed
@@ -36,7 +40,9 @@ def run_training(options: RunOptions, job: Job) -> int:
             training.train(interrupts)
             summary = training.summary()
         profiling.show()
-        _print(options, {**summary, **profiling.summary()}, training.told(summary["samples"]))
+        _print(options, {**summary, **profiling.summary()}, training)
+    if training.rescued:
+        return RescuedError.exit_code
     return 130 if summary["reason"] == "stopped" else 0
 
 
@@ -48,6 +54,7 @@ class Training:
         self.interval = parse_interval(options.save.checkpoint_every) if options.save.checkpoint_every else None
         parse_every(options.watch.every)
         self.watch = make_watch(options.watch.watch, options.watch.every)
+        self.check_outputs()
         if options.save.output:
             check_model_output(options.save.output)
         with timed("import"):
@@ -55,12 +62,23 @@ class Training:
         self.executor = AsyncExecutor(**vars(job.train))
         self.seconds = {"load": 0.0, "compile": 0.0, "train": 0.0, "evaluate": 0.0}
         self.watched_at = -1  # samples
+        self.checkpointer: Checkpointer | None = None
+        self.rescued: RescuedError | None = None
         self.notes: list[str] = []
         self.epochs: list[EpochEnded] = []
         self.feed: Any
         self.valid: Any = None
         self.started: Started
         self.finished: Finished
+
+    def check_outputs(self) -> None:
+        """Nothing that is read may be written."""
+        save, watch, inputs = self.options.save, self.options.watch, self.job.inputs()
+        logs = str(Path(watch.log_dir) / LOG) if watch.log_dir else ""
+        checkpoint = str(checkpoint_path(save.output)) if save.output else ""
+        outputs = (save.output, checkpoint, logs, trace_path(self.options))
+        files = (*self.options.files, *self.options.valid, self.options.show.config, *inputs)
+        check_outputs(outputs, files, self.job.models())
 
     def load(self) -> None:
         """Read the files."""
@@ -88,7 +106,7 @@ class Training:
         with Logs(self.options.watch.log_dir) as logs:
             self.note(*logs.notes)
             known = len(logs.notes)
-            start, save = self.saver()
+            start = self.start()
             self.display.phase(COMPILING)
             for event in self.executor.run(self.program, self.feed, valid=self.valid, watch=self.watch, start=start):
                 if isinstance(event, Started):
@@ -102,16 +120,16 @@ class Training:
                 for reader in (self.display, logs):
                     reader(event)
                 with nullcontext() if isinstance(event, Progress) else timed("save"):
-                    save(event)
+                    self.save(event)
                 if isinstance(event, Started):
                     self.show_watched(event, logs)
             self.note(*logs.notes[known:])
 
-    def saver(self) -> tuple[RunState | None, Callable[[Event], None]]:
-        """Where to go on from, and the reader of events that saves."""
+    def start(self) -> RunState | None:
+        """Where to go on from, with what will save ready."""
         save = self.options.save
         if not save.output:
-            return None, lambda event: None
+            return None
         identity = self.job.identity(self.program, self.feed, self.valid)
         found = load_checkpoint(save.output, self.program, identity) if save.resume else None
         start = None
@@ -121,7 +139,22 @@ class Training:
         elif save.resume:
             self.note("there is no checkpoint yet: starts from the beginning.")
         output = self.job.output(Path(save.output), self.feed, keep_best=self.valid is not None)
-        return start, Checkpointer(self.executor, self.program, output, self.interval, identity, start)
+        self.checkpointer = Checkpointer(self.executor, self.program, output, self.interval, identity, start)
+        return start
+
+    def save(self, event: Event) -> None:
+        """Save what the event asks for; what cannot be written to its place is said, also with --quiet."""
+        if self.checkpointer is None:
+            return
+        try:
+            self.checkpointer(event)
+        except RescuedError as error:
+            self.rescued = error
+            self.notes.append(str(error))
+            say = partial(print, file=sys.stderr) if self.options.show.quiet else self.display.say
+            say(f"hogwild: error: {error}")
+        while self.checkpointer.notes:
+            self.note(self.checkpointer.notes.pop(0))
 
     def where(self, start: RunState) -> str:
         """Where the run goes on from."""
@@ -170,7 +203,7 @@ class Training:
             "metrics": metrics,
             "evaluated_on": "valid" if self.valid is not None else "train",
             "best_epoch": self.executor.state().best_epoch if self.valid is not None else None,
-            "output": self.options.save.output or None,
+            "output": self.rescued.place if self.rescued else self.options.save.output or None,
             "notes": self.notes,
         }
 
@@ -197,8 +230,8 @@ def _names(files: tuple[str, ...]) -> str:
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 
 
-def _print(options: RunOptions, summary: dict[str, Any], work: str) -> None:
-    output = options.save.output
+def _print(options: RunOptions, summary: dict[str, Any], training: Training) -> None:
+    output = summary["output"]
     if options.show.json:
         print_json(summary)
     elif not options.show.quiet:
@@ -208,5 +241,14 @@ def _print(options: RunOptions, summary: dict[str, Any], work: str) -> None:
         if output:
             print(f"saved to {output}")
     if summary["reason"] == "stopped":
-        how = "run the same command again with --resume to go on" if output else "nothing was saved without --output"
+        work, how = training.told(summary["samples"]), _how_to_go_on(training.checkpointer, options.save.output)
         print(f"hogwild: interrupted after {work}; {how}.", file=sys.stderr)
+
+
+def _how_to_go_on(checkpointer: Checkpointer | None, output: str) -> str:
+    if checkpointer is None:
+        return "nothing was saved without --output"
+    if checkpointer.resumes is None:
+        return "no checkpoint could be written to go on from here"
+    elsewhere = "" if checkpointer.resumes == Path(output) else f"--output {checkpointer.resumes} "
+    return f"run the same command again with {elsewhere}--resume to go on"

@@ -31,6 +31,14 @@ class WordVectorsJob(Job):
         self.known = 0  # words to start from
         self._start_digest = "none"
 
+    def inputs(self) -> list[str]:
+        """A file of vectors to start from."""
+        return [self.options.start]
+
+    def models(self) -> list[str]:
+        """A model to start from."""
+        return [self.options.start]
+
     def make_program(self) -> Word2Vec:
         """The program that the flags ask for, with the vectors that it starts from."""
         program = Word2Vec(**vars(self.options.word2vec))

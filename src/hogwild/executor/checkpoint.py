@@ -19,9 +19,8 @@ import numpy as np
 
 from hogwild.errors import ConfigError, ModelError
 from hogwild.executor.position import Position, RunState
-from hogwild.programs.directory import check_output
 from hogwild.programs.program import Program
-from hogwild.programs.sealed import Sealed, check_ours, plain, read_sealed, write_sealed
+from hogwild.programs.sealed import Sealed, check_sealed_output, plain, read_sealed, write_sealed
 from hogwild.programs.store import STRAY, WEIGHTS, arrays_of, restore, saved_parts
 from hogwild.programs.tensors import Arrays
 
@@ -42,7 +41,7 @@ def checkpoint_path(output: str | PathLike[str]) -> Path:
 
 def check_checkpoint_output(output: str | PathLike[str]) -> None:
     """Raise SaveError before a long training for what would keep `save_checkpoint` from saving."""
-    check_output(checkpoint_path(output), lambda old: check_ours(old, KIND))
+    check_sealed_output(checkpoint_path(output), KIND)
 
 
 def save_checkpoint(

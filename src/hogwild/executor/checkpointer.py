@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from hogwild.config import FeedConfig, TrainConfig
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, RescuedError, SaveError
 from hogwild.executor.checkpoint import check_checkpoint_output, save_checkpoint
 from hogwild.executor.events import EpochEnded, Event, Finished, Parked, Progress
 from hogwild.executor.modes import workers_of
 from hogwild.executor.position import Position, RunState
+from hogwild.executor.rescue import Rescue
 from hogwild.programs.program import Metrics, Program
 from hogwild.programs.store import check_model_output, save_model
 
@@ -112,6 +114,13 @@ class Checkpointer:
     checkpoint whether or not an interval was given, so that `--resume` goes on from it. The last checkpoint stays when
     the run is done: the same command with `--resume` then finds that there is nothing left to do.
 
+    What cannot be written does not end the run. A model goes to another place (`Rescue`) until its own can be written
+    to; if at the end it still is there, the event `Finished` raises RescuedError, which says where. A checkpoint is
+    tried again at the next interval.
+
+    notes: sentences for the user about what could not be written.
+    resumes: the output that has the last checkpoint, None if it could not be written.
+
     Parameters
     ----------
     executor : where the run stands, and whom to ask for a pause when a time has passed.
@@ -143,6 +152,11 @@ class Checkpointer:
         self._seconds = start.train_seconds if start else 0.0
         self._epoch = start.position.epoch if start else 0
         self._asked = False
+        self._rescue = Rescue(output.path)
+        self._problem = ""  # why the model is not in its place
+        self._best_lost = False
+        self.notes: list[str] = []
+        self.resumes: Path | None = output.path
         check_model_output(output.path)
         if interval:
             check_checkpoint_output(output.path)
@@ -158,7 +172,7 @@ class Checkpointer:
         elif isinstance(event, EpochEnded):
             # Before the checkpoint: one that knows of a best epoch must find its model saved.
             if self.output.keep_best and event.is_best:
-                self.output.save(self.program, event.metrics)
+                self._save_best(event)
             if self._due(event):
                 self._checkpoint(event)
         elif isinstance(event, Finished):
@@ -171,17 +185,64 @@ class Checkpointer:
             return event.epoch - self._epoch >= self.interval.epochs
         return event.seconds - self._seconds >= self.interval.seconds
 
+    def _save(self, metrics: Metrics) -> None:
+        """Save the model to its place, or else to another; raises SaveError where none can be written to."""
+        try:
+            self.output.save(self.program, metrics)
+        except SaveError as error:
+            if not self._rescue.save(lambda path: replace(self.output, path=path).save(self.program, metrics)):
+                raise
+            self._problem = f"{error} The model was saved to {self._rescue.place} instead."
+        else:
+            self._problem = ""
+            self._rescue.remove()
+
+    def _save_best(self, event: EpochEnded) -> None:
+        before, self._best_lost = self._rescue.place, False
+        try:
+            self._save(event.metrics)
+        except SaveError as error:
+            self._best_lost = True
+            self.notes.append(f"{error} Training goes on without the model of epoch {event.epoch}.")
+        if self._rescue.place not in (None, before):
+            self.notes.append(self._problem)
+        elif before is not None and self._rescue.place is None:
+            self.notes.append(f"The model is in {self.output.path} now; {before} is gone.")
+
     def _checkpoint(self, event: Event) -> None:
         state = self.executor.state()
-        save_checkpoint(self.output.path, self.program, state, self.identity)
-        self._saved, self._seconds, self._epoch, self._asked = state.position, event.seconds, event.epoch, False
+        if self.output.keep_best and (self._best_lost or self._rescue.place):
+            # Whoever goes on does not find the best model in its place: the next one is better than none.
+            state = replace(state, best_loss=math.inf, best_epoch=state.position.epoch)
+        self._seconds, self._epoch, self._asked = event.seconds, event.epoch, False
+        before = self.resumes
+        for place in (self.output.path, self._rescue.place if isinstance(event, Finished) else None):
+            try:
+                if place is not None:
+                    save_checkpoint(place, self.program, state, self.identity)
+                    self._saved, self.resumes = state.position, place
+                    return
+            except SaveError as error:
+                problem, self.resumes = str(error), None
+        if before is not None:
+            self.notes.append(f"{problem} Training goes on without this checkpoint.")
 
     def _finish(self, event: Finished) -> None:
         state = self.executor.state()
-        has_best = self.output.keep_best and state.best_loss < float("inf")
+        has_best = self.output.keep_best and state.best_loss < math.inf and not self._best_lost
         nothing_new = state.position == self._began
-        if not (self.output.path.exists() and (has_best or nothing_new)):
-            self.output.save(self.program, event.metrics)
+        stands = self.output.path.exists() or self._rescue.place
+        lost: SaveError | None = None
+        if not (stands and (has_best or nothing_new)):
+            try:
+                self._save(event.metrics)
+            except SaveError as error:
+                lost = error  # the checkpoint of a run that was stopped is tried all the same
         wanted = self.interval is not None or self._began is not None or event.reason == "stopped"
-        if wanted and state.position != self._saved:
+        # Not for a run that is done but whose model is not in its place: going on from there would find nothing to do.
+        if (event.reason == "stopped" or not (lost or self._rescue.place)) and wanted and state.position != self._saved:
             self._checkpoint(event)
+        if lost:
+            raise lost
+        if self._rescue.place:
+            raise RescuedError(self._problem, str(self._rescue.place))

@@ -1,33 +1,45 @@
 """Replace a whole directory in one step: whoever looks finds the old one or the new one, complete.
 
-The new one is written beside (`.NAME.tmp-PID-RANDOM`), flushed to the disk file by file, and then exchanged with the
-old one in a single call of the system (Linux `renameat2`, macOS `renamex_np`). SIGKILL before that call leaves the old
-directory, after it the new one; what is left beside is swept away by the next save. We keep plain file names inside
+The new one is written to a directory of our own beside (`.NAME.hogwild-RANDOM/new`, mode 700, marked and locked as
+ownership.py says), flushed to the disk file by file, and then exchanged with the old one in a single call of the
+system (Linux `renameat2`, macOS `renamex_np`). SIGKILL before that call leaves the old directory, after it the new
+one; what is left in the directory of ours is swept away by the next save. We keep plain file names inside
 (`weights.safetensors`, not one a version), because other tools look for them; the alternative, versions inside the
 directory and one pointer file, gives that up.
 
-File systems that cannot exchange (NFS, some FUSE) get two renames: the old one aside to `.NAME.old-…`, the new one in.
-Between the two nothing stands under the name; readers then look at `.NAME.old-…` (`find`), and the next save puts it
-back, so that there too a killed process costs nothing.
+File systems that cannot exchange (NFS, some FUSE) get two renames: the old one aside to `.NAME.hogwild-RANDOM/old-0`,
+the new one in. Between the two nothing stands under the name; readers then look aside (`find`), and the next save puts
+it back, so that there too a killed process costs nothing.
 
-Only files that this package wrote are ever removed.
+Nobody waits for anybody: of saves at the same time each finds that another was faster and goes round again, and the
+last one stays. Only files that this package wrote are ever removed, and only out of a directory of our own.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
 import re
-import secrets
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from hogwild.errors import SaveError
+from hogwild.ownership import drop_marked, is_marked, make_marked, remove_marked, remove_unmarked
+from hogwild.programs.permissions import give_group, keep_permissions
 
-_OURS = re.compile(r"config\.json|[a-z]+\.safetensors|vocabulary-\d+\.txt|\.DS_Store")  # the last is the Finder's
+T = TypeVar("T")
+Check = Callable[[int], None]
+"""Raises SaveError unless the directory with this descriptor, which is not empty, may be replaced."""
+
+_FILES = re.compile(r"config\.json|[a-z]+\.safetensors|vocabulary-\d+\.txt|\.DS_Store")  # the last is the Finder's
+_FOLDERS = r"new|old-\d+"
+_KIND = "hogwild saving"
+_RANDOM = re.compile(r"[0-9a-f]{16}")
+_ROUNDS = 1000  # times that other saves may be faster
 _SWAP = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 _CWD = -100  # AT_FDCWD of Linux: paths are relative to the working directory
 _REMEDIES = {
@@ -35,58 +47,55 @@ _REMEDIES = {
     errno.EDQUOT: "free some space or choose another place",
     errno.ENOTDIR: "a file stands where a directory is needed: choose another place",
     errno.EEXIST: "a file stands where a directory is needed: choose another place",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "links that lead to each other lead nowhere: choose another place",
 }
 
 
 def find(path: Path) -> Path:
     """Where the directory stands: `path`, or its old version where a save was killed between two renames."""
     target = Path(os.path.realpath(path))
-    if not target.exists() and target.parent.is_dir():
-        return next((aside for aside in _beside(target, "old") if (aside / "config.json").exists()), path)
+    if not os.path.lexists(target):
+        with suppress(OSError):
+            return next((old for staging in _beside(target) for old in _olds(staging)), path)
     return path
 
 
-def check_output(path: Path, check_old: Callable[[Path], None]) -> None:
-    """Raise SaveError now for what would make `replace_directory` fail later; creates missing parents.
+def check_output(path: Path, check_old: Check) -> None:
+    """Raise SaveError now for what would make `replace_directory` fail later; creates missing parents."""
+    with _saving(path), _staging(_target(path), check_old):  # proves that the place can be written to
+        pass
 
-    check_old: raises SaveError unless it may be replaced; called with a directory that is not empty.
+
+def replace_directory(path: Path, fill: Callable[[Path], None], check_old: Check) -> None:
+    """Let `fill` write the files of a new directory, then put it in the place of `path` in one step.
+
+    Modes and group stay as they were, of the directory and of files of the same name.
     """
     with _saving(path):
         target = _target(path)
-        with _staging(target, check_old):  # proves that the place can be written to
-            pass
+        with _staging(target, check_old) as staging:
+            os.mkdir(staging / "new")
+            fill(staging / "new")
+            _keep_permissions(staging / "new", target)
+            _sync(staging / "new")
+            _put(staging, target, check_old)
+            _sync(target.parent)
 
 
-def replace_directory(path: Path, fill: Callable[[Path], None], check_old: Callable[[Path], None]) -> None:
-    """Let `fill` write the files of a new directory, then put it in the place of `path` in one step."""
-    with _saving(path):
-        target = _target(path)
-        with _staging(target, check_old) as new:
-            fill(new)
-            _sync(new)
-            with _turn(target.parent):
-                _check_target(target, check_old)
-                _put(new, target)
+def remove_directory(path: Path, check_old: Check) -> None:
+    """Remove a directory that `replace_directory` made."""
+    with _saving(path), _staging(path, check_old) as staging:
+        _set_aside(path, staging / "old-0", check_old)
 
 
 def _target(path: Path) -> Path:
     """The directory itself where `path` is a link to it, so that the link stays; its parents are made."""
+    with suppress(FileNotFoundError):
+        os.stat(path)  # a loop of links is an error of the system, which realpath keeps for itself
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
-
-
-def _check_target(target: Path, check_old: Callable[[Path], None]) -> None:
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise SaveError(f"cannot save to {target}: it is a file; choose another place or move it away.")
-    if os.path.ismount(target):
-        raise SaveError(f"cannot save to {target}: it is a mount point; name a directory inside it.")
-    if Path.cwd().is_relative_to(target):
-        raise SaveError(f"cannot save to {target}: it holds the working directory; name a directory inside it.")
-    if any(target.iterdir()):
-        check_old(target)
 
 
 @contextmanager
@@ -101,50 +110,143 @@ def _saving(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _staging(target: Path, check_old: Callable[[Path], None]) -> Iterator[Path]:
-    """A fresh directory beside `target`, locked as long as it is in use; whatever is there at the end is removed."""
-    with _turn(target.parent):
-        _sweep(target)
-        _check_target(target, check_old)
-        new = _aside(target, "tmp")
-        new.mkdir()
-        lock = os.open(new, os.O_RDONLY | os.O_DIRECTORY)
-        _lock(lock)
+def _staging(target: Path, check_old: Check) -> Iterator[Path]:
+    """A directory of our own beside `target`; whatever we put there is removed at the end."""
+    _sweep(target)
+    _occupied(target, check_old)
+    staging, lock = make_marked(target.parent, _prefix(target), _KIND)
     try:
-        yield new
+        _check_movable(target)
+        yield staging
     finally:
-        with suppress(OSError):
-            _remove(new)
-        os.close(lock)
+        drop_marked(staging, lock, _FILES, _FOLDERS)
 
 
-@contextmanager
-def _turn(parent: Path) -> Iterator[None]:
-    """Names in `parent` are changed by one save at a time; readers do not wait."""
-    descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        _lock(descriptor, wait=True)
-        yield
-    finally:
-        os.close(descriptor)
+# -- what stands there ------------------------------------------------------------------------------------------
 
 
-def _put(new: Path, target: Path) -> None:
-    """Put `new` in place; what stood there goes to `new`, or is removed."""
-    old = None
-    if not target.exists() or not any(target.iterdir()):
-        os.rename(new, target)
-    elif not _exchange(new, target):
-        old = _aside(target, "old")
-        os.rename(target, old)
+def _occupied(target: Path, check_old: Check) -> bool:
+    """Whether a directory stands there that is not empty; raises SaveError for what may not be replaced."""
+
+    def look(directory: int) -> bool:
+        _check_kind(target)
+        if not os.listdir(directory):
+            return False
+        check_old(directory)
+        return True
+
+    return bool(_look(target, look))
+
+
+def _look(target: Path, look: Callable[[int], T]) -> T | None:
+    """What `look` makes of the open directory, None if there is none. What another save takes away meanwhile is no
+    error: what stands there then is looked at."""
+    for _ in range(_ROUNDS):
         try:
-            os.rename(new, target)
-        except OSError:
-            os.rename(old, target)
-            raise
-    _sync(target.parent)
-    if old:
-        _remove(old)
+            descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
+            raise SaveError(f"cannot save to {target}: it is a file; choose another place or move it away.") from None
+        try:
+            return look(descriptor)
+        except (SaveError, FileNotFoundError):
+            if _stands(target, descriptor):
+                raise
+        finally:
+            os.close(descriptor)
+    raise _too_busy(target)
+
+
+def _check_kind(target: Path) -> None:
+    if os.path.ismount(target):
+        raise SaveError(f"cannot save to {target}: it is a mount point; name a directory inside it.")
+    with suppress(FileNotFoundError):  # the working directory may be gone
+        if Path.cwd().is_relative_to(target):
+            raise SaveError(f"cannot save to {target}: it holds the working directory; name a directory inside it.")
+
+
+def _check_movable(target: Path) -> None:
+    """What stands there is moved: that takes the right to write to it, and in places like /tmp to own it."""
+    with suppress(FileNotFoundError):
+        parent, found, user = os.stat(target.parent), os.stat(target), os.geteuid()
+        kept = parent.st_mode & stat.S_ISVTX and user not in (0, parent.st_uid, found.st_uid)
+        if kept or not os.access(target, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
+
+
+def _stands(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _keep_permissions(new: Path, target: Path) -> None:
+    """As what is replaced has them; a first one as anything that is made in this place."""
+
+    def look(directory: int) -> dict[str, os.stat_result]:
+        names = [".", *os.listdir(directory)]
+        return {name: os.stat(name, dir_fd=directory, follow_symlinks=False) for name in names}
+
+    old = _look(find(target), look)
+    if old is None:
+        parent = os.stat(target.parent)
+        if parent.st_mode & stat.S_ISGID:
+            for made in (*new.iterdir(), new):
+                give_group(made, parent.st_gid)
+            os.chmod(new, stat.S_IMODE(os.stat(new).st_mode) | stat.S_ISGID)
+        return
+    for file in new.iterdir():
+        like = old.get(file.name) or old.get("config.json")
+        if like is not None:
+            keep_permissions(file, like)
+    keep_permissions(new, old["."])
+
+
+# -- putting the new one in its place ---------------------------------------------------------------------------
+
+
+def _put(staging: Path, target: Path, check_old: Check) -> None:
+    """Put `new` of a directory of ours in place; what stood there is then in the directory of ours."""
+    new = staging / "new"
+    for number in range(_ROUNDS):
+        try:
+            if not _occupied(target, check_old):
+                os.rename(new, target)
+                return
+            if _exchange(new, target):
+                try:
+                    _occupied(new, check_old)
+                except BaseException:
+                    _exchange(new, target)  # something of the user's came in at the last moment
+                    raise
+                return
+            old = staging / f"old-{number}"
+            _set_aside(target, old, check_old)
+            try:
+                os.rename(new, target)
+                return
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    os.rename(old, target)
+                raise
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT) or not new.is_dir():
+                raise
+            # Another save was faster: one put in, or took away, what we did not see.
+    raise _too_busy(target)
+
+
+def _set_aside(target: Path, old: Path, check_old: Check) -> None:
+    os.rename(target, old)
+    try:
+        _occupied(old, check_old)
+    except BaseException:
+        os.rename(old, target)
+        raise
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -162,53 +264,47 @@ def _exchange(one: Path, other: Path) -> bool:
     return not failed
 
 
+def _too_busy(target: Path) -> SaveError:
+    return SaveError(f"cannot save to {target}: others replace it all the time; choose a place of its own.")
+
+
+# -- what killed saves left -------------------------------------------------------------------------------------
+
+
 def _sweep(target: Path) -> None:
     """Clear up after saves that were killed."""
-    for aside in _beside(target, "old"):
-        if target.exists():
-            _remove(aside)
-        elif (aside / "config.json").exists():
-            os.rename(aside, target)
-    for left in _beside(target, "tmp"):
+    for staging in _beside(target):
+        with suppress(OSError):  # another save was faster
+            for old in _olds(staging) if not os.path.lexists(target) else ():
+                os.rename(old, target)
         with suppress(OSError):
-            lock = os.open(left, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                if _lock(lock):
-                    _remove(left)
-            finally:
-                os.close(lock)
+            remove_marked(staging, _KIND, _FILES, _FOLDERS, orphans=True)
+    for name in _names(target):
+        with suppress(OSError):
+            remove_unmarked(target.parent / name)
 
 
-def _aside(target: Path, kind: str) -> Path:
-    return target.with_name(f".{target.name}.{kind}-{os.getpid()}-{secrets.token_hex(4)}")
+def _prefix(target: Path) -> str:
+    return f".{target.name}.hogwild-"
 
 
-def _beside(target: Path, kind: str) -> list[Path]:
-    prefix = f".{target.name}.{kind}-"
-    return sorted(entry for entry in target.parent.iterdir() if entry.name.startswith(prefix))
+def _names(target: Path) -> list[str]:
+    """Names beside `target` that only we make."""
+    prefix = _prefix(target)
+    found = (name for name in os.listdir(target.parent) if name.startswith(prefix))
+    return sorted(name for name in found if _RANDOM.fullmatch(name, len(prefix)))
 
 
-def _remove(directory: Path) -> None:
-    """Remove our files and, if it is then empty, the directory. config.json goes first: without it nobody reads it."""
-    with suppress(FileNotFoundError):
-        for name in sorted(os.listdir(directory), key=lambda name: name != "config.json"):
-            if _OURS.fullmatch(name):
-                with suppress(FileNotFoundError):
-                    os.unlink(directory / name)
-        with suppress(OSError):  # a file of the user's came in: it stays
-            os.rmdir(directory)
+def _beside(target: Path) -> list[Path]:
+    """Directories of ours in which saves of `target` are or were at work."""
+    return [target.parent / name for name in _names(target) if is_marked(target.parent / name, _KIND)]
 
 
-def _lock(descriptor: int, wait: bool = False) -> bool:
-    """Whether the lock of a directory could be taken: not where another has it, or the file system has no locks.
-
-    The system gives a lock back when the process ends, however it ends: no lock, no living owner.
-    """
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+def _olds(staging: Path) -> list[Path]:
+    """What was set aside there, the newest first."""
+    found = [name for name in os.listdir(staging) if re.fullmatch(r"old-\d+", name)]
+    olds = (staging / name for name in sorted(found, key=lambda name: -int(name[4:])))
+    return [old for old in olds if (old / "config.json").exists()]
 
 
 def _sync(directory: Path) -> None:

@@ -6,23 +6,27 @@ import contextlib
 import gzip
 import lzma
 import os
-import secrets
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from hogwild.errors import SaveError
+from hogwild.ownership import random_name
+from hogwild.programs.permissions import keep_permissions
 
 
 @contextlib.contextmanager
 def write_file(name: str) -> Iterator[BinaryIO]:
     """A stream for the bytes of the file `name`: `-` is standard output; `.gz`, `.xz` and `.zst` are compressed."""
-    if name in ("", "-"):
+    if name == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     path = Path(name)
+    with _saving(name), contextlib.suppress(FileNotFoundError):
+        os.stat(path)  # a loop of links is an error of the system, which realpath keeps for itself
     if path.exists() and not path.is_file():  # a device or a pipe: there is nothing to replace
         if path.is_dir():
             raise SaveError(f"{name} is a directory; give the name of a file.")
@@ -30,16 +34,19 @@ def write_file(name: str) -> Iterator[BinaryIO]:
             yield stream
         return
     path = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
-    beside = path.with_name(f".{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
+    beside = path.with_name(f".{path.name}.hogwild-{random_name()}")
+    old = path.stat() if path.exists() else None
+    # Nobody may read it before it has the rights of the old one.
+    opener = partial(os.open, mode=0o666 if old is None else 0o600)
     try:
-        with _saving(name), beside.open("xb") as file:
+        with _saving(name), open(beside, "xb", opener=opener) as file:
             with _packed(name, file) as stream:
                 yield stream
             file.flush()
             os.fsync(file.fileno())
         with _saving(name):
-            if path.exists():
-                os.chmod(beside, path.stat().st_mode & 0o777)
+            if old is not None:
+                keep_permissions(beside, old)
             os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)

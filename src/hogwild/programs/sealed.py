@@ -7,6 +7,7 @@ Reading executes nothing, follows no link, and checks sizes and checksums before
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import mmap
@@ -25,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.errors import ModelError, SaveError
-from hogwild.programs.directory import find, replace_directory
+from hogwild.programs.directory import Check, check_output, find, remove_directory, replace_directory
 from hogwild.programs.strict_json import parse_object
 from hogwild.programs.tensors import Arrays, Buffer, decode, encode
 from hogwild.programs.vocabulary import decode_entries, encode_entries
@@ -86,21 +87,46 @@ def write_sealed(path: Path, kind: str, config: Mapping[str, Any], arrays: Mappi
             raise SaveError(f"cannot save to {path}: options and schema take {len(text):,} bytes; use fewer columns.")
         _write(new / CONFIG, [text])
 
-    replace_directory(path, fill, lambda old: check_ours(old, kind))
+    replace_directory(path, fill, ours_only(path, kind))
 
 
-def check_ours(path: Path, kind: str) -> None:
-    """Raise SaveError unless all that is in the directory is ours to replace."""
+def check_sealed_output(path: Path, kind: str) -> None:
+    """Raise SaveError before a long training for what would keep `write_sealed` from writing."""
+    check_output(path, ours_only(path, kind))
+
+
+def remove_sealed(path: Path, kind: str) -> None:
+    """Remove what `write_sealed` wrote."""
+    remove_directory(path, ours_only(path, kind))
+
+
+def ours_only(path: Path, kind: str) -> Check:
+    """The check that all that is in a directory is ours to replace."""
+    return lambda directory: _check_ours(directory, path, kind)
+
+
+def _check_ours(directory: int, path: Path, kind: str) -> None:
+    """Raise SaveError unless it is. path: what messages call it."""
     config: dict[str, Any] = {}
-    with suppress(OSError, ModelError), open(path / CONFIG, "rb") as file:
+    with suppress(OSError, ModelError), open(CONFIG, "rb", opener=partial(_open_plain, directory)) as file:
         config = parse_object(file.read(CONFIG_LIMIT), CONFIG)
     if config.get("format") != _format(kind):
         raise SaveError(f"{path} is not a {kind} of hogwild and stays as it is; choose another place or move it away.")
     files = config.get("files")
-    known = {CONFIG, ".DS_Store", *(files if isinstance(files, dict) else ())}
-    foreign = sorted(set(os.listdir(path)) - known)
-    if foreign:
-        raise SaveError(f"{path} also holds {foreign[0]!r}, which is not part of the {kind}; move it elsewhere first.")
+    known = {CONFIG, ".DS_Store", *(name for name in files or () if isinstance(files, dict) and _NAME.fullmatch(name))}
+    for name in sorted(os.listdir(directory)):
+        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        if name not in known or not stat.S_ISREG(mode):
+            raise SaveError(f"{path} also holds {name!r}, which is not part of the {kind}; move it elsewhere first.")
+
+
+def _open_plain(directory: int, name: str, flags: int) -> int:
+    """Open a plain file of a directory: no link is followed, and no pipe's writer waited for."""
+    descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a plain file", name)
+    return descriptor
 
 
 def _format(kind: str) -> str:
@@ -178,7 +204,7 @@ def _opened(path: Path, kind: str, read: Callable[[int], T]) -> T:
         try:
             return read(descriptor)
         except FileNotFoundError as error:
-            if _stands(place, descriptor):
+            if _stands(find(path), descriptor):
                 raise ModelError(
                     f"{path}: {error.filename} is missing, so this is no complete {kind}; give the directory of one."
                 ) from None

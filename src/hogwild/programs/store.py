@@ -17,9 +17,8 @@ from typing import Any
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, HogwildError, ModelError, SaveError
 from hogwild.options import convert, options_of
-from hogwild.programs.directory import check_output
 from hogwild.programs.program import Metrics, Program
-from hogwild.programs.sealed import Sealed, check_ours, read_sealed, write_sealed
+from hogwild.programs.sealed import Sealed, check_sealed_output, read_sealed, remove_sealed, write_sealed
 from hogwild.programs.tensors import Arrays
 
 PROGRAMS = {
@@ -91,7 +90,12 @@ def save_model(
 
 def check_model_output(path: str | PathLike[str]) -> None:
     """Raise SaveError before a long training for what would keep `save_model` from saving after it."""
-    check_output(Path(path), lambda old: check_ours(old, KIND))
+    check_sealed_output(Path(path), KIND)
+
+
+def remove_model(path: str | PathLike[str]) -> None:
+    """Remove a model that `save_model` saved; raises SaveError, with the model untouched, if it is none of ours."""
+    remove_sealed(Path(path), KIND)
 
 
 def load_model(path: str | PathLike[str], program: Program | None = None) -> Model:
