@@ -41,6 +41,7 @@ def run(options: Options) -> int:
     from hogwild.config import cache_home
     from hogwild.executor.progress import count
     from hogwild.feeds import cache
+    from hogwild.messages import show
 
     if options.action not in _ACTIONS:
         close = nearest(options.action, _ACTIONS)
@@ -49,7 +50,7 @@ def run(options: Options) -> int:
         if options.show.json:
             print_json({"path": str(cache_home())})
         else:
-            print(cache_home())
+            show(str(cache_home()))
     elif options.action == "clear":
         entries = len(cache.entries())
         freed = cache.clear()
@@ -64,5 +65,5 @@ def run(options: Options) -> int:
         else:
             for entry in entries_found:
                 used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
-                print(f"{used}  {count(entry.bytes):>6}B  {entry.rows:>12,} {entry.unit:<6}  {' '.join(entry.sources)}")
+                show(f"{used}  {count(entry.bytes):>6}B  {entry.rows:>12,} {entry.unit:<6}  {' '.join(entry.sources)}")
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -21,6 +20,7 @@ from hogwild.executor.progress import COMPILING, Display, show_progress
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.watch import make_watch, parse_every
 from hogwild.kernels.compiling import seconds_compiled
+from hogwild.messages import say, show
 from hogwild.observe.logs import Logs
 from hogwild.programs.store import check_model_output, load_model
 from hogwild.timeline import timed
@@ -204,9 +204,9 @@ def _print(options: RunOptions, summary: dict[str, Any], work: str) -> None:
     elif not options.show.quiet:
         if summary["metrics"]:
             data = {"train": "training", "valid": "validation"}[summary["evaluated_on"]]
-            print(f"on the {data} data: {metrics_text(summary['metrics'])}")
+            show(f"on the {data} data: {metrics_text(summary['metrics'])}")
         if output:
-            print(f"saved to {output}")
+            show(f"saved to {output}")
     if summary["reason"] == "stopped":
         how = "run the same command again with --resume to go on" if output else "nothing was saved without --output"
-        print(f"hogwild: interrupted after {work}; {how}.", file=sys.stderr)
+        say(f"hogwild: interrupted after {work}; {how}.")

@@ -57,7 +57,8 @@ class ArrayWriter:
         arrays = {name: [DTYPES[name], size] for name, size in self.sizes.items()}
         with writing(self.directory):
             self.close(sync=True)
-            with open(self.directory / HEADER, "w", encoding="utf-8") as file:
+            # Names of files that are not UTF-8 hold halves of characters, which are escaped as JSON escapes them.
+            with open(self.directory / HEADER, "w", encoding="utf-8", errors="backslashreplace") as file:
                 json.dump({"version": VERSION, "arrays": arrays, **header}, file, ensure_ascii=False)
                 file.flush()
                 os.fsync(file.fileno())

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hogwild import messages
 from hogwild.config import cache_home
 from hogwild.errors import SaveError
 
@@ -114,7 +115,7 @@ def writing(what: Path) -> Iterator[None]:
 
 
 def _refused(what: Path, error: OSError) -> str:
-    remedy = "check its permissions, or set HOGWILD_CACHE to another directory"
+    remedy = messages.remedy(error, "check its permissions, or set HOGWILD_CACHE to another directory")
     if error.errno in FULL:
         remedy = "free space (`hogwild cache clear`), or set HOGWILD_CACHE to a larger disk"
     return f"{what} cannot be written: {error.strerror or error}; {remedy}."

@@ -26,13 +26,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hogwild.errors import SaveError
+from hogwild.messages import remedy
 
 _OURS = re.compile(r"config\.json|[a-z]+\.safetensors|vocabulary-\d+\.txt|\.DS_Store")  # the last is the Finder's
 _SWAP = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 _CWD = -100  # AT_FDCWD of Linux: paths are relative to the working directory
 _REMEDIES = {
-    errno.ENOSPC: "free some space or choose another place",
-    errno.EDQUOT: "free some space or choose another place",
     errno.ENOTDIR: "a file stands where a directory is needed: choose another place",
     errno.EEXIST: "a file stands where a directory is needed: choose another place",
 }
@@ -83,10 +82,17 @@ def _check_target(target: Path, check_old: Callable[[Path], None]) -> None:
         raise SaveError(f"cannot save to {target}: it is a file; choose another place or move it away.")
     if os.path.ismount(target):
         raise SaveError(f"cannot save to {target}: it is a mount point; name a directory inside it.")
-    if Path.cwd().is_relative_to(target):
+    if _works_in(target):
         raise SaveError(f"cannot save to {target}: it holds the working directory; name a directory inside it.")
     if any(target.iterdir()):
         check_old(target)
+
+
+def _works_in(target: Path) -> bool:
+    try:
+        return Path.cwd().is_relative_to(target)
+    except FileNotFoundError:  # the working directory was deleted
+        return False
 
 
 @contextmanager
@@ -95,8 +101,8 @@ def _saving(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = _REMEDIES.get(error.errno or 0, "choose a place that you may write to, its parent included")
-        reason = f"{error.strerror or error}; {remedy}. What stood there is untouched."
+        otherwise = _REMEDIES.get(error.errno or 0, "choose a place that you may write to, its parent included")
+        reason = f"{error.strerror or error}; {remedy(error, otherwise)}. What stood there is untouched."
         raise SaveError(f"cannot save to {path}: {reason}") from error
 
 

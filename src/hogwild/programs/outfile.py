@@ -7,20 +7,26 @@ import gzip
 import lzma
 import os
 import secrets
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from hogwild.errors import SaveError
+from hogwild.messages import data_output, output_failed, remedy
 
 
 @contextlib.contextmanager
 def write_file(name: str) -> Iterator[BinaryIO]:
     """A stream for the bytes of the file `name`: `-` is standard output; `.gz`, `.xz` and `.zst` are compressed."""
     if name in ("", "-"):
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        stream = data_output()
+        try:
+            yield stream
+            stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise SaveError(output_failed(error)) from error
         return
     path = Path(name)
     if path.exists() and not path.is_file():  # a device or a pipe: there is nothing to replace
@@ -75,5 +81,5 @@ def _saving(name: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise SaveError(f"{name}: {reason}; choose another place. What stood there is untouched.") from error
+        reason = f"{error.strerror or error}; {remedy(error, 'choose another place')}"
+        raise SaveError(f"{name}: {reason}. What stood there is untouched.") from error
