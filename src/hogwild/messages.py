@@ -22,6 +22,7 @@ _REMEDIES = {
     errno.EMFILE: "raise the limit of open files (`ulimit -n 1024`)",
     errno.ENFILE: "the system has too many open files: close other programs",
 }
+_DELETED = "the current directory was deleted"
 
 
 def printable(text: str) -> str:
@@ -40,6 +41,8 @@ def printable_json(text: str) -> str:
 
 def remedy(error: OSError, otherwise: str) -> str:
     """What to do about an error of the system: about a limit, whatever was tried; else `otherwise`."""
+    if error.errno == errno.ENOENT and here() == _DELETED:
+        return f"{_DELETED}: name all files from the root on"
     return _REMEDIES.get(error.errno or 0, otherwise)
 
 
@@ -54,7 +57,7 @@ def here() -> str:
     try:
         return f"the current directory is {os.getcwd()}"
     except FileNotFoundError:
-        return "the current directory was deleted"
+        return _DELETED
 
 
 # -- streams --

@@ -84,6 +84,7 @@ class Interrupts:
         self._open = False
         self._first = -math.inf  # when the first of those that are one came
         self._before: dict[int, Any] = {}
+        self._handling = threading.Lock()
 
     def arm(self) -> None:
         """From here on a signal asks for an orderly end."""
@@ -91,9 +92,16 @@ class Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         global _sent_again
-        if self._recent() and not _sent_again:
-            return
-        _sent_again = False
+        if not self._handling.acquire(blocking=False):
+            return  # it came while this very function deals with another
+        try:
+            if _sent_again or not self._recent():
+                _sent_again = False
+                self._take(number)
+        finally:
+            self._handling.release()
+
+    def _take(self, number: int) -> None:
         if not self._open:
             signal.signal(number, self._before[number])
             signal.raise_signal(number)

@@ -35,7 +35,8 @@ def write_file(name: str) -> Iterator[BinaryIO]:
         with _saving(name), path.open("wb") as stream:
             yield stream
         return
-    path = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
+    with _saving(name):
+        path = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
     beside = path.with_name(f".{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
     try:
         with _saving(name), beside.open("xb") as file:
