@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and --resume, with real processes and real signals."""
+"""Ctrl-C, SIGTERM, SIGHUP and --resume, with real processes and real signals."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from hogwild.cli import interrupt
 from hogwild.cli import main as frame
 from hogwild.cli.interrupt import Interrupts
 from hogwild.errors import ModelError
@@ -37,12 +38,14 @@ def read_until(process, what):
     raise AssertionError(f"no {what!r} in {''.join(lines)}")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_saves_and_says_how_to_go_on(number, files, tmp_path):
     words = ["train", "classifier", files / "train.svm", *RUN, "--epochs", 10**7, "--output", tmp_path / "m"]
     run = start(*words, "--json")
     read_until(run, "epoch 2/")
     run.send_signal(number)
+    time.sleep(0.03)
+    run.send_signal(number)  # as `timeout` does: one to the process and one to its group
     out, err = run.communicate(timeout=60)
     assert run.returncode == 130
     found = json.loads(out)
@@ -134,16 +137,78 @@ def test_killed_at_any_moment_the_output_is_whole_and_goes_on(hogwild, files, tm
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "m.checkpoint"]
 
 
-def test_the_second_signal_is_immediate(monkeypatch):
-    ended = []
-    monkeypatch.setattr(os, "_exit", ended.append)
+class Clock:
+    """A clock that is set by hand, in the place of `time.monotonic`; `then` happens when it is looked at."""
+
+    now = 1000.0
+
+    def __init__(self, monkeypatch, then=lambda: None):
+        self.then = [then]
+        monkeypatch.setattr(interrupt, "time", self)
+
+    def monotonic(self):
+        if self.then:
+            self.then.pop()()
+        return self.now
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """Exit codes with which the process would have ended at once."""
+    codes = []
+    monkeypatch.setattr(os, "_exit", codes.append)
+    return codes
+
+
+def test_a_second_signal_after_a_second_is_immediate(ended, monkeypatch):
+    clock = Clock(monkeypatch)
     with Interrupts() as interrupts:
         interrupts.arm()
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        assert interrupts.asked
+        clock.now += 0.99
+        signal.raise_signal(signal.SIGTERM)  # the same interrupt
+        assert ended == []
+        clock.now += 0.02
+        signal.raise_signal(signal.SIGHUP)
+        assert ended == [130]
+        clock.now += 2.0
+
+
+def test_a_signal_while_another_is_handled_is_the_same(ended, monkeypatch):
+    Clock(monkeypatch, then=lambda: signal.raise_signal(signal.SIGTERM))
+    with Interrupts() as interrupts:
+        interrupts.arm()
+        signal.raise_signal(signal.SIGINT)
         assert interrupts.asked
         assert ended == []
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert ended == [130]
+        interrupts._first = 0.0
+
+
+def test_the_second_of_two_that_are_one_may_come_when_all_is_over(monkeypatch):
+    clock, seen = Clock(monkeypatch), []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
+    try:
+        with pytest.raises(KeyboardInterrupt), Interrupts():
+            signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+        assert seen == []
+        clock.now += 2.0
+        signal.raise_signal(signal.SIGTERM)
+        assert seen == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_what_was_to_outlive_its_terminal_does(monkeypatch):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # nohup
+    try:
+        with Interrupts() as interrupts:
+            interrupts.arm()
+            signal.raise_signal(signal.SIGHUP)
+            assert not interrupts.asked
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 CALLBACK = ctypes.CFUNCTYPE(None)
@@ -165,12 +230,14 @@ def test_a_signal_while_the_compiler_calls_back_is_not_lost(broken, hogwild, mon
     assert sys.unraisablehook.__module__ != "hogwild.cli.interrupt"
 
 
-def test_signals_are_put_back():
+def test_signals_are_put_back(monkeypatch):
+    clock = Clock(monkeypatch)
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with Interrupts() as interrupts:
         assert signal.getsignal(signal.SIGINT) is not before[0]
         with pytest.raises(KeyboardInterrupt):      # not armed: there is nothing to save yet
             signal.raise_signal(signal.SIGINT)
+        clock.now += 2.0
     assert not interrupts.asked
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from hogwild.cli.flags import Page
 from hogwild.config import ShowConfig, cache_home
 from hogwild.errors import ConfigError
+from hogwild.messages import show
 from hogwild.options import Shown, nearest
 
 PAGE = Page(
@@ -62,7 +63,8 @@ def run(options: Options) -> int:
 
         print_json({"path": str(cache_home()), **found})
     elif not (options.show.quiet and options.action == "clear"):
-        print(*lines, sep="\n")
+        for line in lines:
+            show(line)
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.config import ShowConfig
 from hogwild.errors import ConfigError
 from hogwild.machine import cores
+from hogwild.messages import say
 from hogwild.options import Shown, require
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _evaluate_labelled(options: Options, model: Model, began: float) -> int:
     notes = [*feed.notes, *unknown_note(program.ignored)]
     if not options.show.quiet:
         for note in notes:
-            print(f"note: {note}", file=sys.stderr)
+            say(f"note: {note}")
     if options.show.json:
         print_json(
             {

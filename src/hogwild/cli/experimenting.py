@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from hogwild.feeds.grammar import make_sentences, write_lines
 from hogwild.feeds.presets import PRESETS
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.feeds.taggingreader import open_tagging
+from hogwild.messages import say, show
 from hogwild.observe.asyngrad import Experiment, Run
 from hogwild.programs.outfile import write_file
 
@@ -57,14 +57,14 @@ def run_experiment(options: Options) -> int:
         elif not options.show.quiet:
             _print_table(found)
             if problem is None:
-                print(f"saved to {text.output}" if text.output else "nothing was saved without --output")
+                show(f"saved to {text.output}" if text.output else "nothing was saved without --output")
     if problem is not None:
         raise problem
     if experiment.complete:
         return 0
     kept = f"what there is stands in {options.text.output}" if options.text.output else "nothing was saved"
     made = sum(record["complete"] for record in experiment.records)
-    print(f"hogwild: interrupted after {made} of {len(experiment.plan)} runs; {kept}.", file=sys.stderr)
+    say(f"hogwild: interrupted after {made} of {len(experiment.plan)} runs; {kept}.")
     return _INTERRUPTED
 
 
@@ -128,7 +128,7 @@ def _save(options: Options, experiment: Experiment) -> None:
     if options.text.output:
         with write_file(options.text.output) as stream:
             text = json.dumps(experiment.record(), ensure_ascii=False, allow_nan=False, indent=1)
-            stream.write(text.encode() + b"\n")
+            stream.write(text.encode("utf-8", "backslashreplace") + b"\n")  # names of files may not be UTF-8
 
 
 def _print_table(found: dict[str, Any]) -> None:

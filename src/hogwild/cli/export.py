@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -11,6 +10,7 @@ from hogwild.cli.flags import Page
 from hogwild.cli.outputs import check_outputs
 from hogwild.config import ShowConfig
 from hogwild.errors import ConfigError
+from hogwild.messages import say, show
 from hogwild.options import Shown
 
 PAGE = Page(
@@ -73,7 +73,7 @@ def _write_tensors(options: Options) -> int:
         print_json({"model": options.model, "file": options.file, "format": "safetensors", "arrays": shapes})
     elif not options.show.quiet and options.file != "-":
         names = ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items())
-        print(f"{options.file}: {names}")
+        show(f"{options.file}: {names}")
     return 0
 
 
@@ -95,9 +95,9 @@ def _write_vectors(options: Options, wanted: Any) -> int:
     notes = [f"{counted(changed, 'word')} with blanks or ends of lines written with `_` for each."] if changed else []
     if not options.show.quiet:
         for note in notes:
-            print(f"note: {note}", file=sys.stderr)
+            say(f"note: {note}")
         if not piped and not options.show.json:
-            print(f"{options.file}: {len(vectors):,} words, {vectors.dim} numbers each, {chosen}")
+            show(f"{options.file}: {len(vectors):,} words, {vectors.dim} numbers each, {chosen}")
     if options.show.json:
         print_json(
             {

@@ -82,8 +82,9 @@ def run(options: Options) -> int:
 def _print(found: list[Strongest]) -> None:
     from rich.text import Text
 
-    from hogwild.cli.wordtables import make_table, print_tables, printable
+    from hogwild.cli.wordtables import make_table, print_tables
     from hogwild.feeds.labels import counted
+    from hogwild.messages import for_output
 
     shown: list[Any] = []
     for strongest in found:
@@ -96,7 +97,7 @@ def _print(found: list[Strongest]) -> None:
         table = make_table([*strongest.heads, "weight"], words=len(strongest.heads))
         for listed in (strongest.positive, strongest.negative):
             for names, weight in listed:
-                table.add_row(*(Text(printable(name)) for name in names), Text(f"{weight:+.4f}"))
+                table.add_row(*(Text(for_output(name)) for name in names), Text(f"{weight:+.4f}"))
             table.add_section()
         shown.append(table)
     print_tables(shown)

@@ -5,7 +5,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or input, 130 interrupted.
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import os
 import sys
 import traceback
@@ -13,8 +13,10 @@ from textwrap import shorten
 
 from hogwild.cli.commands import COMMANDS, Entry
 from hogwild.cli.flags import HelpShown, parse
-from hogwild.cli.interrupt import no_interrupt_lost
+from hogwild.cli.interrupt import ignore_signals, no_interrupt_lost
+from hogwild.cli.streams import standard_streams, stay_usable
 from hogwild.errors import ConfigError, HogwildError
+from hogwild.messages import Stream, output_failed, remedy, say
 from hogwild.options import nearest
 
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
@@ -43,35 +45,51 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or input, 130 interrupted."""
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    argv = sys.argv[1:] if argv is None else argv
+    with standard_streams() as output:
+        code = _run(sys.argv[1:] if argv is None else argv, output)
+    if argv is None and code == INTERRUPTED:
+        ignore_signals()  # the process is about to end, with this code
+    return code
+
+
+def _run(argv: list[str], output: Stream) -> int:
     debug = "--debug" in argv
     try:
         with no_interrupt_lost():
+            stay_usable()
             code = _dispatch(argv)
-        sys.stdout.flush()  # here, where a closed pipe can be dealt with
-        return code
-    except HelpShown:
-        return DONE
+            output.flush()
+        if isinstance(output.problem, OSError) and output.problem.errno != errno.EPIPE:
+            _report(output_failed(output.problem), FAILED, debug)
+        return code if output.problem is None else code or FAILED
     except HogwildError as error:
         return _report(str(error), error.exit_code, debug)
     except KeyboardInterrupt:
         return _report("interrupted.", INTERRUPTED, debug, kind="")
-    except BrokenPipeError:
-        # The reader of our output has gone; Python must not complain about it again when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output has gone
         return FAILED
     except MemoryError:
         return _report("there is not enough memory for this; close other programs or use less data.", FAILED, debug)
+    except OSError as error:
+        return _report(_said(error), FAILED, debug)
     except Exception as error:
         text = shorten(f"{type(error).__name__}: {error}", 300, placeholder=" …")
         return _report(f"unexpected {text} (run with --debug for the traceback)", FAILED, debug)
 
 
+def _said(error: OSError) -> str:
+    """An error of the system that nobody expected where it came up."""
+    what = error.strerror or str(error) or type(error).__name__
+    file = f": {os.fsdecode(error.filename)}" if isinstance(error.filename, str | bytes) else ""
+    otherwise = "check the permissions" if isinstance(error, PermissionError) else "run with --debug to see where"
+    return f"{what}{file}; {remedy(error, otherwise)}."
+
+
 def _report(message: str, code: int, debug: bool, kind: str = "error: ") -> int:
     if debug:
-        traceback.print_exc()
-    with contextlib.suppress(BrokenPipeError):
-        print(f"hogwild: {kind}{message}", file=sys.stderr)
+        for line in traceback.format_exc().splitlines():
+            say(line)
+    say(f"hogwild: {kind}{message}")
     return code
 
 
@@ -90,7 +108,10 @@ def _dispatch(argv: list[str]) -> int:
         print(f"usage: hogwild {argv[0]} {'|'.join(entry.words[1] for entry in inner)} [OPTIONS]\n\n{_listing(inner)}")
         return DONE if len(argv) > 1 else WRONG_USE
     module = entry.load()
-    options = parse(module.Options, module.PAGE, argv[len(entry.words) :])
+    try:
+        options = parse(module.Options, module.PAGE, argv[len(entry.words) :])
+    except HelpShown:
+        return DONE
     return int(module.run(options))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +10,7 @@ from hogwild.cli.flags import Page
 from hogwild.cli.outputs import check_outputs
 from hogwild.config import File, MadeRatingsConfig, ShowConfig
 from hogwild.errors import ConfigError
+from hogwild.messages import say
 
 PAGE = Page(
     "hogwild make-dataset ratings",
@@ -49,6 +48,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Write the file, then say what is in it."""
+    from hogwild.cli.summary import print_json
     from hogwild.feeds.made_ratings import RatingTruth, csv_lines, make_lists, make_ratings
     from hogwild.programs.outfile import write_file
 
@@ -78,14 +78,12 @@ def run(options: Options) -> int:
             "truth": best,
             "seconds": time.perf_counter() - began,
         }
-        print(json.dumps(summary))
+        print_json(summary)
     elif not options.show.quiet:
         name = "data" if to_stdout else options.file.output
         scores = " and ".join(f"{metric} {value:.4f}" for metric, value in best.items())
-        print(
-            f"{name}: {truth.rows:,} rows, {size / 1e6:.1f} MB\nthe true model reaches {scores} on these rows",
-            file=sys.stderr,
-        )
+        say(f"{name}: {truth.rows:,} rows, {size / 1e6:.1f} MB")
+        say(f"the true model reaches {scores} on these rows")
     return 0
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from hogwild.cli.outputs import check_outputs
+from hogwild.cli.summary import print_json
 from hogwild.config import ShowConfig
 from hogwild.errors import ConfigError
 from hogwild.feeds.reader import description_path
 from hogwild.feeds.truth import Truth
+from hogwild.messages import say
 from hogwild.programs.outfile import write_file
 
 
@@ -63,23 +63,20 @@ def make(making: Making, show: ShowConfig, facts: dict[str, Any]) -> int:
     description = _describe(making, to_stdout, notes)
     if not show.quiet:
         for note in notes:
-            print(f"note: {note}", file=sys.stderr)
+            say(f"note: {note}")
     if show.json:
-        print(json.dumps({
+        print_json({
             "output": making.output, "format": making.format, "description": description, "rows": truth.rows, **facts,
             "nonzeros": truth.nonzeros, "bytes": counted.size, **_shares(truth), "bayes": truth.bayes(),
             "truth": truth.reached(), "notes": notes, "seconds": time.perf_counter() - began,
-        }))  # fmt: skip
+        })  # fmt: skip
     elif not show.quiet:
         name = "data" if to_stdout else making.output
         classes = len(truth.counts)
         kinds = f"{truth.positive / truth.rows:.1%} positive" if classes == 2 else f"{classes} classes"
-        print(
-            f"{name}: {truth.rows:,} rows, {truth.nonzeros:,} nonzeros, {counted.size / 1e6:.1f} MB, {kinds}\n"
-            f"best possible on these rows, expected under the true chances: {_figures(truth.bayes())}\n"
-            f"the true chances reach on the labels drawn: {_figures(truth.reached())}",
-            file=sys.stderr,
-        )
+        say(f"{name}: {truth.rows:,} rows, {truth.nonzeros:,} nonzeros, {counted.size / 1e6:.1f} MB, {kinds}")
+        say(f"best possible on these rows, expected under the true chances: {_figures(truth.bayes())}")
+        say(f"the true chances reach on the labels drawn: {_figures(truth.reached())}")
     return 0
 
 

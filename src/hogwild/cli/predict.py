@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.config import File, ShowConfig
 from hogwild.errors import ConfigError
 from hogwild.machine import cores
+from hogwild.messages import say
 from hogwild.options import Shown, require
 from hogwild.programs.outfile import write_file
 
@@ -112,7 +112,7 @@ def _predict_rows(options: Options, model: Model, began: float) -> int:
     notes += unknown_note(ignored)
     if not options.show.quiet:
         for note in notes:
-            print(f"note: {note}", file=sys.stderr)
+            say(f"note: {note}")
     if options.show.json:
         print_json(
             {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from hogwild.cli.job import RunOptions
+from hogwild.messages import say
 from hogwild.observe.profile import Profile
 
 AUTO = "auto"
@@ -40,8 +40,9 @@ class Profiling:
         """The table, for people; nothing with --quiet, or with --json, where the object has it."""
         if self.profile is None or self.options.show.quiet or self.options.show.json:
             return
-        print(self.profile.table(), file=sys.stderr)
-        print(f"{self.path} has it span by span: open it in chrome://tracing or ui.perfetto.dev", file=sys.stderr)
+        for line in self.profile.table().splitlines():
+            say(line)
+        say(f"{self.path} has it span by span: open it in chrome://tracing or ui.perfetto.dev")
 
 
 def trace_path(options: RunOptions) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from hogwild.cli.reading import ReadConfig
 from hogwild.errors import ConfigError
+from hogwild.messages import say
 
 if TYPE_CHECKING:
     from hogwild.cli.evaluate import Options as EvaluateOptions
@@ -61,7 +61,7 @@ def predict_pairs(options: PredictOptions, model: Model, began: float) -> int:
             stream.write("".join(f"{value:.6g}\n" for value in values).encode())
     if not options.show.quiet:
         for note in feed.notes:
-            print(f"note: {note}", file=sys.stderr)
+            say(f"note: {note}")
     if options.show.json:
         print_json(
             {
@@ -87,7 +87,7 @@ def evaluate_pairs(options: EvaluateOptions, model: Model, began: float) -> int:
     notes = [*feed.notes, *program.evaluation_notes()]
     if not options.show.quiet:
         for note in notes:
-            print(f"note: {note}", file=sys.stderr)
+            say(f"note: {note}")
     if options.show.json:
         print_json(
             {

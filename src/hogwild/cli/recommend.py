@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ from hogwild.cli.outputs import check_outputs
 from hogwild.cli.ratingfiles import RECOMMENDERS
 from hogwild.config import File, ShowConfig
 from hogwild.errors import ConfigError
+from hogwild.messages import say
 from hogwild.options import Shown, require
 
 PAGE = Page(
@@ -82,22 +82,25 @@ def run(options: Options) -> int:
                     listed.append({"user": user, "items": pairs})
                 else:
                     lines = (f"{user}\t{item}\t{score:.6g}\n" for item, score in zip(items, scores, strict=True))
-                    stream.write("".join(lines).encode())
+                    stream.write("".join(lines).encode("utf-8", "surrogateescape"))  # a user as given
     notes = []
     if unknown:
         how = "by the biases of items" if program.config.bias else "the most frequent items"
         notes.append(f"{unknown:,} of {len(users):,} users are not in the model; what is listed for them is {how}.")
     if not options.show.quiet:
         for note in notes:
-            print(f"note: {note}", file=sys.stderr)
+            say(f"note: {note}")
     if collect:
         print_json({"program": program.name, "model": options.model, "users": listed, "notes": notes})
     return 0
 
 
 def _users(given: tuple[str, ...]) -> Any:
+    from hogwild.feeds.source import standard_input
+
     for user in given:
         if user == "-":
-            yield from (line.strip() for line in sys.stdin if line.strip())
+            lines = (line.decode("utf-8", "surrogateescape").strip() for line in standard_input())
+            yield from filter(None, lines)
         else:
             yield user

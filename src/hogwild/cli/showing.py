@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from hogwild import messages
 from hogwild.cli.demo import Options
 from hogwild.cli.summary import print_json, trace_of
 from hogwild.cli.wordshow import print_words, show_words
@@ -85,7 +85,7 @@ class _Speaker:
 
     def __call__(self, line: str) -> None:
         if not self.quiet:
-            print(line, file=sys.stderr, flush=True)
+            messages.say(line)
 
 
 def _make(path: Path, config: SparseConfig) -> tuple[Feed, Truth]:

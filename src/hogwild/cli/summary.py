@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hogwild.executor.events import EpochEnded, Finished, Started
+from hogwild.messages import printable_json
 from hogwild.observe.jsonlines import plain
 
 
 def print_json(values: Mapping[str, Any]) -> None:
-    """One object on standard output; NaN becomes null."""
-    print(json.dumps(plain(dict(values)), ensure_ascii=False, allow_nan=False))
+    """One object on standard output; NaN becomes null. Signs that cannot be shown or written are escaped."""
+    utf8 = codecs.lookup(sys.stdout.encoding or "utf-8").name == "utf-8"
+    print(printable_json(json.dumps(plain(dict(values)), ensure_ascii=not utf8, allow_nan=False)))
 
 
 def metrics_text(metrics: Mapping[str, float]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 from hogwild.cli.evaluate import Options
@@ -11,6 +12,7 @@ from hogwild.cli.summary import print_json
 from hogwild.cli.taggedfiles import READING, TAGGING, open_tagged
 from hogwild.executor.progress import show_progress
 from hogwild.machine import cores
+from hogwild.messages import for_output
 from hogwild.programs.store import Model
 
 
@@ -44,7 +46,8 @@ def evaluate_tags(options: Options, model: Model, loading: float) -> int:
             }
         )
     else:
-        print(scores.text())
+        types = tuple(score._replace(name=for_output(score.name)) for score in scores.types)
+        print(replace(scores, types=types).text())
         if not math.isnan(loss):
             print(f"\nloss {loss:.4f}: the mean over sentences of -log of the probability of the true tags")
     return 0

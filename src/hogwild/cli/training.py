@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from hogwild.executor.progress import COMPILING, Display, show_progress
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.watch import make_watch, parse_every
 from hogwild.kernels.compiling import seconds_compiled
+from hogwild.messages import say, show
 from hogwild.observe.jsonlines import NAME as LOG
 from hogwild.observe.logs import Logs
 from hogwild.programs.store import check_model_output, load_model
@@ -151,8 +150,8 @@ class Training:
         except RescuedError as error:
             self.rescued = error
             self.notes.append(str(error))
-            say = partial(print, file=sys.stderr) if self.options.show.quiet else self.display.say
-            say(f"hogwild: error: {error}")
+            tell = say if self.options.show.quiet else self.display.say
+            tell(f"hogwild: error: {error}")
         while self.checkpointer.notes:
             self.note(self.checkpointer.notes.pop(0))
 
@@ -237,12 +236,12 @@ def _print(options: RunOptions, summary: dict[str, Any], training: Training) -> 
     elif not options.show.quiet:
         if summary["metrics"]:
             data = {"train": "training", "valid": "validation"}[summary["evaluated_on"]]
-            print(f"on the {data} data: {metrics_text(summary['metrics'])}")
+            show(f"on the {data} data: {metrics_text(summary['metrics'])}")
         if output:
-            print(f"saved to {output}")
+            show(f"saved to {output}")
     if summary["reason"] == "stopped":
         work, how = training.told(summary["samples"]), _how_to_go_on(training.checkpointer, options.save.output)
-        print(f"hogwild: interrupted after {work}; {how}.", file=sys.stderr)
+        say(f"hogwild: interrupted after {work}; {how}.")
 
 
 def _how_to_go_on(checkpointer: Checkpointer | None, output: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -18,6 +17,7 @@ from hogwild.cli.summary import print_json
 from hogwild.cli.wordtables import add_row, make_table, points, print_tables
 from hogwild.errors import ConfigError
 from hogwild.feeds.labels import shown
+from hogwild.messages import say
 from hogwild.programs.analogies import SectionScore, total_of
 from hogwild.programs.vectors import Vectors
 from hogwild.programs.wordtests import WordScore, evaluate_test, notes_of, read_tests
@@ -36,7 +36,7 @@ def evaluate_words(options: Options) -> int:
     notes = [note for test in tests for note in test.notes] + [note for s in scores for note in notes_of(vectors, s)]
     if not options.show.quiet:
         for note in notes:
-            print(f"note: {note}", file=sys.stderr)
+            say(f"note: {note}")
     if options.show.json:
         total = _total(scores)
         print_json(

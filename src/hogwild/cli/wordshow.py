@@ -15,6 +15,7 @@ from hogwild.executor.progress import count, show_progress
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.corpusreader import corpus_of
 from hogwild.feeds.docstrings import documentation
+from hogwild.messages import for_output
 from hogwild.programs.word2vec import Word2Vec
 
 ASKED = ("file", "list", "thread", "integer", "mean", "minimum", "socket", "error")
@@ -67,6 +68,6 @@ def print_words(found: dict[str, Any]) -> None:
     table = make_table(["word"])
     table.add_column("nearest in use")
     for word, near in found["neighbors"].items():
-        table.add_row(Text(word), Text(", ".join(near)))
+        table.add_row(Text(word), Text(for_output(", ".join(near))))
     print_tables([table])
     print(f"Learnt from {found['words']:,} words of documentation at {count(found['words_per_second'])} words/s.")

@@ -11,6 +11,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hogwild.messages import for_output
+
 _UNLIMITED = 1000  # columns of a file or a pipe: nothing is folded there
 
 
@@ -18,21 +20,16 @@ def make_table(columns: Sequence[str], words: int = 1) -> Table:
     """An empty table; the first column, or more of them, is of words, the others are of numbers."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in columns[:words]:
-        table.add_column(Text(printable(name)), overflow="fold")
+        table.add_column(Text(for_output(name)), overflow="fold")
     for name in columns[words:]:
         table.add_column(name, justify="right", no_wrap=True)
     return table
 
 
 def add_row(table: Table, word: str, numbers: Iterable[str], bold: bool = False) -> None:
-    """A row; the word is shown as it is, whatever signs it holds."""
+    """A row; the word is no markup, whatever signs it holds."""
     style = "bold" if bold else ""
-    table.add_row(Text(printable(word), style), *(Text(number, style) for number in numbers))
-
-
-def printable(word: str) -> str:
-    """Without signs that a terminal would take for commands."""
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in word)
+    table.add_row(Text(for_output(word), style), *(Text(number, style) for number in numbers))
 
 
 def points(value: float) -> str:

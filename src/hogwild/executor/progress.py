@@ -1,4 +1,7 @@
-"""Progress on standard error: a bar on a terminal, plain lines elsewhere. A reader of events."""
+"""Progress on standard error: a bar on a terminal, plain lines elsewhere. A reader of events.
+
+Where nobody can see it any more it falls silent, and the run goes on.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
 from hogwild.executor.events import EpochEnded, Event, Finished, Progress, Started, Watched
+from hogwild.messages import Stream, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -71,12 +75,11 @@ def show_progress(quiet: bool = False, epochs: int = 0, stream: TextIO | None = 
     """
     stream = stream or sys.stderr
     display: Display
-    if quiet:
+    if quiet or stream is None:  # None: closed before Python began
         display = Display()
-    elif stream.isatty():
-        display = BarDisplay(stream, epochs)
     else:
-        display = LineDisplay(stream, epochs)
+        lasting = cast(TextIO, Stream(stream))
+        display = BarDisplay(lasting, epochs) if lasting.isatty() else LineDisplay(lasting, epochs)
     display.phase(COMPILING)
     try:
         yield display
@@ -250,7 +253,7 @@ class BarDisplay(Display):
         self._doing, self._since = doing, time.monotonic()
 
     def say(self, line: str) -> None:
-        self._console.print(line)
+        self._console.print(printable(line))
 
     def close(self) -> None:
         self._doing, self._event = "", None
@@ -261,7 +264,8 @@ class BarDisplay(Display):
 
         waited = time.monotonic() - self._since
         if self._doing and waited >= _PATIENCE:
-            yield Text(f"{self._doing} {duration(waited)}"[: options.max_width], no_wrap=True)
+            doing = f"{printable(self._doing)} {duration(waited)}"
+            yield Text(doing[: options.max_width], no_wrap=True)
         elif not self._doing and self._event is not None:
             # Three columns stay free for the ^C that the terminal writes itself: past the edge it would break the bar.
             width = options.max_width - 3

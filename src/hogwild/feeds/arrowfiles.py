@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -47,13 +48,12 @@ class ArrowFile:
                     row += part.num_rows
 
     def _open(self, columns: Sequence[str] = ()) -> tuple[Any, Iterator[Any]]:
-        path = str(self.source.local())
+        file = pa.memory_map(os.fsencode(self.source.local()))  # bytes: not every name is UTF-8
         if self.form == "parquet":
             import pyarrow.parquet  # late: only who has such files needs it
 
-            parquet = pyarrow.parquet.ParquetFile(path, memory_map=True)
+            parquet = pyarrow.parquet.ParquetFile(file)
             return parquet.schema_arrow, parquet.iter_batches(_ROWS, columns=list(columns))
-        file = pa.memory_map(path)
         try:
             reader = pa.ipc.open_file(file)
             return reader.schema, (reader.get_batch(k) for k in range(reader.num_record_batches))

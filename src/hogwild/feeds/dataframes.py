@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -66,7 +67,7 @@ def feed_of_frame(frame: Any, targets: Floats, labels: Sequence[str], schema: Ma
     workspace = make_workspace("frame")
     try:
         path = workspace / "frame.arrow"
-        with writing(path), pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        with writing(path), pa.OSFile(os.fsencode(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
         encoder = TableEncoder(config, schema, "arrow")
         # Copies, because the arrays of a chunk belong to the encoder.

@@ -20,6 +20,7 @@ from hogwild.errors import InputError
 from hogwild.feeds import hashes
 from hogwild.feeds.streams import Piped, Stream, compression_of, decoded, open_file, read_fully
 from hogwild.feeds.workspace import drop_workspace, make_workspace, writing
+from hogwild.messages import here
 
 Bytes = npt.NDArray[np.uint8]
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -204,11 +205,11 @@ def open_sources(paths: Paths, config: Settings | None = None) -> list[Source]:
 
 def _sources_of(name: str, config: Settings) -> list[Source]:
     if name == "-":
-        return [_standard_input(config)]
+        return [_copied(STDIN, standard_input(), config)]
     if not os.path.lexists(name) and glob.has_magic(name):
         found = sorted(path for path in glob.glob(name, recursive=True) if not os.path.isdir(path))
         if not found:
-            raise InputError(f"no file matches `{name}`; check the pattern (the current directory is {Path.cwd()}).")
+            raise InputError(f"no file matches `{name}`; check the pattern ({here()}).")
         return [Source(path, Path(path), config) for path in found]
     path = Path(name)
     if path.is_fifo() or path.is_char_device() or path.is_socket():
@@ -217,8 +218,11 @@ def _sources_of(name: str, config: Settings) -> list[Source]:
     return [Source(name, path, config)]
 
 
-def _standard_input(config: Settings) -> Source:
-    return _copied(STDIN, sys.stdin.buffer, config)
+def standard_input() -> BinaryIO:
+    """Standard input for data."""
+    if sys.stdin is None:
+        raise InputError(f"{STDIN} is closed; name a file, or send the data there.")
+    return sys.stdin.buffer
 
 
 def _copied(name: str, stream: BinaryIO, config: Settings) -> Source:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from hogwild.errors import InputError
+from hogwild.messages import here, remedy
 
 BUFFER = 1 << 20
 MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
@@ -35,11 +36,12 @@ def open_file(path: Path, name: str) -> BinaryIO:
             raise InputError(f"{name} is a directory; name a file, or the files in it with `{name}/*`.")
         return open(path, "rb", buffering=0)  # the caller closes it
     except FileNotFoundError:
-        raise InputError(f"{name} does not exist; check the path (the current directory is {Path.cwd()}).") from None
+        raise InputError(f"{name} does not exist; check the path ({here()}).") from None
     except PermissionError:
         raise InputError(f"{name} cannot be read: permission denied; change its permissions (chmod +r).") from None
     except OSError as error:
-        raise InputError(f"{name} cannot be read: {error.strerror or error}.") from None
+        what = remedy(error, "check the file")
+        raise InputError(f"{name} cannot be read: {error.strerror or error}; {what}.") from None
 
 
 class Stream(io.RawIOBase):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from hogwild import messages
 from hogwild.config.places import cache_folder
 from hogwild.errors import SaveError
 from hogwild.ownership import drop_marked, make_marked, remove_marked
@@ -95,4 +96,6 @@ def writing(what: Path) -> Iterator[None]:
         kind, remedy = SaveError, "check its permissions, or set HOGWILD_CACHE to another directory"
         if error.errno in FULL:
             kind, remedy = FullError, "free space (`hogwild cache clear`), or set HOGWILD_CACHE to a larger disk"
+        else:
+            remedy = messages.remedy(error, remedy)
         raise kind(f"{what} cannot be written: {error.strerror or error}; {remedy}.") from None

@@ -50,7 +50,7 @@ class JsonLines:
         self._next = 0.0
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("a", encoding="utf-8")
+            self._file = self.path.open("a", encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             raise SaveError(f"{self.path}: {error.strerror}; choose another --log-dir.") from error
 

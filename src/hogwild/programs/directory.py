@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hogwild.errors import SaveError
+from hogwild.messages import remedy
 from hogwild.ownership import drop_marked, is_marked, make_marked, remove_marked, remove_unmarked
 from hogwild.programs.permissions import give_group, keep_permissions
 
@@ -43,8 +44,6 @@ _ROUNDS = 1000  # times that other saves may be faster
 _SWAP = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 _CWD = -100  # AT_FDCWD of Linux: paths are relative to the working directory
 _REMEDIES = {
-    errno.ENOSPC: "free some space or choose another place",
-    errno.EDQUOT: "free some space or choose another place",
     errno.ENOTDIR: "a file stands where a directory is needed: choose another place",
     errno.EEXIST: "a file stands where a directory is needed: choose another place",
     errno.ENAMETOOLONG: "choose a shorter name",
@@ -104,8 +103,8 @@ def _saving(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = _REMEDIES.get(error.errno or 0, "choose a place that you may write to, its parent included")
-        reason = f"{error.strerror or error}; {remedy}. What stood there is untouched."
+        otherwise = _REMEDIES.get(error.errno or 0, "choose a place that you may write to, its parent included")
+        reason = f"{error.strerror or error}; {remedy(error, otherwise)}. What stood there is untouched."
         raise SaveError(f"cannot save to {path}: {reason}") from error
 
 

@@ -6,13 +6,13 @@ import contextlib
 import gzip
 import lzma
 import os
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from hogwild.errors import SaveError
+from hogwild.messages import data_output, output_failed, remedy
 from hogwild.ownership import random_name
 from hogwild.programs.permissions import keep_permissions
 
@@ -21,8 +21,14 @@ from hogwild.programs.permissions import keep_permissions
 def write_file(name: str) -> Iterator[BinaryIO]:
     """A stream for the bytes of the file `name`: `-` is standard output; `.gz`, `.xz` and `.zst` are compressed."""
     if name == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        stream = data_output()
+        try:
+            yield stream
+            stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise SaveError(output_failed(error)) from error
         return
     path = Path(name)
     with _saving(name), contextlib.suppress(FileNotFoundError):
@@ -33,9 +39,10 @@ def write_file(name: str) -> Iterator[BinaryIO]:
         with _saving(name), path.open("wb") as stream:
             yield stream
         return
-    path = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
+    with _saving(name):
+        path = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
+        old = path.stat() if path.exists() else None
     beside = path.with_name(f".{path.name}.hogwild-{random_name()}")
-    old = path.stat() if path.exists() else None
     # Nobody may read it before it has the rights of the old one.
     opener = partial(os.open, mode=0o666 if old is None else 0o600)
     try:
@@ -82,5 +89,5 @@ def _saving(name: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise SaveError(f"{name}: {reason}; choose another place. What stood there is untouched.") from error
+        reason = f"{error.strerror or error}; {remedy(error, 'choose another place')}"
+        raise SaveError(f"{name}: {reason}. What stood there is untouched.") from error
