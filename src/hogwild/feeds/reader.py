@@ -84,7 +84,7 @@ def description_path(path: str) -> Path:
     bare = PurePath(path)
     while bare.suffix.lower() in SUFFIXES:
         bare = bare.with_suffix("")
-    return Path(bare.with_suffix(".slots.toml"))
+    return Path(bare.with_suffix(".slots.toml") if bare.name else bare / ".slots.toml")
 
 
 def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None) -> Encoder:
