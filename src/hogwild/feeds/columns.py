@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from hogwild.config import FeedConfig
@@ -41,7 +41,7 @@ class Plan:
 
     def schema(self) -> dict[str, Any]:
         """JSON values from which `known` makes this plan again."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
     def features(self) -> tuple[str, ...]:
         """The columns that become features."""
@@ -233,9 +233,9 @@ def _listed(kind: str, names: Sequence[str]) -> str:
 
 def doubts_of(rows: Sequence[Sequence[str]], plan: Plan, config: FeedConfig) -> list[str]:
     """Columns that are read as words because of a few fields among numbers, for notes."""
-    notes = []
+    notes, places = [], {name: place for place, name in enumerate(plan.columns)}
     for name in plan.categorical:
-        place = plan.columns.index(name)
+        place = places[name]
         fields = [row[place] for row in rows if place < len(row) and row[place].strip()]
         odd = [field for field in fields if number_of(field) is None]
         if name not in config.categorical and len(odd) < _FEW * len(fields):
