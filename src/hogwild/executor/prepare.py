@@ -49,10 +49,15 @@ class Plan:
         """Workers of the run."""
         return workers_of(self.config)
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of the samples."""
+        return bytes_of(arrays_in(self.samples))
+
     @cached_property
     def fits(self) -> bool:
         """Whether the samples fit into memory, so that any of them can be read at any moment."""
-        return bytes_of(arrays_in(self.samples)) < memory() // 2 and self.visits < _MOST_ROWS
+        return self.bytes < memory() // 2 and self.visits < _MOST_ROWS
 
     def order(self, epoch: int) -> Order:
         """The order of the visits of an epoch."""

@@ -58,7 +58,7 @@ class ArrayWriter:
         with writing(self.directory):
             self.close(sync=True)
             with open(self.directory / HEADER, "w", encoding="utf-8") as file:
-                json.dump({"version": VERSION, "arrays": arrays, **header}, file, ensure_ascii=False)
+                file.write(json.dumps({"version": VERSION, "arrays": arrays, **header}, ensure_ascii=False))
                 file.flush()
                 os.fsync(file.fileno())
 

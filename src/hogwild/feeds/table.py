@@ -29,7 +29,16 @@ from hogwild.feeds.columns import (
     place_columns,
 )
 from hogwild.feeds.delimited import Shape, header_lines, read_block, sample_rows, sniff, whole_records
-from hogwild.feeds.frames import Codes, Frame, Numbers, read_categories, read_matrix, read_numbers, read_texts, read_words
+from hogwild.feeds.frames import (
+    Codes,
+    Frame,
+    Numbers,
+    read_categories,
+    read_matrix,
+    read_numbers,
+    read_texts,
+    read_words,
+)
 from hogwild.feeds.hashed import Hashing, hash_texts, reading_schema
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import Labels, counted
@@ -169,11 +178,22 @@ class TableEncoder:
         yield from table.frames(tuple(self._places(names, len(table.names), source.name)), file)
 
     def _blocks(self, source: Source, file: int) -> Iterator[tuple[Block, Shape | WideShape]]:
+        judged = self._judge(source)
+        if judged is None:
+            return
+        skip, shape = judged
+        dialect = shape.shape.dialect if isinstance(shape, WideShape) else shape.dialect
+        for block in whole_records(blocks_of(source, file, skip), dialect):
+            yield block, shape
+
+    def _judge(self, source: Source) -> tuple[int, Shape | WideShape] | None:
+        """The lines of the header, and how records are read; None if there are none. The first file says what columns
+        are."""
         head = head_of(source, self.config.invalid_utf8 == "replace", _JUDGED)
         dialect = sniff(head, self.form)
         rows = sample_rows(head, dialect)
         if not rows:
-            return
+            return None
         header = has_header(rows[0], rows[1:], self.config, self.plan)
         count = len(rows[0])
         names = names_of(rows[0]) if header and (self.plan is None or self.plan.header) else None
@@ -186,14 +206,12 @@ class TableEncoder:
             self.labels.kind = "numbers" if kind == NUMERIC else "words"
         plan = self._known_plan()
         places = self._places(names, count, source.name)
-        numeric = {*plan.numeric, *((plan.label,) if self.labels.kind == "numbers" else ())}
-        shape: Shape | WideShape = Shape(dialect, count, places, numeric, (plan.text,))
-        if count >= WIDE:
-            shape = wide_shape(shape, plan)
+        labels = {plan.label} if self.labels.kind == "numbers" else set[str]()
         # Blank lines before the header are no records; a header inside quotes may itself take several lines.
         skip = header_lines(head, dialect) if header else 0
-        for block in whole_records(blocks_of(source, file, skip), dialect):
-            yield block, shape
+        if count >= WIDE:
+            return skip, wide_shape(Shape(dialect, count, places, labels, (plan.text,)), plan)
+        return skip, Shape(dialect, count, places, {*plan.numeric, *labels}, (plan.text,))
 
     def _places(self, names: tuple[str, ...] | None, count: int, where: str) -> dict[str, int]:
         places = place_columns(self._known_plan(), names, count, self.config, where)

@@ -5,7 +5,6 @@ A column of Arrow takes some 10 kB and 100 microseconds a block, whatever it hol
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +21,11 @@ Places = npt.NDArray[np.int64]
 
 
 class WideShape(NamedTuple):
-    """A shape; where the columns of numbers and of categories stand in a record; and the names of other columns."""
+    """The shape of the label and the text; and where the columns of numbers and of categories stand in a record."""
 
     shape: Shape
     numeric: Places
     categorical: Places
-    others: Sequence[str]
 
 
 def wide_shape(shape: Shape, plan: Plan) -> WideShape:
@@ -36,7 +34,8 @@ def wide_shape(shape: Shape, plan: Plan) -> WideShape:
         np.fromiter((shape.places[name] for name in names), np.int64, len(names))
         for names in (plan.numeric, plan.categorical)
     )
-    return WideShape(shape, numbers, words, [name for name in (plan.label, plan.text) if name in shape.places])
+    others = {name: shape.places[name] for name in (plan.label, plan.text) if name in shape.places}
+    return WideShape(shape._replace(places=others), numbers, words)
 
 
 def read_wide(block: Block, wide: WideShape, replace: bool) -> Frame:
@@ -52,7 +51,7 @@ def read_wide(block: Block, wide: WideShape, replace: bool) -> Frame:
         except pa.ArrowInvalid:  # some field is no number: read_numbers will find it
             return read_fields(found.text, found.starts, shape.dialect, wanted, pa.string())
 
-    arrays = {name: read(shape.places[name], shape.kind_of(name)) for name in wide.others}
+    arrays = {name: read(place, shape.kind_of(name)) for name, place in shape.places.items()}
     numbers, words = read(wide.numeric, pa.float64()), read(wide.categorical, WORDS)
     fields = len(found.lines) * len(wide.numeric), len(found.lines) * len(wide.categorical)
     if (len(numbers), len(words)) != fields:
