@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,7 @@ class Plan:
         """Bytes of the samples."""
         return bytes_of(arrays_in(self.samples))
 
-    @cached_property
+    @property
     def fits(self) -> bool:
         """Whether the samples fit into memory, so that any of them can be read at any moment."""
         return self.bytes < memory() // 2 and self.visits < _MOST_ROWS
