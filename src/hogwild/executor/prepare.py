@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,10 +48,15 @@ class Plan:
         """Workers of the run."""
         return workers_of(self.config)
 
-    @cached_property
+    @property
+    def bytes(self) -> int:
+        """Bytes of the samples."""
+        return bytes_of(arrays_in(self.samples))
+
+    @property
     def fits(self) -> bool:
         """Whether the samples fit into memory, so that any of them can be read at any moment."""
-        return bytes_of(arrays_in(self.samples)) < memory() // 2 and self.visits < _MOST_ROWS
+        return self.bytes < memory() // 2 and self.visits < _MOST_ROWS
 
     def order(self, epoch: int) -> Order:
         """The order of the visits of an epoch."""

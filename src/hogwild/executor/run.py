@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -36,6 +37,10 @@ class AsyncExecutor:
     sharing : `auto`, `all`, `hot` or `replica`: which weights the workers hold in common (mode `hogwild` only).
     options : any field of `TrainConfig`, which gives their meaning and defaults.
 
+    A copy, or what comes back from pickle, has the configuration of the executor and no run, whether one was running or
+    not. A run stays in the process that began it: after a fork the child gets ConfigError from it, and makes an
+    executor of its own.
+
     Examples
     --------
     >>> import numpy as np, hogwild
@@ -51,10 +56,21 @@ class AsyncExecutor:
     ) -> None:
         check_names(TrainConfig, options)
         self.config = TrainConfig(threads=threads, mode=mode, sharing=sharing, **options)  # type: ignore[arg-type]
+        self._begin()
+
+    def _begin(self) -> None:
         self._running = threading.Lock()
+        self._process = os.getpid()  # of the run
         self._wishes: set[str] = set()  # stop, park, pause: what closes the gates of a run
         self._course: Course | None = None
         self._last: RunState | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"config": self.config}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.config = state["config"]
+        self._begin()
 
     # -- from any thread ----------------------------------------------------------------------------------------
 
@@ -81,6 +97,7 @@ class AsyncExecutor:
         """Where the run stands; exact while the workers are parked (at `Parked`, `EpochEnded` and `Finished`)."""
         course, last = self._course, self._last
         if course is not None:
+            self._check_process()
             return course.state()
         if last is None:
             raise ConfigError("there is no run yet; iterate over `run` first.")
@@ -106,7 +123,9 @@ class AsyncExecutor:
         if config.patience and valid is None:
             raise ConfigError("patience needs a validation feed to watch; give one (--valid), or leave patience out.")
         if not self._running.acquire(blocking=False):
+            self._check_process()
             raise ConfigError("this executor is in the middle of a run; close that first, or make another executor.")
+        self._process = os.getpid()
         try:
             with one_blas_thread():
                 with timed("startup"):
@@ -131,15 +150,19 @@ class AsyncExecutor:
         finally:
             if self._course is not None:
                 self._course.bring_home()
-                self._last, self._course = self._course.state(), None  # private copies go with it
+                if self._ours:
+                    self._last = self._course.state()
+                self._course = None  # private copies go with it
             program.finish(feed)
 
     def _train(self, course: Course, valid: Any, watch: Any) -> Iterator[Event]:
         course.crew.claims.gates = self._wishes
         try:
+            self._check_process()
             course.crew.start()
             reason = "done"
             while course.epoch < course.plan.config.epochs:
+                self._check_process()
                 if course.without_hope:
                     reason = "early"
                     break
@@ -155,13 +178,27 @@ class AsyncExecutor:
             course.halt()
             yield course.finished(reason)
         finally:
-            course.crew.end()
-            course.halt()
+            if self._ours:
+                course.crew.end()
+                course.halt()
+
+    @property
+    def _ours(self) -> bool:
+        """Whether the run began in this process: after a fork its workers are in the other one only."""
+        return self._process == os.getpid()
+
+    def _check_process(self) -> None:
+        if not self._ours:
+            raise ConfigError(
+                f"this run belongs to process {self._process}, from which this one was forked; make another executor "
+                "and begin a run of your own."
+            )
 
     def _until_epoch_ends(self, course: Course, watch: Any) -> Iterator[Event]:
         """Events of an epoch until all its samples are visited, or the run is stopped."""
         claims = course.crew.claims
         while True:
+            self._check_process()
             news = claims.wait(_TICK)
             if news == "failed":
                 assert claims.error is not None

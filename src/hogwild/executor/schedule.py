@@ -25,6 +25,7 @@ _LEARNT = 0.9  # of the loss without training: above this a larger rate needs no
 _TRIES = 20
 _SAMPLE = (2000, 4000)  # visits of one try: at least, at the most; 500 say nothing of sgd on text
 _SHARE = 0.02  # and otherwise this share of an epoch
+_READ = 1 << 28  # bytes of samples that all passes of a try read, about, unless two passes take more
 _FIRST = 0.1
 _NOTHING = 1e-12  # a rate at which nothing is learnt
 _CALIBRATION = 1 << 30  # an epoch number that no run reaches: calibration has an order of its own
@@ -117,6 +118,7 @@ class _Trial:
         self._plan = plan
         self._visits = min(plan.visits, max(_SAMPLE[0], min(_SAMPLE[1], int(plan.visits * _SHARE))))
         self._passes = max(1, _SAMPLE[0] // self._visits) if self._visits == plan.visits else 1
+        self._passes = min(self._passes, max(2, _READ // max(1, plan.bytes)))
         self._order = order
         self._seed = np.uint64(seed)
         self._losses: dict[int, float] = {}

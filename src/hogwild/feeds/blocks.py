@@ -13,6 +13,7 @@ from hogwild.kernels.tokens import NEWLINE, find_odd_byte, replace_odd_bytes
 
 SIGN = ord("?")   # stands for a byte that is not UTF-8
 HEAD = 1 << 20    # bytes from which columns are judged
+LONG = 16 << 20   # the same where lines are long
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -25,18 +26,29 @@ class Block(NamedTuple):
     text: Bytes
 
 
-def head_of(source: Source, replace: bool) -> str:
+def head_of(source: Source, replace: bool, lines: int = 0) -> str:
     """The first whole lines of a file; a part of the first one if it is very long.
 
+    lines: so many if they can be had in LONG bytes, and two of them whatever they take.
     What is no text is said here, before columns are sought in it.
     """
-    head = source.head(HEAD).removeprefix(b"\xef\xbb\xbf")
-    whole = len(head) < HEAD - 3
+    size = HEAD
+    head = source.head(size)
+    while len(head) == size and _ends(head) < min(lines, 2 if size >= LONG else lines) and size <= source.max_line:
+        size *= 4
+        head = source.head(size)
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    whole = len(head) < size - 3
     if not whole and b"\n" in head:
         head, whole = head[: head.rindex(b"\n") + 1], True
     # A part of a line may end inside a character.
     text, _ = check_utf8(Block(source, 0, 1, np.frombuffer(bytearray(head), np.uint8)), replace or not whole)
     return text.tobytes().decode()
+
+
+def _ends(head: bytes) -> int:
+    """Line ends, which may be CR."""
+    return max(head.count(b"\n"), head.count(b"\r"))
 
 
 def blocks_of(source: Source, file: int, skip: int) -> Iterator[Block]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from hogwild.errors import InputError
 from hogwild.feeds.frames import Codes, string_buffers
 from hogwild.feeds.hashed import Hashing
 from hogwild.feeds.labels import counted
-from hogwild.kernels.hashing import hash_bytes, hash_strings
+from hogwild.kernels.hashing import hash_seeded, hash_strings
 
 _MOST = 2**31 - 1
 
@@ -70,21 +71,31 @@ class Vocabulary:
     def ids(self, columns: Sequence[Codes], rows: int) -> Ids:
         """For each row and column its id, or -1 where there is none."""
         lists = [column.words.to_pylist() for column in columns]
+        tables = [self._tables(column, first) for first, column in _with_first(columns)]
         if not self.fixed:
-            self._add(columns, lists)
-        table = np.full((rows, len(columns)), -1, np.int32)
-        for k, column in enumerate(columns):
-            found = np.array([*(self._ids[k].get(word, -1) for word in lists[k]), -1], np.int32)
-            table[:, k] = found[column.codes]  # code -1 is the last place
-            unseen = (table[:, k] < 0) & (column.codes >= 0)
+            self._add(columns, lists, tables)
+        table = np.full((rows, len(self._prefixes)), -1, np.int32)
+        for (first, column), words, ids in zip(_with_first(columns), lists, tables, strict=True):
+            found = np.array([*map(dict.get, ids, words, repeat(-1)), -1], np.int32)
+            part = table[:, first : first + column.columns]
+            codes = column.codes.reshape(part.shape)
+            part[:] = found[codes]  # code -1 is the last place
+            unseen = (part < 0) & (codes >= 0)
             self.unseen += int(np.count_nonzero(unseen))
             if self.min_count > 1:
-                table[unseen, k] = self.first + len(self._entries) + min(k, self.groups - 1)
+                places = np.minimum(first + np.nonzero(unseen)[1], self.groups - 1)
+                part[unseen] = self.first + len(self._entries) + places
         if self.min_count > 1 and not self.fixed:
             counts = np.bincount(table[table >= 0] - self.first, minlength=len(self._entries))
             counts[: len(self._counts)] += self._counts
             self._counts = counts
         return table
+
+    def _tables(self, column: Codes, first: int) -> list[dict[str, int]]:
+        """For each word of a column, or of several from the `first` on, the ids of its column."""
+        if column.owners is None:
+            return [self._ids[first]] * len(column.words)
+        return [self._ids[first + owner] for owner in column.owners.tolist()]
 
     def finish(self) -> Ids | None:
         """When all is read: the final id of each that was given; None if they are final."""
@@ -113,22 +124,31 @@ class Vocabulary:
             return [f"{counted(self.unseen, 'field')} with categories that training never saw left out."]
         return []
 
-    def _add(self, columns: Sequence[Codes], lists: list[list[str]]) -> None:
+    def _add(self, columns: Sequence[Codes], lists: list[list[str]], tables: list[list[dict[str, int]]]) -> None:
         new: list[tuple[int, int, str]] = []
-        for k, column in enumerate(columns):
-            known = self._ids[k]
-            fresh = [place for place, word in enumerate(lists[k]) if word and word not in known]
+        for (first, column), words, ids in zip(_with_first(columns), lists, tables, strict=True):
+            fresh = [k for k, (word, known) in enumerate(zip(words, ids, strict=True)) if word and word not in known]
             if fresh:
-                rows = len(column.codes)
-                firsts = np.full(len(lists[k]) + 1, rows)
-                np.minimum.at(firsts, column.codes, np.arange(rows))
-                new += [(int(firsts[place]), k, lists[k][place]) for place in fresh if firsts[place] < rows]
+                cells = column.codes.size
+                firsts = np.full(len(words) + 1, cells)
+                np.minimum.at(firsts, column.codes.reshape(-1), np.arange(cells))
+                rows, places = (part.tolist() for part in np.divmod(firsts[fresh], column.columns))
+                met = zip(rows, places, fresh, strict=True)
+                new += [(row, first + place, words[k]) for row, place, k in met if row < len(column.codes)]
         for _, k, word in sorted(new):
             if word not in self._ids[k]:
                 self._ids[k][word] = self.first + len(self._entries)
                 self._entries.append(self._prefixes[k] + word)
         if self.first + len(self._entries) > _MOST:
             raise InputError("there are more categories than ids; hash them with --categories hash.")
+
+
+def _with_first(columns: Sequence[Codes]) -> Iterator[tuple[int, Codes]]:
+    """Columns, or several in one, each with the number of its first column."""
+    first = 0
+    for column in columns:
+        yield first, column
+        first += column.columns
 
 
 def _escaped(name: str) -> str:
@@ -149,20 +169,24 @@ class HashedCategories:
     def __init__(self, columns: Sequence[str], first: int, hashing: Hashing, shared: bool = False) -> None:
         self.first = first
         self.bits = hashing.bits
-        self._seeds = [self._seed("" if shared else name, hashing.seed) for name in columns]
+        names = [b"" if shared else name.encode() for name in columns]
+        self._seeds = np.empty(len(names), np.uint64)
+        joined = np.frombuffer(bytearray(b"".join(names)), np.uint8)
+        with np.errstate(over="ignore"):
+            hash_strings(joined, np.cumsum([0, *map(len, names)]), np.uint64(hashing.seed), self._seeds)
 
     def ids(self, columns: Sequence[Codes], rows: int) -> Ids:
         """For each row and column its id, or -1 where there is none."""
-        table = np.full((rows, len(columns)), -1, np.int32)
-        for k, column in enumerate(columns):
+        table = np.full((rows, len(self._seeds) if columns else 0), -1, np.int32)
+        for first, column in _with_first(columns):
+            part = table[:, first : first + column.columns]
             hashes = np.empty(len(column.words), np.uint64)
+            strings = string_buffers(column.words)
             with np.errstate(over="ignore"):
-                hash_strings(*string_buffers(column.words), self._seeds[k], hashes)
+                if column.owners is None:
+                    hash_strings(*strings, self._seeds[first], hashes)
+                else:
+                    hash_seeded(*strings, self._seeds[first + column.owners], hashes)
             found = (hashes >> np.uint64(64 - self.bits)).astype(np.int32) + np.int32(self.first)
-            table[:, k] = np.append(found, np.int32(-1))[column.codes]
+            part[:] = np.append(found, np.int32(-1))[column.codes.reshape(part.shape)]
         return table
-
-    def _seed(self, name: str, seed: int) -> np.uint64:
-        data = np.frombuffer(bytearray(name.encode()), np.uint8)
-        with np.errstate(over="ignore"):
-            return np.uint64(hash_bytes(data, 0, len(data), np.uint64(seed)))

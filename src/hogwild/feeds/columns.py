@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hogwild.config import FeedConfig
@@ -41,7 +41,7 @@ class Plan:
 
     def schema(self) -> dict[str, Any]:
         """JSON values from which `known` makes this plan again."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
     def features(self) -> tuple[str, ...]:
         """The columns that become features."""
@@ -133,13 +133,18 @@ def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, kinds:
     if times > 1:
         raise InputError(f"{where}: two columns are named `{repeated}`; rename one of them.")
     label = find_column(config.label, columns, "--label", where) if config.label else _usual_label(columns)
+    places = {name: place for place, name in enumerate(columns)}
+
+    def find(wanted: str, option: str) -> str:
+        return wanted if wanted in places else find_column(wanted, columns, option, where)
+
     taken = {label: "--label"}
-    text = _take(taken, [config.text], columns, "--text", where)[0] if config.text else ""
-    numeric = _take(taken, config.numeric, columns, "--numeric", where)
-    categorical = _take(taken, config.categorical, columns, "--categorical", where)
-    ignored = {find_column(name, columns, "--ignore", where) for name in config.ignore}
+    text = _take(taken, [config.text], "--text", find)[0] if config.text else ""
+    numeric = _take(taken, config.numeric, "--numeric", find)
+    categorical = _take(taken, config.categorical, "--categorical", find)
+    ignored = {find(name, "--ignore") for name in config.ignore}
     for name in (*([text] if text else ()), *numeric, *categorical):
-        kind = kinds[columns.index(name)]
+        kind = kinds[places[name]]
         if kind not in (NUMERIC, CATEGORICAL):
             raise InputError(f"{where}: column `{name}` {kind}.")
     if not text:  # with a text column the others count only if they are declared
@@ -164,11 +169,11 @@ def _usual_label(columns: tuple[str, ...]) -> str:
 
 
 def _take(
-    taken: dict[str, str], wanted: Sequence[str], columns: tuple[str, ...], option: str, where: str
+    taken: dict[str, str], wanted: Sequence[str], option: str, find: Callable[[str, str], str]
 ) -> list[str]:
     found = []
     for each in wanted:
-        name = find_column(each, columns, option, where)
+        name = find(each, option)
         if name in taken:
             raise ConfigError(f"column `{name}` is named by both {taken[name]} and {option}; it can only be one.")
         taken[name] = option
@@ -233,9 +238,9 @@ def _listed(kind: str, names: Sequence[str]) -> str:
 
 def doubts_of(rows: Sequence[Sequence[str]], plan: Plan, config: FeedConfig) -> list[str]:
     """Columns that are read as words because of a few fields among numbers, for notes."""
-    notes = []
+    notes, places = [], {name: place for place, name in enumerate(plan.columns)}
     for name in plan.categorical:
-        place = plan.columns.index(name)
+        place = places[name]
         fields = [row[place] for row in rows if place < len(row) and row[place].strip()]
         odd = [field for field in fields if number_of(field) is None]
         if name not in config.categorical and len(odd) < _FEW * len(fields):

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
+from hogwild.arrays import Offsets
 from hogwild.errors import InputError
 from hogwild.feeds.blocks import Block, check_utf8
 from hogwild.feeds.frames import Frame
 from hogwild.feeds.source import Bytes
-from hogwild.kernels.records import NO_QUOTE, Records, count_ends, find_records, make_records
+from hogwild.kernels.records import NO_QUOTE, Records, copy_fields, count_ends, find_records, make_records
 
 QUOTE = '"'
 DELIMITERS = (",", "\t", ";", "|")
 SAMPLE = 1000      # rows from which columns are judged
+WORDS = pa.dictionary(pa.int32(), pa.string())
+_CELLS = 1 << 21   # fields of those rows, where there are very many columns,
+_LEAST = 4         # and how many rows at the least
 _SNIFFED = 50      # records whose number of fields must agree
 
 
@@ -65,10 +70,10 @@ def sample_rows(head: str, dialect: Dialect) -> list[list[str]]:
     if not len(records.fields):
         return []
     count = int(records.fields[0])
-    few = Records(*(array[: SAMPLE + 1] for array in records))
-    columns = range(count)
-    table = _parse(_without(text, few, few.fields == count), dialect, count, dict.fromkeys(columns, pa.string()))
-    return [list(row) for row in zip(*(table[str(k)].fill_null("").to_pylist() for k in columns), strict=True)]
+    few = min(SAMPLE + 1, max(_LEAST, _CELLS // count))
+    starts = records.starts[:few][records.fields[:few] == count]
+    cells = read_fields(text, starts, dialect, np.ones(count, np.bool_), pa.string()).fill_null("").to_pylist()
+    return [cells[start : start + count] for start in range(0, len(cells), count)]
 
 
 def header_lines(head: str, dialect: Dialect) -> int:
@@ -110,45 +115,91 @@ class Shape(NamedTuple):
     dialect: Dialect
     fields: int
     places: Mapping[str, int]
-    numeric: Sequence[str]
-    texts: Sequence[str]
+    numeric: Collection[str]
+    texts: Collection[str]
+
+    def kind_of(self, name: str) -> Any:
+        """The type of a column: numbers, texts, or else words."""
+        if name in self.numeric:
+            return pa.float64()
+        return pa.string() if name in self.texts else WORDS
+
+
+class Found(NamedTuple):
+    """The records of a block that have as many fields as they should; `lines` and `wrong` as in a frame."""
+
+    text: Bytes
+    starts: Offsets
+    ends: Offsets
+    lines: Offsets
+    wrong: Mapping[int, str]
+    replaced: int
+
+    def frame(self, block: Block, arrays: Mapping[str, Any]) -> Frame:
+        """Their fields, that were read."""
+        seen = len(self.starts) + len(self.wrong)
+        return Frame(block.source, block.file, self.lines, arrays, self.wrong, seen, self.replaced)
+
+    def whole_text(self) -> Bytes:
+        """The text of these records alone."""
+        if not self.wrong and len(self.starts) and self.starts[0] == 0 and self.ends[-1] == len(self.text):
+            return self.text
+        bounds = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        parts = [self.text[start:end] for start, end in bounds]
+        return np.concatenate(parts) if parts else self.text[:0]
+
+
+def read_records(block: Block, shape: Shape, replace: bool) -> Found:
+    """Find the records of a block."""
+    text, replaced = check_utf8(block, replace)
+    records, _ = shape.dialect.records(text)
+    good = records.fields == shape.fields
+    lines = records.lines + block.line
+    wrong = {
+        int(lines[k]): f"expected {shape.fields} columns, found {int(records.fields[k])}" for k in np.flatnonzero(~good)
+    }
+    return Found(text, records.starts[good], records.ends[good], lines[good], wrong, replaced)
 
 
 def read_block(block: Block, shape: Shape, replace: bool) -> Frame:
-    """Read the wanted columns of a block: as numbers, as texts, or else as words."""
-    dialect, count, places, numeric, texts = shape
-    text, replaced = check_utf8(block, replace)
-    records, _ = dialect.records(text)
-    good = records.fields == count
-    lines = records.lines + block.line
-    wrong = {
-        int(lines[k]): f"expected {count} columns, found {int(records.fields[k])}" for k in np.flatnonzero(~good)
-    }
-    text = _without(text, records, good)
-    words = pa.dictionary(pa.int32(), pa.string())
-    types = {place: pa.string() if name in texts else words for name, place in places.items()}
-    numbers = {places[name]: pa.float64() for name in numeric if name in places}
+    """Read the wanted columns of a block."""
+    dialect, count, places, numeric, _ = shape
+    found = read_records(block, shape, replace)
+    text = found.whole_text()
+    types = {place: shape.kind_of(name) for name, place in places.items()}
+    numbers = [places[name] for name in numeric if name in places]
     try:
-        table = _parse(text, dialect, count, {**types, **numbers})
+        table = _parse(text, dialect, count, types)
     except pa.ArrowInvalid:  # some field is no number: read_numbers will find it
         table = _parse(text, dialect, count, {**types, **dict.fromkeys(numbers, pa.string())})
-    if table.num_rows != int(good.sum()):
-        raise InputError(f"{block.source.place(block.line)}: quotes in the lines from here on cannot be told apart.")
-    arrays = {name: _whole(table[str(place)]) for name, place in places.items()}
-    return Frame(block.source, block.file, lines[good], arrays, wrong, len(good), replaced)
+    if table.num_rows != len(found.lines):
+        raise unclear_quotes(block)
+    return found.frame(block, {name: _whole(table[str(place)]) for name, place in places.items()})
 
 
-def _without(text: Bytes, records: Records, good: Any) -> Bytes:
-    """The text of the good records."""
-    if good.all() and len(good) and int(records.starts[0]) == 0 and int(records.ends[-1]) == len(text):
-        return text
-    bounds = zip(records.starts[good].tolist(), records.ends[good].tolist(), strict=True)
-    parts = [text[start:end] for start, end in bounds]
-    return np.concatenate(parts) if parts else text[:0]
+def unclear_quotes(block: Block) -> InputError:
+    """Arrow found other fields in a block than we did."""
+    place = block.source.place(block.line)
+    return InputError(f"{place}: quotes in the lines from here on cannot be told apart.")
 
 
-def _parse(text: Bytes, dialect: Dialect, count: int, types: Mapping[int, Any]) -> Any:
-    """A table of the wanted columns, named by their numbers; empty fields are null."""
+def read_fields(text: Bytes, starts: Offsets, dialect: Dialect, wanted: npt.NDArray[np.bool_], kind: Any) -> Any:
+    """The fields k of all records for which wanted[k], one after another, as one array; empty ones are null.
+
+    The records must have as many fields as there are in `wanted`.
+    """
+    if not len(starts) or not wanted.any():
+        return pa.array([], kind)
+    # A line that is left out again keeps Arrow from taking the first field's beginning for a byte-order mark.
+    fields = np.empty(len(text) + 1, np.uint8)
+    fields[0] = ord("\n")
+    signs = np.array([ord(dialect.delimiter), ord(QUOTE) if dialect.quoted else NO_QUOTE])
+    size = 1 + copy_fields(text, starts, signs, wanted, fields[1:])
+    return _whole(_parse(fields[:size], dialect, 1, {0: kind}, blank=True)["0"])[1:]
+
+
+def _parse(text: Bytes, dialect: Dialect, count: int, types: Mapping[int, Any], blank: bool = False) -> Any:
+    """A table of the wanted columns, named by their numbers; empty fields are null. blank: an empty line is a row."""
     names = [str(k) for k in range(count)]
     if not len(text):
         return pa.table({str(k): pa.array([], kind) for k, kind in types.items()})
@@ -160,6 +211,7 @@ def _parse(text: Bytes, dialect: Dialect, count: int, types: Mapping[int, Any]) 
             delimiter=dialect.delimiter,
             quote_char=QUOTE if dialect.quoted else False,
             newlines_in_values=dialect.quoted,
+            ignore_empty_lines=not blank,
         ),
         csv.ConvertOptions(
             check_utf8=False, column_types={str(k): kind for k, kind in types.items()},

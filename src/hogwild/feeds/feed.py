@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hogwild.arrays import AnyRows, DenseRows, Ids, Offsets, check_rows
+
+
+class kept:  # noqa: N801
+    """A number that is computed once for each instance. No lock, as `cached_property` has until Python 3.12: whoever
+    forks while another thread computes it would find that taken for ever."""
+
+    def __init__(self, compute: Callable[[Any], int]) -> None:
+        self._compute, self._name, self.__doc__ = compute, compute.__name__, compute.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        return instance.__dict__.setdefault(self._name, self._compute(instance))  # from now on found there
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +73,7 @@ class Feed:
             return int(self.samples.matrix.size)
         return len(self.samples.ids)
 
-    @cached_property
+    @kept
     def longest(self) -> int:
         """Features of the longest sample."""
         if isinstance(self.samples, DenseRows):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ class Frame(NamedTuple):
     """Rows of one file: lines[i] is the line of row i (its number in a binary file), arrays[name] its fields.
 
     wrong: what is the matter with lines that have no row here; seen: lines that were looked at, those included;
-    replaced: bytes that were not UTF-8.
+    replaced: bytes that were not UTF-8. cells: numbers and categories of a table with very many columns.
     """
 
     source: Source
@@ -31,13 +31,70 @@ class Frame(NamedTuple):
     wrong: Mapping[int, str]
     seen: int
     replaced: int = 0
+    cells: WideCells | None = None
+
+
+class WideCells(NamedTuple):
+    """All columns of numbers as one array, row after row as they stand in the file, and all columns of categories.
+
+    The orders say where in such a row each column of the plan stands.
+    """
+
+    numbers: Any
+    numeric_order: npt.NDArray[np.intp]
+    words: Any
+    categorical_order: npt.NDArray[np.intp]
 
 
 class Codes(NamedTuple):
-    """Words of a column: row i has words[codes[i]], or none where the code is -1."""
+    """Words of a column: row i has words[codes[i]], or none where the code is -1.
+
+    Of several columns: codes[i, k] is that of column k, and owners[w] the only column that has the word w.
+    """
 
     codes: npt.NDArray[np.int32]
     words: Any
+    owners: npt.NDArray[np.int64] | None = None
+
+    @property
+    def columns(self) -> int:
+        """How many columns."""
+        return 1 if self.owners is None else self.codes.shape[1]
+
+
+def read_matrix(frame: Frame, names: Sequence[str]) -> tuple[Numbers, dict[int, str]]:
+    """Columns as a matrix of numbers, and what is wrong with rows where one is no finite float32."""
+    rows, wrong = len(frame.lines), dict[int, str]()
+    if frame.cells is None:
+        matrix = np.empty((rows, len(names)))
+        for k, name in enumerate(names):
+            matrix[:, k], odd = read_numbers(frame.arrays[name])
+            wrong.update((row, _no_number(name, word)) for row, word in odd.items())
+        return matrix, wrong
+    numbers, odd = read_numbers(frame.cells.numbers)
+    matrix = numbers.reshape(rows, len(names))[:, frame.cells.numeric_order]
+    if odd:
+        in_file = [names[k] for k in np.argsort(frame.cells.numeric_order).tolist()]
+        wrong = {place // len(names): _no_number(in_file[place % len(names)], word) for place, word in odd.items()}
+    return matrix, wrong
+
+
+def _no_number(name: str, word: str) -> str:
+    return f"column `{name}`: `{word}` is not a finite number"
+
+
+def read_categories(frame: Frame, names: Sequence[str]) -> list[Codes]:
+    """Columns of words, each for itself or all together."""
+    if frame.cells is None:
+        return [read_words(frame.arrays[name]) for name in names]
+    codes, words, _ = read_words(frame.cells.words)
+    matrix = codes.reshape(len(frame.lines), len(names))[:, frame.cells.categorical_order]
+    there = matrix >= 0
+    owned = np.nonzero(there)[1] * np.int64(len(words)) + matrix[there]
+    pairs, places = np.unique(owned, return_inverse=True)
+    matrix[there] = places
+    owners, used = np.divmod(pairs, max(1, len(words)))
+    return [Codes(matrix, words.take(pa.array(used)), owners)]
 
 
 def read_numbers(array: Any) -> tuple[Numbers, dict[int, str]]:

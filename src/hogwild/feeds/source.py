@@ -85,12 +85,11 @@ class Source:
 
     def head(self, count: int = 1 << 16) -> bytes:
         """The first bytes of what `open` gives; a command is not run twice for them."""
-        if self._head is not None:
-            self._head[1].close()
-            self._head = None
-        stream = self.open()
-        self._head = (read_fully(stream, count), stream)
-        return self._head[0]
+        head, stream = self._head or (b"", self.open())
+        if len(head) < count:
+            head += read_fully(stream, count - len(head))
+        self._head = (head, stream)
+        return head[:count]
 
     def plain(self) -> bool:
         """Whether the raw bytes of the file are already what `open` gives."""

@@ -29,15 +29,26 @@ from hogwild.feeds.columns import (
     place_columns,
 )
 from hogwild.feeds.delimited import Shape, header_lines, read_block, sample_rows, sniff, whole_records
-from hogwild.feeds.frames import Codes, Frame, Numbers, read_numbers, read_texts, read_words
+from hogwild.feeds.frames import (
+    Codes,
+    Frame,
+    Numbers,
+    read_categories,
+    read_matrix,
+    read_numbers,
+    read_texts,
+    read_words,
+)
 from hogwild.feeds.hashed import Hashing, hash_texts, reading_schema
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import Labels, counted
 from hogwild.feeds.rows import Features, all_ones, join_rows, keep_rows
 from hogwild.feeds.source import Source
 from hogwild.feeds.tableslots import slot_cells, slot_schema
+from hogwild.feeds.wide import WIDE, WideShape, read_wide, wide_shape
 from hogwild.kernels.cells import Cells, fill_rows, make_filled
 
+_JUDGED = 16  # lines that are looked at to judge columns, however long they are
 _REMEDY = "Correct the line, or skip such lines with --bad-lines skip."
 _NUMBER_REMEDY = "Correct the line, skip such lines with --bad-lines skip, or read words with --categorical."
 _ROW_REMEDY = "Correct the row, or skip such rows with --bad-lines skip."
@@ -53,6 +64,9 @@ class _Parts(NamedTuple):
     text: Features | None
     label: Codes | Numbers | None
     wrong: dict[int, str]
+
+
+_Item = Frame | tuple[Block, Shape | WideShape]
 
 
 class TableEncoder:
@@ -112,7 +126,8 @@ class TableEncoder:
             "hashing": self.hashing.schema(),
             "categories": self._categories,
             "vocabulary": self.vocabulary.entries(),
-            "scales": scales,
+            # As words where they are many: long lists of those have a file of their own in a model.
+            "scales": scales if len(scales) < WIDE else [repr(scale) for scale in scales],
         }
         final = bool(self.schema) or all(scale == 1 for scale in scales)
         return Summary(
@@ -147,7 +162,7 @@ class TableEncoder:
         self.squares, self.present = np.zeros(count), np.zeros(count, np.int64)
         self.scales = np.array(self.schema.get("scales", [1.0] * count), np.float32).reshape(count)
 
-    def _items(self, sources: Sequence[Source]) -> Iterator[Frame | tuple[Block, Shape]]:
+    def _items(self, sources: Sequence[Source]) -> Iterator[_Item]:
         for file, source in enumerate(sources):
             if self.form in ("parquet", "arrow"):
                 yield from self._arrow_frames(source, file)
@@ -162,12 +177,23 @@ class TableEncoder:
         names = table.names if self._known_plan().header else None
         yield from table.frames(tuple(self._places(names, len(table.names), source.name)), file)
 
-    def _blocks(self, source: Source, file: int) -> Iterator[tuple[Block, Shape]]:
-        head = head_of(source, self.config.invalid_utf8 == "replace")
+    def _blocks(self, source: Source, file: int) -> Iterator[tuple[Block, Shape | WideShape]]:
+        judged = self._judge(source)
+        if judged is None:
+            return
+        skip, shape = judged
+        dialect = shape.shape.dialect if isinstance(shape, WideShape) else shape.dialect
+        for block in whole_records(blocks_of(source, file, skip), dialect):
+            yield block, shape
+
+    def _judge(self, source: Source) -> tuple[int, Shape | WideShape] | None:
+        """The lines of the header, and how records are read; None if there are none. The first file says what columns
+        are."""
+        head = head_of(source, self.config.invalid_utf8 == "replace", _JUDGED)
         dialect = sniff(head, self.form)
         rows = sample_rows(head, dialect)
         if not rows:
-            return
+            return None
         header = has_header(rows[0], rows[1:], self.config, self.plan)
         count = len(rows[0])
         names = names_of(rows[0]) if header and (self.plan is None or self.plan.header) else None
@@ -180,12 +206,12 @@ class TableEncoder:
             self.labels.kind = "numbers" if kind == NUMERIC else "words"
         plan = self._known_plan()
         places = self._places(names, count, source.name)
-        numeric = (*plan.numeric, *((plan.label,) if self.labels.kind == "numbers" else ()))
-        shape = Shape(dialect, count, places, numeric, (plan.text,))
+        labels = {plan.label} if self.labels.kind == "numbers" else set[str]()
         # Blank lines before the header are no records; a header inside quotes may itself take several lines.
         skip = header_lines(head, dialect) if header else 0
-        for block in whole_records(blocks_of(source, file, skip), dialect):
-            yield block, shape
+        if count >= WIDE:
+            return skip, wide_shape(Shape(dialect, count, places, labels, (plan.text,)), plan)
+        return skip, Shape(dialect, count, places, {*plan.numeric, *labels}, (plan.text,))
 
     def _places(self, names: tuple[str, ...] | None, count: int, where: str) -> dict[str, int]:
         places = place_columns(self._known_plan(), names, count, self.config, where)
@@ -198,15 +224,16 @@ class TableEncoder:
 
     # -- in threads: a frame in arrays ------------------------------------------------------------------------------
 
-    def _convert(self, item: Frame | tuple[Block, Shape]) -> _Parts:
+    def _read(self, block: Block, shape: Shape | WideShape) -> Frame:
+        replace = self.config.invalid_utf8 == "replace"
+        return read_wide(block, shape, replace) if isinstance(shape, WideShape) else read_block(block, shape, replace)
+
+    def _convert(self, item: _Item) -> _Parts:
         plan = self._known_plan()
-        frame = item if isinstance(item, Frame) else read_block(*item, self.config.invalid_utf8 == "replace")
-        arrays, wrong = frame.arrays, dict[int, str]()
-        numbers = np.empty((len(frame.lines), len(plan.numeric)))
-        for k, name in enumerate(plan.numeric):
-            numbers[:, k], odd = read_numbers(arrays[name])
-            wrong.update((row, f"column `{name}`: `{word}` is not a finite number") for row, word in odd.items())
-        categories = [read_words(arrays[name]) for name in plan.categorical]
+        frame = item if isinstance(item, Frame) else self._read(*item)
+        arrays = frame.arrays
+        numbers, wrong = read_matrix(frame, plan.numeric)
+        categories = read_categories(frame, plan.categorical)
         hashed = self.hasher.ids(categories if self._categories == "hash" else [], len(frame.lines))
         text = hash_texts(self.recipe, *read_texts(arrays[plan.text])) if plan.text else None
         label: Codes | Numbers | None = None

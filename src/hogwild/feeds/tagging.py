@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import AnyChains, ValuedChains
 from hogwild.errors import InputError
+from hogwild.feeds.feed import kept
 from hogwild.feeds.taggedtext import TaggedText
 
 
@@ -53,12 +53,12 @@ class TaggingFeed:
         """Tokens of all sentences."""
         return len(self.samples.tags)
 
-    @cached_property
+    @kept
     def longest(self) -> int:
         """Tokens of the longest sentence."""
         return int(np.diff(self.samples.offsets).max(initial=0))
 
-    @cached_property
+    @kept
     def most_features(self) -> int:
         """Features of the sentence that has most."""
         return int(np.diff(self.samples.starts[self.samples.offsets]).max(initial=0))

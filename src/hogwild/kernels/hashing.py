@@ -62,3 +62,10 @@ def hash_fields(data: Any, bounds: Any, seed: Any, hashes: Any) -> None:
     """Hash of each field data[bounds[k, 0]:bounds[k, 1]]."""
     for k in range(len(hashes)):
         hashes[k] = hash_bytes(data, bounds[k, 0], bounds[k, 1], seed)
+
+
+@kernel
+def hash_seeded(data: Any, offsets: Any, seeds: Any, hashes: Any) -> None:
+    """Hash of each string data[offsets[k]:offsets[k + 1]] with a seed of its own."""
+    for k in range(len(hashes)):
+        hashes[k] = hash_bytes(data, offsets[k], offsets[k + 1], seeds[k])

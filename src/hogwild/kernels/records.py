@@ -78,3 +78,39 @@ def find_records(data: Any, delimiter: int, quote: int, records: Any) -> Any:
             quoted = at_field and byte == quote
             at_field = False
     return count, begin
+
+
+@kernel
+def copy_fields(data: Any, starts: Any, signs: Any, wanted: Any, out: Any) -> int:
+    """Copy the fields k of each record for which wanted[k], as they are, each with a newline after it; returns bytes.
+
+    starts: of records that all have len(wanted) fields; signs: the delimiter and the quote.
+    """
+    delimiter, quote = signs[0], signs[1]
+    written = 0
+    for record in range(len(starts)):
+        i, field, at_field, quoted = starts[record], 0, True, False
+        while field < len(wanted):
+            byte = np.int64(data[i])
+            i += 1
+            if not quoted and byte in (delimiter, _NEWLINE, _RETURN):
+                byte = np.int64(_NEWLINE)
+            if wanted[field]:
+                out[written] = byte
+                written += 1
+            if quoted:
+                if byte == quote:
+                    if data[i] == quote:  # a record ends outside quotes, so that there is a byte after this one
+                        if wanted[field]:
+                            out[written] = quote
+                            written += 1
+                        i += 1
+                    else:
+                        quoted = False
+            elif byte == _NEWLINE:
+                field += 1
+                at_field = True
+            else:
+                quoted = at_field and byte == quote
+                at_field = False
+    return written

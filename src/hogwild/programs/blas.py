@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,6 +43,16 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         with _lock:
-            _runs -= 1
+            _runs = max(0, _runs - 1)  # a run that was forked with us is none of ours
             while _runs == 0 and _limits:
                 _limits.pop().restore()
+
+
+def _alone() -> None:
+    """In the child of a fork: the runs of other threads do not go on here. The next one to end restores."""
+    global _runs
+    _runs = 0
+    _lock.release()
+
+
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_alone)

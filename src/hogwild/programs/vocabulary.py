@@ -17,6 +17,9 @@ def encode_entries(entries: Sequence[str]) -> bytes:
     >>> encode_entries(["a b", "two\nlines"])
     b'a b\ntwo\\nlines\n'
     """
+    joined = "".join(f"{entry}\n" for entry in entries)
+    if "\\" not in joined and "\r" not in joined and joined.count("\n") == len(entries):
+        return joined.encode("utf-8", errors="backslashreplace")
     lines = (entry.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r") + "\n" for entry in entries)
     return "".join(lines).encode("utf-8", errors="backslashreplace")
 
