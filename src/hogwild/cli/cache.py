@@ -8,7 +8,7 @@ from typing import Annotated
 
 from hogwild.cli.flags import Page
 from hogwild.config import ShowConfig
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, brief
 from hogwild.options import Shown, nearest
 
 PAGE = Page(
@@ -44,7 +44,7 @@ def run(options: Options) -> int:
 
     if options.action not in _ACTIONS:
         close = nearest(options.action, _ACTIONS)
-        raise ConfigError(f"cache cannot {options.action!r}{close}; choose one of {', '.join(_ACTIONS)}.")
+        raise ConfigError(f"cache cannot {brief(options.action)}{close}; choose one of {', '.join(_ACTIONS)}.")
     if options.action == "path":
         if options.show.json:
             print_json({"path": str(cache_home())})

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
 from typing import Annotated, Any, TypeVar, get_type_hints
 
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, brief, shorten
 from hogwild.options import Option, convert, flags_of, nearest, read_toml
 
 Command = TypeVar("Command")
@@ -101,7 +101,7 @@ def _split(command: type, page: Page, argv: list[str], toml: dict[str, Any]) -> 
         option = flags_of(command).get(flag[2:].replace("-", "_"))
         if equals and option and option.kind is bool:
             name = flag[2:]
-            raise ConfigError(f"{flag} takes no value, got {value!r}; write --{name} or --no-{name}.")
+            raise ConfigError(f"{flag} takes no value, got {brief(value)}; write --{name} or --no-{name}.")
     asked = any(word in ("-h", "--help") for word in argv)
     said = io.StringIO()
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone)
@@ -183,8 +183,8 @@ def _add_words(extra: list[str], values: dict[str, Any], known: dict[str, Option
         return
     last = next((option for option in reversed(known.values()) if option.positional), None)
     if last is None or last.kind is not tuple:
-        raise ConfigError(f"{extra[0]!r} is one word too many. See: {page.prog} --help")
-    values[last.name] = (*values.get(last.name, ()), *extra)
+        raise ConfigError(f"{brief(extra[0])} is one word too many. See: {page.prog} --help")
+    values[last.name] = (*values.get(last.name, ()), *convert(last, extra, last.flag))
 
 
 def _check_lists(argv: list[str], known: dict[str, Option]) -> None:
@@ -200,8 +200,8 @@ def _check_lists(argv: list[str], known: dict[str, Option]) -> None:
             continue
         if files and before and by_flag[before].metavar == "FILE" and by_flag[before].kind is tuple:
             raise ConfigError(
-                f"{before} takes one file, and {word!r} is a second one: give the flag once for each "
-                f"({before} {word}), or a pattern in quotes ({before} '*.svm')."
+                f"{before} takes one file, and {brief(word)} is a second one: give the flag once for each "
+                f"({before} {shorten(word, 80)}), or a pattern in quotes ({before} '*.svm')."
             )
         before, files = "", files + 1
 
@@ -210,7 +210,7 @@ def _unknown_flag(word: str, known: dict[str, Option], page: Page) -> ConfigErro
     flag = word.partition("=")[0]
     names = [option.flag for option in known.values() if not option.positional]
     names += ["--no-" + option.flag[2:] for option in known.values() if option.kind is bool]
-    return ConfigError(f"unknown flag {flag}{nearest(flag, names)}. See: {page.prog} --help")
+    return ConfigError(f"unknown flag {shorten(flag, 80)}{nearest(flag, names)}. See: {page.prog} --help")
 
 
 def _condense(box: str) -> str:

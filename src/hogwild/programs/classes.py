@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
-from hogwild.errors import ConfigError, InputError
+from hogwild.errors import ConfigError, InputError, brief
 from hogwild.feeds.feed import Feed
 
 Label = str | int | float
@@ -43,7 +43,7 @@ def find_classes(feed: Feed, loss: str) -> tuple[Label, ...]:
             )
         found = tuple(plain(value) for value in distinct)
     if len(found) < 2:
-        only = f"only the class {found[0]!r}" if found else "no class"
+        only = f"only the class {brief(found[0])}" if found else "no class"
         raise InputError(f"{feed.source}: there is {only}; a classifier needs samples of at least two classes.")
     return found
 
@@ -78,7 +78,7 @@ def number_targets(feed: Feed, classes: tuple[Label, ...]) -> Numbers:
         row = int(np.argmin(found))
         label = feed.labels[int(targets[row])] if feed.labels else plain(targets[row])
         raise InputError(
-            f"{feed.place(row)}: the label {label!r} is not one of the classes {_shown(classes)}; "
+            f"{feed.place(row)}: the label {brief(label)} is not one of the classes {_shown(classes)}; "
             "correct it, or train on data that holds all classes."
         )
     return found
@@ -98,7 +98,7 @@ def class_scale(feed: Feed, classes: tuple[Label, ...], weight: ClassWeight) -> 
     known = _numbers_of(classes)
     for label, factor in weight_pairs(weight):
         if _spelled(label) not in known:
-            raise ConfigError(f"class_weight names {label!r}, which is not one of the classes {_shown(classes)}.")
+            raise ConfigError(f"class_weight names {brief(label)}, which is not one of the classes {_shown(classes)}.")
         scale[known[_spelled(label)]] = factor
     return scale
 
@@ -109,7 +109,7 @@ def weight_pairs(weight: Mapping[Any, float] | Sequence[tuple[Any, float]]) -> l
     pairs = [(plain(label), float(factor)) for label, factor in items]
     for label, factor in pairs:
         if not 0 <= factor < float("inf"):
-            raise ConfigError(f"the weight of class {label!r} is {factor}; it must be a number from 0 on.")
+            raise ConfigError(f"the weight of class {brief(label)} is {factor}; it must be a number from 0 on.")
     return pairs
 
 

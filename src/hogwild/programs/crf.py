@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Room, Step, Table, ValuedChains, aligned_floats
 from hogwild.config import CRFConfig, Optimizer
-from hogwild.errors import ConfigError, InputError, ModelError
+from hogwild.errors import ConfigError, InputError, ModelError, brief
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.kernels.chains import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
 from hogwild.kernels.octets import LANES, layout
@@ -86,7 +86,7 @@ class CRF(Program):
         for name in own:
             if name not in known:
                 chosen = self.config.optimizer
-                raise ConfigError(f"{chosen} has no constant {name!r}; it has {', '.join(known) or 'none'}.")
+                raise ConfigError(f"{chosen} has no constant {brief(name)}; it has {', '.join(known) or 'none'}.")
         if kind is Ftrl:
             own.update(l1=np.float32(self.config.l1), l2=np.float32(self.l2))
         return kind(**own)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
 from hogwild.config import LinearConfig, Optimizer
-from hogwild.errors import ModelError
+from hogwild.errors import ModelError, brief
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.flat import Flattener
 from hogwild.kernels.linear import LinearTask, LinearWeights, score_rows
@@ -212,7 +212,7 @@ class Linear(Tabled):
             parts = {name: arrays[_named(owner, name)] for name in names}
             tables.append(put_together(parts, self._rule, penalty, self.width, count))
         if unknown := set(arrays) - used:
-            raise ModelError(f"a linear model has no array {min(unknown)!r}.")
+            raise ModelError(f"a linear model has no array {brief(min(unknown))}.")
         self.weights, self.features, self.order = LinearWeights(*tables), rows, None
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Step, Table
 from hogwild.config import Optimizer, RatingConfig, RecommenderConfig
-from hogwild.errors import ConfigError, InputError, ModelError
+from hogwild.errors import ConfigError, InputError, ModelError, brief
 from hogwild.feeds.labels import counted
 from hogwild.feeds.ratings import RatingFeed
 from hogwild.kernels.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
@@ -89,7 +89,7 @@ class MatrixFactorization(Program):
         for name in own:
             if name not in known:
                 chosen = self.config.optimizer
-                raise ConfigError(f"{chosen} has no constant {name!r}; it has {', '.join(known) or 'none'}.")
+                raise ConfigError(f"{chosen} has no constant {brief(name)}; it has {', '.join(known) or 'none'}.")
         if kind is Ftrl:
             own.update(l2=np.float32(self.config.shrink))
         return kind(**own)

@@ -182,6 +182,9 @@ class SparseMLP(Tabled):
     def _check_memory(self, rows: int, feed: Feed) -> None:
         copies = 1 if feed.original is None else 2  # to bring it into the order of the data, and back
         need = copies * rows * self.cells * CELL
+        layers = layer_cells(self.sizes) * CELL
+        if layers > memory():
+            raise ConfigError(f"dense layers of {layers / 1e9:.1f} GB are more than the memory; use smaller ones (--hidden).")
         if need > memory():
             raise ConfigError(
                 f"a table of {rows:,} features with {self.cells} numbers each takes {need / 1e9:.1f} GB "
