@@ -186,11 +186,11 @@ def convert(option: Option, value: Any, where: str) -> Any:
 
 
 def _check_size(option: Option, number: float, where: str) -> None:
-    """Raise ConfigError for a number that compiled code has no type for. What is not finite is left to who asked."""
+    """Raise ConfigError for a number that compiled code has no type for."""
     if option.kind is int and not _LEAST <= number <= _MOST:
         raise ConfigError(f"{where} is {brief(number)}; a whole number has at most 64 bits here.")
-    if option.kind is float and _LARGE < abs(number) < math.inf:
-        raise ConfigError(f"{where} is {brief(number)}; numbers go from -1e30 to 1e30 here.")
+    if option.kind is float and not abs(number) <= _LARGE:
+        raise ConfigError(f"{where} is {brief(number)}; it must be finite: numbers go from -1e30 to 1e30 here.")
 
 
 def _text(option: Option, value: str | int, where: str) -> str:
@@ -284,7 +284,8 @@ def check_names(config: type, names: Iterable[str]) -> None:
     known = options_of(config)
     for name in names:
         if name not in known:
-            raise ConfigError(f"there is no option {brief(name)}{nearest(name, known)}; options are {', '.join(known)}.")
+            close = nearest(name, known)
+            raise ConfigError(f"there is no option {brief(name)}{close}; options are {', '.join(known)}.")
 
 
 def check_values(config: Any) -> None:

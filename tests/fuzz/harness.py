@@ -57,7 +57,8 @@ class Target:
     """Something that reads files.
 
     seeds: makes valid files, name -> bytes; try_it: reads the file at a path (a directory of its own, the file has its
-    name) and raises HogwildError only; kept: what was found before, tried first in every run.
+    name) and raises HogwildError only; kept: what was found before, tried first in every run; change: makes another
+    file of one.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Target:
     try_it: Callable[[Path], object]
     kept: Sequence[Kept] = ()
     tokens: Sequence[bytes] = TOKENS
+    change: Callable[[bytes, Random, Sequence[bytes], Sequence[bytes]], bytes] = mutate
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def file_of(target: Target, seeds: Mapping[str, bytes], seed: int, case: int) ->
         return names[case], seeds[names[case]]
     random = Random(f"{target.name}:{seed}:{case}")
     name = names[case % len(names)]
-    return name, mutate(seeds[name], random, list(seeds.values()), target.tokens)
+    return name, target.change(seeds[name], random, list(seeds.values()), target.tokens)
 
 
 def run(target: Target, count: int, seed: int = 0, first: int | None = None) -> list[Finding]:

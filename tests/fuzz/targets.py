@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fuzz.loaders import LOADERS
 from fuzz.readers import READERS
 
-TARGETS = {target.name: target for target in (*READERS,)}
+TARGETS = {target.name: target for target in (*READERS, *LOADERS)}

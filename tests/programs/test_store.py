@@ -46,7 +46,7 @@ def reseal(path: Path, name: str, content: bytes) -> None:
 
 def test_everything_comes_back(tmp_path: Path) -> None:
     words = [f"word {n}" for n in range(100)] + ["back\\slash", "line\nfeed", "\\n", "", "\r", "naïve ☃", "\x85\u2028"]
-    schema = {"columns": [{"name": "city", "values": words}, {"name": "n"}], "bits": 20, "short": ["a", "b"]}
+    schema = {"parts": [{"name": "city", "values": words}, {"name": "n"}], "bits": 20, "short": ["a", "b"]}
     config = FeedConfig(format="csv", label="y", numeric=("a", "b"), bad_share=0.25)
     labels = tuple(f"label {n}" for n in range(40))
     metrics = {"loss": 0.5, "auc": np.nan}

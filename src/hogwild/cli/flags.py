@@ -32,7 +32,7 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     argv = _with_values([_own_name(word, known) for word in argv], known)
     _check_lists(argv, known)
     toml = _named_file(argv, known)
-    values = read_toml(toml, command) if toml else {}
+    values = read_toml(convert(known["config"], toml, "--config"), command) if toml else {}
     given, extra = _split(command, page, argv, values)
     flags = [word for word in extra if word.startswith("-") and word != "-"]
     if flags:
@@ -47,7 +47,7 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     for option in known.values():
         if option.positional and not values.get(option.name, option.default):
             raise ConfigError(f"{option.metavar.rstrip('.')} is missing. See: {page.prog} --help")
-    return _build(command, values)
+    return build(command, values)
 
 
 def _own_name(word: str, known: dict[str, Option]) -> str:
@@ -69,12 +69,13 @@ def _with_values(argv: list[str], known: dict[str, Option]) -> list[str]:
     return found
 
 
-def _build(command: type[Command], values: dict[str, Any]) -> Command:
+def build(command: type[Command], values: dict[str, Any]) -> Command:
+    """The command's dataclass from checked values by name."""
     parts: dict[str, Any] = {}
     hints = get_type_hints(command)
     for item in fields(command):  # type: ignore[arg-type]
         if is_dataclass(hints[item.name]):
-            parts[item.name] = _build(hints[item.name], values)
+            parts[item.name] = build(hints[item.name], values)
         elif item.name in values:
             parts[item.name] = values[item.name]
     return command(**parts)

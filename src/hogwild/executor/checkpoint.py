@@ -109,7 +109,8 @@ def _equal_program(program: Program, sealed: Sealed, path: Path) -> Program:
     try:
         return type(program)(**options)  # type: ignore[arg-type]
     except STRAY as error:
-        raise ModelError(f"{path / 'config.json'}: these options make no {program.name!r} program: {shorten(error)}.") from error
+        where = path / "config.json"
+        raise ModelError(f"{where}: these options make no {program.name!r} program: {shorten(error)}.") from error
 
 
 def _as_json(values: dict[str, Any]) -> Any:
@@ -145,16 +146,18 @@ def _unpack(sealed: Sealed, identity: Mapping[str, Any], path: Path) -> RunState
         return state
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         where = path / "config.json"
-        raise ModelError(f"{where}: does not tell where the run stood ({shorten(error)}); hogwild of another version?") from None
+        why = shorten(error)
+        raise ModelError(f"{where}: does not tell where the run stood ({why}); hogwild of another version?") from None
 
 
 def _check_state(state: RunState, identity: Mapping[str, Any]) -> None:
     """Raise ValueError for a state that this run does not leave behind. The executor checks it against the feed."""
     epoch, visits = state.position
+    workers = identity.get("threads", state.random.size)
     sound = {
         "position": epoch <= identity.get("epochs", _MOST) and visits <= _MOST,
         "epoch_visits": 0 <= state.epoch_visits <= _MOST,
-        "random": state.random.dtype == np.uint64 and state.random.shape == (identity.get("threads", state.random.size),),
+        "random": state.random.dtype == np.uint64 and state.random.shape == (workers,),
         "seed": 0 <= state.seed < 2**63,
         "sharing": state.sharing in get_args(Sharing) and state.sharing != "auto",
         "lr": 0 < state.lr < math.inf,

@@ -198,8 +198,8 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
         )
     if start is not None and start.position.visits > plan.visits:
         raise ConfigError(
-            f"the run stood at visit {start.position.visits} of an epoch, which has {plan.visits}; go on with the data, "
-            "batch size, mode and threads that it had."
+            f"the run stood at visit {start.position.visits} of an epoch, which has {plan.visits}; go on with the "
+            "data, batch size, mode and threads that it had."
         )
     if start is not None and start.position.visits and start.epoch_visits != plan.visits:
         raise ConfigError(

@@ -99,7 +99,8 @@ def parse(text: str) -> Expression:
         number, inner = call.groups()
         if number not in NUMBERS:
             raise ConfigError(
-                f"watch {brief(text)}: there is no {brief(number)}{nearest(number, NUMBERS)}; choose one of {', '.join(NUMBERS)}."
+                f"watch {brief(text)}: there is no {brief(number)}{nearest(number, NUMBERS)}; choose one of "
+                f"{', '.join(NUMBERS)}."
             )
     place = _PLACE.fullmatch(inner)
     if not place:
@@ -109,7 +110,9 @@ def parse(text: str) -> Expression:
     for item in inside.split(",") if inside is not None else []:
         match = _INDEX.fullmatch(item)
         if not match:
-            raise ConfigError(f"watch {brief(text)}: {brief(item)} is no index; write numbers and ranges, as in {name}[3,:5].")
+            raise ConfigError(
+                f"watch {brief(text)}: {brief(item)} is no index; write numbers and ranges, as in weights[3,:5]."
+            )
         if len(item) > _LONGEST:
             raise ConfigError(f"watch {brief(text)}: no array has so many cells.")
         one, *ends = match.groups()

@@ -18,6 +18,7 @@ Numbers = npt.NDArray[np.int64]
 
 MOST = 1000  # distinct numbers that are still taken for classes
 _SHOWN = 10
+_LARGEST = 2.0**53  # up to here float64 tells whole numbers apart
 
 
 def find_classes(feed: Feed, loss: str) -> tuple[Label, ...]:
@@ -60,6 +61,9 @@ def plain(value: Any) -> Label:
 def check_classes(classes: Iterable[Any]) -> tuple[Label, ...]:
     """Classes that the user gave."""
     found = tuple(plain(value) for value in classes)
+    words = sum(isinstance(label, str) for label in found)
+    if words not in (0, len(found)) or not all(isinstance(label, str) or abs(label) <= _LARGEST for label in found):
+        raise ConfigError(f"classes are {_shown(found)}; give texts, or numbers of at most 2^53.")
     if len(found) == 1 or len(set(found)) < len(found):
         raise ConfigError(f"classes are {_shown(found)}; give at least two, each once.")
     return found
@@ -108,8 +112,8 @@ def weight_pairs(weight: Mapping[Any, float] | Sequence[tuple[Any, float]]) -> l
     items = weight.items() if isinstance(weight, Mapping) else weight
     pairs = [(plain(label), float(factor)) for label, factor in items]
     for label, factor in pairs:
-        if not 0 <= factor < float("inf"):
-            raise ConfigError(f"the weight of class {brief(label)} is {factor}; it must be a number from 0 on.")
+        if not 0 <= factor <= 1e30:
+            raise ConfigError(f"the weight of class {brief(label)} is {factor}; it must lie between 0 and 1e30.")
     return pairs
 
 
@@ -141,5 +145,5 @@ def _spelled(label: Any) -> str:
 
 
 def _shown(classes: Sequence[Label]) -> str:
-    names = ", ".join(repr(label) for label in classes[:_SHOWN])
+    names = ", ".join(brief(label) for label in classes[:_SHOWN])
     return names + (f" … ({len(classes)} in all)" if len(classes) > _SHOWN else "")

@@ -20,7 +20,7 @@ from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.updates import RULES, Ftrl, Sgd, additive_cells, row_cells, settle, settle_copy
 from hogwild.machine import memory
 from hogwild.programs import crfarrays, decoding
-from hogwild.programs.program import Metrics, Program
+from hogwild.programs.program import Metrics, Program, plain_constants
 from hogwild.programs.richpairs import RichPairs, find_pairs, no_pairs
 from hogwild.programs.scorecard import TagScores
 
@@ -70,8 +70,8 @@ class CRF(Program):
             average, tuple(rich_edge_templates),
         )  # fmt: skip
         self.tags, self.names = tuple(tags), tuple(names)
-        self.preset = preset
-        self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
+        self.preset = str(preset)
+        self.constants = plain_constants(constants)
         self.pairs: RichPairs = no_pairs(len(self.tags))
         self.mean: crfarrays.Mean | None = None
         self._sentences = 1

@@ -19,6 +19,7 @@ from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.softmax import ClassesTask, score_class_rows
 from hogwild.kernels.updates import Ftrl, additive_cells, row_cells
 from hogwild.programs.classes import ClassWeight
+from hogwild.programs.program import plain_constants
 from hogwild.programs.rowtable import grown, natural, put_together, ranked, take_apart, whole_order
 from hogwild.programs.supervised import checked_weight, make_rule, unknown_entries
 from hogwild.programs.tabled import Tabled, in_parts
@@ -72,7 +73,7 @@ class Linear(Tabled):
         self.l1, self.l2, self.bias = float(l1), float(l2), bool(bias)
         self.class_weight = checked_weight(class_weight)
         self.features = int(features)
-        self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
+        self.constants = plain_constants(constants)
         self.take_classes(classes)
         self._flat = Flattener()
         self.order: Ids | None = None

@@ -19,7 +19,7 @@ from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.updates import RULES, Ftrl, additive_cells, row_cells, settle, settle_copy
 from hogwild.machine import memory
 from hogwild.programs import factorarrays, recommending
-from hogwild.programs.program import Metrics, Program
+from hogwild.programs.program import Metrics, Program, plain_constants
 from hogwild.programs.recommending import Factors, Seen
 
 _KINDS = {"squared": Rated(Squared()), "logistic": Sampled(), "bpr": Pairwise()}
@@ -73,7 +73,7 @@ class MatrixFactorization(Program):
         self.config = RecommenderConfig(dim, cast(Any, loss), optimizer, negatives, bias, l2, shrink, init)
         self.loss = loss
         self.users, self.items = tuple(users), tuple(items)
-        self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
+        self.constants = plain_constants(constants)
         self.mean, self.lowest, self.highest = 0.0, 0.0, 0.0
         self.seen = Seen(np.zeros(len(self.users) + 1, np.int64), np.zeros(0, np.int32))
         self.unknown, self.repeated, self.top = (0, 0), 0, 20

@@ -16,6 +16,7 @@ from typing import Any
 
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, HogwildError, ModelError, SaveError, brief, shorten
+from hogwild.feeds.schema import check_schema
 from hogwild.options import convert, options_of
 from hogwild.programs.directory import check_output
 from hogwild.programs.program import Metrics, Program
@@ -116,7 +117,7 @@ def load_model(path: str | PathLike[str], program: Program | None = None) -> Mod
     restore(program, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
     return Model(
         program=program,
-        schema=_typed(config, "schema", dict, where),
+        schema=_schema(config, where),
         feed_config=_feed_config(config.get("feed"), where),
         labels=_labels(config, where),
         metrics=_metrics(config, where),
@@ -173,6 +174,15 @@ def _typed(config: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
     if not isinstance(config.get(key), kind):
         raise ModelError(f"{where}: {key!r} is missing or of the wrong kind; copy the directory again.")
     return config[key]
+
+
+def _schema(config: Mapping[str, Any], where: str) -> dict[str, Any]:
+    schema: dict[str, Any] = _typed(config, "schema", dict, where)
+    try:
+        check_schema(schema)
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
+    return schema
 
 
 def _labels(config: Mapping[str, Any], where: str) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def encode(arrays: Arrays) -> Iterator[Buffer]:
         begin, end = end, end + array.nbytes
         code = _CODES.get(array.dtype.newbyteorder("<"))
         if code is None:
-            raise SaveError(f"the array {brief(name)} holds {array.dtype}; a program saves plain integers and floats only.")
+            raise SaveError(f"the array {brief(name)} holds {array.dtype}; programs save integers and floats only.")
         header[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % _LENGTH)
@@ -65,7 +65,8 @@ def decode(buffer: Any, where: str) -> dict[str, npt.NDArray[Any]]:
     data, end, arrays = _LENGTH + length, 0, {}
     for (begin, stop, code, shape), name in places:
         if begin != end or stop > size - data:
-            raise _damaged(where, f"array {brief(name)} lies at bytes {begin:,} to {stop:,}, over another or past the end")
+            place = f"bytes {begin:,} to {stop:,}, over another or past the end"
+            raise _damaged(where, f"array {brief(name)} lies at {place}")
         end = stop
         dtype = np.dtype(_DTYPES[code])
         flat = np.frombuffer(buffer, dtype, math.prod(shape), data + begin)
