@@ -11,9 +11,7 @@ import difflib
 import inspect
 import json
 import math
-import re
 import textwrap
-import tomllib
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -21,6 +19,7 @@ from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hogwild.errors import ConfigError, brief, shorten
+from hogwild.tomltext import parse_toml, read_start
 
 
 @dataclass(frozen=True)
@@ -325,8 +324,6 @@ def require(config: Any, name: str, fits: bool, remedy: str) -> None:
 # -- TOML --
 
 _TOML_LIMIT = 1 << 20  # bytes
-_PART = r"""(?:"[^"\n]*+"|'[^'\n]*+'|(?<![\w-])[\w-]++)[ \t]*+"""
-_LONG_KEY = re.compile(rf"(?:{_PART}\.[ \t]*+){{32}}")
 
 def read_toml(path: str, config: type) -> dict[str, Any]:
     """Checked values by option name from a TOML file whose keys are flag names, with dashes or underscores."""
@@ -348,26 +345,12 @@ def read_toml(path: str, config: type) -> dict[str, Any]:
 def _toml_table(path: str) -> dict[str, Any]:
     """The table in a TOML file, which may be a pipe; no more is read of it than options can need."""
     try:
-        with open(path, "rb") as file:
-            content = file.read(_TOML_LIMIT + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{path}: {reason}; --config needs a readable TOML file.") from None
-    if len(content) > _TOML_LIMIT:
-        raise ConfigError(f"{path}: more than {_TOML_LIMIT:,} bytes are no file of options; check --config.")
-    try:
-        text = content.decode("utf-8-sig")
-        # The parser takes the square of a key's parts; options have one or two.
-        if long := _LONG_KEY.search(text):
-            line = text.count("\n", 0, long.start()) + 1
-            raise ConfigError(f"{path}:{line}: a key of that many parts is no option; keys are the names of flags.")
-        return tomllib.loads(text)
-    except RecursionError:
-        raise ConfigError(f"{path}: nested too deeply for options; keys are the names of flags.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        text = read_start(path, _TOML_LIMIT).decode("utf-8-sig")
+        return parse_toml(text)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; --config needs a readable TOML file.") from None
+    except ValueError as error:
         raise ConfigError(f"{path}: not valid TOML: {shorten(error)}.") from None
-    except ValueError:  # Python's limit
-        raise ConfigError(f"{path}: a whole number has thousands of digits; no option is that large.") from None
 
 
 def to_toml(config: Any) -> str:

@@ -5,6 +5,7 @@ Whether the parts fit each other is checked by whoever reads with them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,12 +17,17 @@ _MOST = 2**31 - 1  # features that int32 can number
 
 def check_schema(schema: Mapping[str, Any]) -> None:
     """Raise ModelError for a part of a schema that no feed of ours writes. Parts of other names are the user's own."""
+    other = _any if "format" not in schema else lambda value: _text(json.dumps(value, ensure_ascii=False))
     for name, value in schema.items():
-        if name in _KINDS and not _KINDS[name](value):
+        if not _KINDS.get(name, other)(value):
             raise ModelError(f"the schema is damaged: {name} is {brief(value)}; copy the model again.")
     needed = _NEEDED.get(schema.get("format", ""), ())
     if missing := [name for name in needed if name not in schema]:
         raise ModelError(f"the schema is damaged: {missing[0]} is missing; copy the model again.")
+
+
+def _any(value: Any) -> bool:
+    return True
 
 
 def _text(value: Any) -> bool:
@@ -72,6 +78,12 @@ def _hashing(value: Any) -> bool:
     return whole and flags and 1 <= bits <= 30 and 0 <= seed < 2**64 and 1 <= ngrams <= 16
 
 
+def _plan(value: Any) -> bool:
+    """Slots, each of which has texts, flags and a width."""
+    each = isinstance(value, list) and all(isinstance(slot, dict) for slot in value)
+    return each and all(_flag(part) or _count(part) or _text(part) for slot in value for part in slot.values())
+
+
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "format": lambda value: _text(value) and len(value) <= 40,
     "columns": _texts,
@@ -93,6 +105,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "shared_ids": _flag,
     "zero_based": _flag,
     "features": lambda value: _count(value) or value == "python",
+    "plan": _plan,
     "indices": _text,
     "values": _text,
     "templates": _texts,

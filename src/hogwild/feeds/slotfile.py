@@ -24,17 +24,16 @@ id. The data-feed description of the async executor (protobuf text) is read too:
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from typing import Any, Literal, get_args
 
-from hogwild.errors import ConfigError, InputError, brief
+from hogwild.errors import ConfigError, InputError, brief, shorten
 from hogwild.feeds.feeddescription import is_feed_description, parse_feed_description
 from hogwild.feeds.labels import NAMES, shown
 from hogwild.options import nearest
+from hogwild.tomltext import parse_toml, read_start
 
 Kind = Literal["uint64", "float", "string"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -125,13 +124,13 @@ def read_slots(path: str, label: str = "", ignore: Sequence[str] = ()) -> SlotPl
     label: the slot that holds the label, where the file does not say so; ignore: slots to pass over.
     """
     try:
-        if Path(path).stat().st_size > _LARGEST:
-            raise InputError(f"{path}: too large to be a description of slots; check --slots.")
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_start(path, _LARGEST).decode("utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}; --slots needs a readable description of slots.") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8, so no description of slots; check --slots.") from None
+    except ValueError as error:
+        raise InputError(f"{path}: {error}, too large to be a description of slots; check --slots.") from None
     return parse_slots(text, path, label, ignore)
 
 
@@ -148,9 +147,9 @@ def parse_slots(text: str, where: str, label: str = "", ignore: Sequence[str] = 
 
 def _from_toml(text: str, where: str) -> tuple[Slot, ...]:
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{where}: not valid TOML: {error}.") from None
+        table = parse_toml(text)
+    except ValueError as error:
+        raise InputError(f"{where}: not valid TOML: {shorten(error)}.") from None
     for key in table:
         if key != "slot":
             raise InputError(f"{where}: unknown key {brief(key)}; a description of slots holds [[slot]] tables only.")

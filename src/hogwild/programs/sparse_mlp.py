@@ -176,8 +176,8 @@ class SparseMLP(Tabled):
             self.slots, self.dense = slots, dense
         if (slots, dense) != (self.slots, self.dense):
             raise InputError(
-                f"{feed.source} has the slots {shorten(', '.join(slots))} and {len(dense)} dense columns, but the model "
-                f"has {shorten(', '.join(self.slots))} and {len(self.dense)}; read the data as the model's was."
+                f"{feed.source} has the slots {shorten(', '.join(slots))} and {len(dense)} dense columns, but the "
+                f"model has {shorten(', '.join(self.slots))} and {len(self.dense)}; read the data as the model's was."
             )
 
     def _check_memory(self, rows: int, feed: Feed) -> None:
