@@ -268,7 +268,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     meant = [name for name, others in _ELSEWHERE.items() if word in others.split() and name in names]
     begun = [name for name in names if len(word) > 1 and name.startswith(word)]
     close = meant or (begun if len(begun) == 1 else difflib.get_close_matches(word, names, n=1, cutoff=0.6))
-    return f" (did you mean {names[close[0]]}?)" if close else ""
+    return f" (did you mean {shorten(names[close[0]], 80)}?)" if close else ""
 
 
 def _bare(name: str) -> str:
@@ -307,7 +307,7 @@ def _is_of(kind: type, value: Any) -> bool:
     """Whether a value is of the kind; numbers of NumPy's are, and true and false are none."""
     truth = type(value).__name__ in ("bool", "bool_")
     if kind is bool:
-        return truth or isinstance(value, Integral)
+        return truth or (isinstance(value, Integral) and value in (0, 1))
     if kind in (int, float):
         return not truth and isinstance(value, Integral if kind is int else Real)
     if kind is tuple:

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.errors import ModelError, SaveError, brief
+from hogwild.errors import ModelError, SaveError, brief, shorten
 from hogwild.programs.directory import find, replace_directory
 from hogwild.programs.strict_json import parse_object
 from hogwild.programs.tensors import Arrays, Buffer, decode, encode
@@ -175,6 +175,8 @@ def _opened(path: Path, kind: str, read: Callable[[int], T]) -> T:
             raise ModelError(f"{path}: is a file, not the directory of a {kind}.") from None
         except PermissionError:
             raise ModelError(f"{path}: may not be read by you; ask its owner.") from None
+        except (OSError, ValueError) as error:  # a name that no file can have, a loop of links
+            raise ModelError(f"{shorten(path)}: cannot be opened: {getattr(error, 'strerror', error)}.") from None
         try:
             return read(descriptor)
         except FileNotFoundError as error:
