@@ -1,0 +1,7 @@
+"""All targets by name."""
+
+from __future__ import annotations
+
+from fuzz.readers import READERS
+
+TARGETS = {target.name: target for target in (*READERS,)}
