@@ -215,7 +215,7 @@ def _targets() -> list[Target]:
         Target("compressed", lambda: made.compressed(made.SVMLIGHT * 3), auto, KEPT.get("compressed", ())),
         Target(
             "auto",
-            lambda: dict(zip("abcdef", (made.SVMLIGHT, made.CSV, made.TEXT, made.CRITEO, made.LIBFFM, records))),
+            lambda: dict(zip("abcdef", (made.SVMLIGHT, made.CSV, made.TEXT, made.CRITEO, made.LIBFFM, records), strict=True)),
             auto,
             KEPT.get("auto", ()),
         ),
