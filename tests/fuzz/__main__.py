@@ -13,8 +13,7 @@ from fuzz.targets import TARGETS
 def main() -> int:
     """The number of findings, at most 100."""
     if sys.argv[1:2] == ["--worker"]:
-        name, *numbers = sys.argv[2:]
-        work(TARGETS[name], *map(int, numbers))
+        work(TARGETS, int(sys.argv[2]), sys.argv[3])
         return 0
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("target", nargs="*", default=[], help=f"of {', '.join(TARGETS)}; all if none is named")
@@ -25,7 +24,7 @@ def main() -> int:
     total = 0
     for name in asked.target or TARGETS:
         start = time.monotonic()
-        findings = run(TARGETS[name], asked.count, asked.seed, asked.first)
+        findings = run([TARGETS[name]], asked.count, asked.seed, asked.first)
         for finding in findings:
             print(finding, flush=True)
         print(f"{name}: {asked.count} cases, {len(findings)} findings, {time.monotonic() - start:.1f} s", flush=True)

@@ -1,8 +1,8 @@
 """Tries targets with changed files, in processes of their own: a crash or a hang costs one case and names it.
 
-A target makes small valid files and has a function that reads one. Each case is a file changed at random, in the same way
-whenever its target, seed and number are the same. It must be read, or be refused by a HogwildError of one or two lines.
-Anything else is a finding: another exception, a signal, a hang, more memory than is reasonable.
+A target makes small valid files and has a function that reads one. Each case is a file changed at random, in the same
+way whenever its target, seed and number are the same. It must be read, or be refused by a HogwildError of one or two
+lines. Anything else is a finding: another exception, a signal, a hang, more memory than is reasonable.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from random import Random
 
 from fuzz.mutations import TOKENS, mutate
 from hogwild.errors import HogwildError
+from hogwild.kernels.jit import code_cache
 
 LIMIT = 20.0        # seconds that a case may take
 _STARTING = 240.0   # the first one: it may compile
@@ -58,7 +60,7 @@ class Target:
 
     seeds: makes valid files, name -> bytes; try_it: reads the file at a path (a directory of its own, the file has its
     name) and raises HogwildError only; kept: what was found before, tried first in every run; change: makes another
-    file of one.
+    file of a valid one.
     """
 
     name: str
@@ -96,68 +98,81 @@ def file_of(target: Target, seeds: Mapping[str, bytes], seed: int, case: int) ->
     return name, target.change(seeds[name], random, list(seeds.values()), target.tokens)
 
 
-def run(target: Target, count: int, seed: int = 0, first: int | None = None) -> list[Finding]:
-    """Try what was kept and `count` cases, or only those from `first` on; returns the findings."""
-    start = -len(target.kept) if first is None else first
-    end = (count if first is None else first + count) if count else 0
+def run(targets: Sequence[Target], count: int, seed: int = 0, first: int | None = None) -> list[Finding]:
+    """Try what was kept and `count` cases of each target, or only those from `first` on; returns the findings."""
+    ranges = {
+        target.name: range(-len(target.kept), count) if first is None else range(first, first + count)
+        for target in targets
+    }
     findings: list[Finding] = []
-    while start < end:
-        found, start = _batch(target.name, seed, start, end)
-        findings += found
+    while ranges:
+        name, case, what = _batch(ranges, seed, findings)
+        if what:
+            findings.append(Finding(name, seed, case, what))
+        done = list(ranges).index(name) if name else len(ranges)
+        left = range(case + 1, ranges[name].stop) if name else range(0)
+        ranges = {**({name: left} if left else {}), **dict(list(ranges.items())[done + 1 :])}
     return findings
 
 
-def _batch(name: str, seed: int, start: int, end: int) -> tuple[list[Finding], int]:
-    """Findings of one worker, and the case to go on with: after one that ended it."""
-    command = [sys.executable, "-m", "fuzz", "--worker", name, str(seed), str(start), str(end)]
+def _batch(ranges: Mapping[str, range], seed: int, findings: list[Finding]) -> tuple[str, int, str]:
+    """Let a worker try all; it is the target and the case that ended it, and how, or nothing."""
+    asked = json.dumps([[name, cases.start, cases.stop] for name, cases in ranges.items()])
+    command = [sys.executable, "-m", "fuzz", "--worker", str(seed), asked]
     paths = os.pathsep.join([str(_ROOT / "src"), str(_ROOT / "tests")])
-    findings: list[Finding] = []
-    case, limit = start, _STARTING
+    name, case, limit = next(iter(ranges)), next(iter(ranges.values())).start, _STARTING
     with tempfile.TemporaryFile() as errors, tempfile.TemporaryDirectory() as home:
-        environment = {**os.environ, "PYTHONPATH": paths, "HOGWILD_CACHE": home, "PYTHONFAULTHANDLER": "1"}
+        environment = {**os.environ, "PYTHONPATH": paths, "HOGWILD_CACHE": home, "PYTHONFAULTHANDLER": "1",
+                       "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(code_cache().parent))}  # fmt: skip
         worker = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
                                   cwd=_ROOT, env=environment, bufsize=0)  # fmt: skip
         assert worker.stdout is not None
         try:
-            while True:
-                if not select.select([worker.stdout], [], [], limit)[0]:
-                    worker.kill()
-                    worker.wait()
-                    return [*findings, Finding(name, seed, case, f"no end after {limit:g} seconds")], case + 1
+            while select.select([worker.stdout], [], [], limit)[0]:
                 line = worker.stdout.readline()
                 if not line:
-                    break
+                    code = worker.wait()
+                    if code == 0 and not name:
+                        return "", 0, ""
+                    errors.seek(0)
+                    last = errors.read().decode(errors="replace").strip().splitlines()[:12]
+                    return name, case, f"the process ended with {code}: {' / '.join(last)}"
                 said = json.loads(line)
-                if "what" in said:
+                if said["what"]:
                     findings.append(Finding(name, seed, case, said["what"]))
                 else:
-                    limit = LIMIT if said["case"] > start else _STARTING
-                    case = said["case"]
+                    limit = LIMIT if said["name"] == name and said["case"] > case else _STARTING
+                    name, case = said["name"], said["case"]
+            return name, case, f"no end after {limit:g} seconds"
         finally:
             if worker.poll() is None:
                 worker.kill()
             worker.wait()
             worker.stdout.close()
-        if worker.returncode == 0 and case == end:
-            return findings, end
-        errors.seek(0)
-        said = errors.read().decode(errors="replace").strip().splitlines()
-        return [*findings, Finding(name, seed, case, f"ended with {worker.returncode}: {' / '.join(said[:12])}")], case + 1
 
 
-def work(target: Target, seed: int, start: int, end: int) -> None:
+def work(targets: Mapping[str, Target], seed: int, asked: str) -> None:
     """In a worker: say each case before it is tried, and what it raised."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    seeds = target.seeds()
-    said = os.fdopen(os.dup(1), "w")
-    for case in range(start, end):
-        print(json.dumps({"case": case}), file=said, flush=True)
-        name, content = file_of(target, seeds, seed, case)
-        what = attempt(target, name, content, valid=0 <= case < len(seeds))
-        if what:
-            print(json.dumps({"what": what}), file=said, flush=True)
-    print(json.dumps({"case": end}), file=said, flush=True)
+    warnings.simplefilter("error", RuntimeWarning)  # such as a division by zero: what comes of it is no number
+    os.fsync = lambda descriptor: None  # nothing here must outlive a power cut
+    stream = os.fdopen(os.dup(1), "w")
+
+    def say(name: str, case: int, what: str = "") -> None:
+        print(json.dumps({"name": name, "case": case, "what": what}), file=stream, flush=True)
+
+    for name, start, stop in json.loads(asked):
+        target = targets[name]
+        say(name, start)  # making its files may compile too
+        seeds = target.seeds()
+        for case in range(start, stop):
+            say(name, case)
+            file, content = file_of(target, seeds, seed, case)
+            what = attempt(target, file, content, valid=0 <= case < len(seeds))
+            if what:
+                say(name, case, what)
+    say("", 0)
 
 
 def attempt(target: Target, name: str, content: bytes, valid: bool = False) -> str:
