@@ -1,6 +1,8 @@
 # make          what there is
 # make demo     set up, then train on data that it makes, in two modes, and word vectors (under two minutes)
 # make test     set up, then check and test everything (under ten minutes)
+# make test-full  what takes longer: readers and loaders against changed files (under ten minutes)
+# make fuzz     the same by hand: TARGET=svmlight COUNT=10000 SEED=7
 # make check    ruff, mypy, import-linter
 # make bench    comparisons with other tools, in an environment of their own
 
@@ -14,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALL := install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test tests check bench clean
+.PHONY: help demo test tests test-full fuzz check bench clean
 
 help:
 	@sed -n 's/^# \(make.*\)/\1/p' Makefile
@@ -48,7 +50,14 @@ test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory -j 2 check tests
 
 tests:
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not full" --numprocesses 2 --dist loadfile
+
+test-full: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m full --numprocesses 2 --dist loadfile
+
+fuzz: $(VENV)/.installed-dev
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(TARGET) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(FIRST),--first $(FIRST))
 
 bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/startup.py

@@ -2,6 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+_LENGTH = 80  # characters of a value that a message shows
+
+
+def brief(value: Any) -> str:
+    """A value as messages show it: on one line and short, whoever gave it.
+
+    >>> brief("spam"), len(brief("x" * 100_000)) < 100
+    ("'spam'", True)
+    """
+    if isinstance(value, str | bytes):
+        return repr(value) if len(value) <= _LENGTH else f"{value[:_LENGTH]!r}…"
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits; lists in lists in lists
+        return "more than can be shown"
+    return text if len(text) <= _LENGTH else text[:_LENGTH] + "…"
+
+
+def shorten(message: object, length: int = 300) -> str:
+    """What another library, or a file, has to say: as one line, and no more of it than can be read."""
+    text = " ".join(str(message).split())
+    return text if len(text) <= length else text[:length] + "…"
+
 
 class HogwildError(Exception):
     """Base of all errors that this package raises on purpose. `exit_code` is what the command line returns."""

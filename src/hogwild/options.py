@@ -12,14 +12,14 @@ import inspect
 import json
 import math
 import textwrap
-import tomllib
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from pathlib import Path
+from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, brief, shorten
+from hogwild.tomltext import parse_toml, read_start
 
 
 @dataclass(frozen=True)
@@ -146,11 +146,14 @@ def _own_help_of(config: type) -> dict[str, str]:
 # -- values --
 
 _NOUNS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+_LEAST, _MOST = -(2**63), 2**64 - 1  # whole numbers that compiled code has types for
+_LARGE = 1e30  # float32 ends at 3e38, and numbers are multiplied
+_NAMES = ("FILE", "FILE...", "FILE.json", "TRAIN...", "DIR", "MODEL", "MODEL|FILE")
 
 
 def convert(option: Option, value: Any, where: str) -> Any:
     """A value of the option's type from text or from a TOML value; `where` begins the error message."""
-    wrong = ConfigError(f"{where} is {value!r}; it must be {_NOUNS.get(option.kind, 'a list of texts')}.")
+    wrong = ConfigError(f"{where} is {brief(value)}; it must be {_NOUNS.get(option.kind, 'a list of texts')}.")
     if option.kind is bool:
         if not isinstance(value, bool):
             raise wrong
@@ -159,7 +162,7 @@ def convert(option: Option, value: Any, where: str) -> Any:
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list | tuple) or not all(isinstance(item, str | int) for item in items):
             raise wrong
-        return tuple(str(item) for item in items)
+        return tuple(_text(option, item, where) for item in items)
     if option.kind is dict:
         return _convert_pairs(option, value, where)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -168,15 +171,42 @@ def convert(option: Option, value: Any, where: str) -> Any:
         if not isinstance(value, str | int) or (option.choices and not isinstance(value, str)):
             raise wrong
         if option.choices and value not in option.choices:
-            raise ConfigError(f"{where} is {value!r}{nearest(str(value), option.choices)}; choose one of "
+            raise ConfigError(f"{where} is {brief(value)}{nearest(str(value), option.choices)}; choose one of "
                               f"{', '.join(option.choices)}.")
-        return str(value)
+        return _text(option, value, where)
     if option.kind is int and isinstance(value, float):
         raise wrong
     try:
-        return option.kind(value)
+        number = option.kind(value)
     except (ValueError, OverflowError):
         raise wrong from None
+    _check_size(option, number, where)
+    return number
+
+
+def _check_size(option: Option, number: float, where: str) -> None:
+    """Raise ConfigError for a number that compiled code has no type for."""
+    if option.kind is int and not _LEAST <= number <= _MOST:
+        raise ConfigError(f"{where} is {brief(number)}; a whole number has at most 64 bits here.")
+    if option.kind is float and not abs(number) <= _LARGE:
+        raise ConfigError(f"{where} is {brief(number)}; it must be finite: numbers go from -1e30 to 1e30 here.")
+
+
+def _text(option: Option, value: str | int, where: str) -> str:
+    """A text that a system call takes."""
+    if isinstance(value, int) and not _LEAST <= value <= _MOST:
+        raise ConfigError(f"{where} is {brief(value)}; write a text in quotes.")
+    text = str(value)
+    if "\0" in text:
+        raise ConfigError(f"{where} is {brief(text)}; a text holds no NUL.")
+    if option.metavar in _NAMES and _is_long(text):
+        raise ConfigError(f"{where} is {brief(text)}; no file has so long a name.")
+    return text
+
+
+def _is_long(name: str) -> bool:
+    """Whether no file can have the name, on the systems that there are."""
+    return len(name) > 4095 or max(len(part) for part in name.split("/")) > 255
 
 
 def _convert_pairs(option: Option, value: Any, where: str) -> dict[str, float]:
@@ -184,16 +214,18 @@ def _convert_pairs(option: Option, value: Any, where: str) -> dict[str, float]:
     if isinstance(value, Mapping):
         pairs = [(str(name), weight) for name, weight in value.items()]
     else:
-        texts = [value] if isinstance(value, str) else list(value)
+        texts = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else [brief(value)]
         pairs = [(name, weight) if equals else (text, None)
                  for text in texts for name, equals, weight in [str(text).rpartition("=")]]
     found: dict[str, float] = {}
     for name, weight in pairs:
         try:
             found[name] = float(weight)
-        except (TypeError, ValueError):
-            given = name if weight is None else f"{name}={weight}"
-            raise ConfigError(f"{where} is {given!r}; write {option.metavar}, for example spam=2.5.") from None
+            if not abs(found[name]) <= _LARGE:
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            given = name if weight is None else f"{name}={brief(weight)}"
+            raise ConfigError(f"{where} is {brief(given)}; write {option.metavar}, for example spam=2.5.") from None
     return found
 
 
@@ -236,7 +268,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     meant = [name for name, others in _ELSEWHERE.items() if word in others.split() and name in names]
     begun = [name for name in names if len(word) > 1 and name.startswith(word)]
     close = meant or (begun if len(begun) == 1 else difflib.get_close_matches(word, names, n=1, cutoff=0.6))
-    return f" (did you mean {names[close[0]]}?)" if close else ""
+    return f" (did you mean {shorten(names[close[0]], 80)}?)" if close else ""
 
 
 def _bare(name: str) -> str:
@@ -251,34 +283,51 @@ def check_names(config: type, names: Iterable[str]) -> None:
     known = options_of(config)
     for name in names:
         if name not in known:
-            raise ConfigError(f"there is no option {name!r}{nearest(name, known)}; options are {', '.join(known)}.")
+            close = nearest(name, known)
+            raise ConfigError(f"there is no option {brief(name)}{close}; options are {', '.join(known)}.")
 
 
-
-def check_choices(config: Any) -> None:
-    """Raise ConfigError where a field holds none of its choices."""
+def check_values(config: Any) -> None:
+    """Raise ConfigError where a field holds none of its choices, a value of another type, or more than 64 bits."""
     for option in options_of(type(config)).values():
         value = getattr(config, option.name)
-        if option.choices and value not in option.choices:
+        if value is None and option.optional:
+            continue
+        if option.choices and not (isinstance(value, str) and value in option.choices):
             convert(option, value, option.name)
+        if not _is_of(option.kind, value):
+            raise ConfigError(f"{option.name} is {brief(value)}; it must be {_NOUNS.get(option.kind, 'a list')}.")
+        if option.kind is int:
+            _check_size(option, int(value), option.name)
+        elif option.kind is float:
+            _check_size(option, float(value), option.name)
+
+
+def _is_of(kind: type, value: Any) -> bool:
+    """Whether a value is of the kind; numbers of NumPy's are, and true and false are none."""
+    truth = type(value).__name__ in ("bool", "bool_")
+    if kind is bool:
+        return truth or (isinstance(value, Integral) and value in (0, 1))
+    if kind in (int, float):
+        return not truth and isinstance(value, Integral if kind is int else Real)
+    if kind is tuple:
+        return isinstance(value, list | tuple) and all(isinstance(item, str | Integral) for item in value)
+    return isinstance(value, Mapping if kind is dict else kind)
 
 
 def require(config: Any, name: str, fits: bool, remedy: str) -> None:
     """Raise ConfigError about the field `name` unless it fits."""
     if not fits:
-        raise ConfigError(f"{name} is {getattr(config, name)!r}; {remedy}")
+        raise ConfigError(f"{name} is {brief(getattr(config, name))}; {remedy}")
 
 
 # -- TOML --
 
+_TOML_LIMIT = 1 << 20  # bytes
+
 def read_toml(path: str, config: type) -> dict[str, Any]:
     """Checked values by option name from a TOML file whose keys are flag names, with dashes or underscores."""
-    try:
-        table = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}; --config needs a readable TOML file.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}.") from None
+    table = _toml_table(path)
     known = {name: option for name, option in flags_of(config).items() if name != "config"}
     values: dict[str, Any] = {}
     others = {option.also: name for name, option in known.items() if option.also}
@@ -286,11 +335,22 @@ def read_toml(path: str, config: type) -> dict[str, Any]:
         name = key.replace("-", "_")
         name = others.get(name, name)
         if name not in known:
-            raise ConfigError(f"{path}: unknown key {key!r}{nearest(name, known)}; keys are the names of flags.")
+            raise ConfigError(f"{path}: unknown key {brief(key)}{nearest(name, known)}; keys are the names of flags.")
         if name in values:
             raise ConfigError(f"{path}: {name} is given twice, in two spellings; keep one.")
         values[name] = convert(known[name], value, f"{path}: {key}")
     return values
+
+
+def _toml_table(path: str) -> dict[str, Any]:
+    """The table in a TOML file, which may be a pipe; no more is read of it than options can need."""
+    try:
+        text = read_start(path, _TOML_LIMIT).decode("utf-8-sig")
+        return parse_toml(text)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; --config needs a readable TOML file.") from None
+    except ValueError as error:
+        raise ConfigError(f"{path}: not valid TOML: {shorten(error)}.") from None
 
 
 def to_toml(config: Any) -> str:

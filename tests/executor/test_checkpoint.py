@@ -19,10 +19,12 @@ import pytest
 from hogwild.arrays import DenseRows
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError, ModelError, SaveError
-from hogwild.executor.checkpoint import checkpoint_path, load_checkpoint, save_checkpoint
+from hogwild.executor.checkpoint import KIND, checkpoint_path, load_checkpoint, save_checkpoint
+from hogwild.executor.checkpoint import STATE as STATE_FILE
 from hogwild.executor.checkpointer import identity_of
 from hogwild.executor.position import Position, RunState
 from hogwild.feeds.feed import Feed
+from hogwild.programs.sealed import read_sealed, write_sealed
 from hogwild.programs.store import load_model
 from tiny import Tiny, save, value_of
 
@@ -127,6 +129,16 @@ def test_a_tuple_in_the_options_is_no_difference(tmp_path: Path, monkeypatch: py
         lambda c: c["state"].update(position=[-1, 0]),
         lambda c: c["state"].update(position=["1", 0]),
         lambda c: c["state"].update(position=None),
+        lambda c: c["state"].update(position=[6, 0]),  # of 5 epochs
+        lambda c: c["state"].update(position=[3, 10**30]),
+        lambda c: c["state"].update(position=[3, 2**63]),
+        lambda c: c["state"].update(epoch_visits=-1),
+        lambda c: c["state"].update(seed=-1),
+        lambda c: c["state"].update(seed=2**64 - 1),
+        lambda c: c["state"].update(sharing="auto"),
+        lambda c: c["state"].update(sharing="colour"),
+        lambda c: c["state"].update(best_epoch=4),
+        lambda c: c["state"].update(best_epoch=-(2**62)),
         lambda c: c["files"].pop("state.safetensors"),
         lambda c: c["files"].pop("weights.safetensors"),
     ],
@@ -139,6 +151,32 @@ def test_hostile_config(tmp_path: Path, change: Any) -> None:
     file.write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(ModelError, match=r"config\.json.*leave --resume out"):
         load_checkpoint(tmp_path / "m", Tiny(), IDENTITY)
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("random", np.zeros(3, np.int64)),
+        ("random", np.zeros((3, 1), np.uint64)),
+        ("random", np.zeros(2, np.uint64)),  # of 3 workers
+        ("lr", np.zeros(1)),
+        ("lr", np.array(math.nan)),
+        ("lr", np.array(0.0)),
+        ("lr", np.zeros((0, 3))),
+        ("loss_sum", np.array(math.inf)),
+        ("train_seconds", np.array(-1.0)),
+    ],
+)
+def test_state_that_no_run_leaves_behind(tmp_path: Path, name: str, array: Any) -> None:
+    identity = {**IDENTITY, "threads": 3}
+    save_checkpoint(tmp_path / "m", Tiny(value=1.0), STATE, identity)
+    path = checkpoint_path(tmp_path / "m")
+    sealed = read_sealed(path, KIND)
+    kept = {key: value for key, value in sealed.config.items() if key not in ("format", "version", "files")}
+    state = {**sealed.arrays[STATE_FILE], name: array}
+    write_sealed(path, KIND, kept, {**sealed.arrays, STATE_FILE: state})
+    with pytest.raises(ModelError, match=rf"{name} is .*leave --resume out"):
+        load_checkpoint(tmp_path / "m", Tiny(), identity)
 
 
 def test_damage_is_seen(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ import pytest
 
 from hogwild.arrays import Rows
 from hogwild.config import TrainConfig
+from hogwild.errors import ConfigError
 from hogwild.executor.checkpoint import load_checkpoint
 from hogwild.executor.checkpointer import Checkpointer, Output, identity_of
 from hogwild.executor.events import Parked, Progress
+from hogwild.executor.position import Position, RunState
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.feed import Feed
 from hogwild.programs.linear import Linear
@@ -33,6 +35,13 @@ def feed() -> Feed:
     offsets = np.arange(0, rows * width + 1, width, dtype=np.int64)
     samples = Rows(offsets, ids.ravel(), values.ravel(), targets, np.ones(rows, np.float32))
     return Feed(samples, features, original=random.permutation(features).astype(np.int32)).check()
+
+
+@pytest.mark.parametrize("visits", [10**12, 100_001])
+def test_a_state_past_the_end_of_an_epoch_is_no_state_of_this_run(feed: Feed, visits: int) -> None:
+    start = RunState(Position(3, visits), np.ones(1, np.uint64), 3, "all", 0.05, epoch_visits=len(feed))
+    with pytest.raises(ConfigError, match=f"visit {visits} of an epoch, which has 100000"):
+        next(iter(AsyncExecutor(mode="serial").run(Linear(), feed, start=start, epochs=EPOCHS)))
 
 
 def test_serial_gone_on_with_equals_serial_uninterrupted(tmp_path: Path, feed: Feed) -> None:

@@ -23,6 +23,9 @@ def known_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(store.PROGRAMS, "tiny", "tiny:Tiny")
 
 
+LONG = "x" * 100_000
+
+
 def edit(path: Path, change: Any) -> None:
     """Change the config.json of a model."""
     file = path / "config.json"
@@ -46,7 +49,7 @@ def reseal(path: Path, name: str, content: bytes) -> None:
 
 def test_everything_comes_back(tmp_path: Path) -> None:
     words = [f"word {n}" for n in range(100)] + ["back\\slash", "line\nfeed", "\\n", "", "\r", "naïve ☃", "\x85\u2028"]
-    schema = {"columns": [{"name": "city", "values": words}, {"name": "n"}], "bits": 20, "short": ["a", "b"]}
+    schema = {"parts": [{"name": "city", "values": words}, {"name": "n"}], "bits": 20, "short": ["a", "b"]}
     config = FeedConfig(format="csv", label="y", numeric=("a", "b"), bad_share=0.25)
     labels = tuple(f"label {n}" for n in range(40))
     metrics = {"loss": 0.5, "auc": np.nan}
@@ -192,6 +195,28 @@ def test_every_truncation_of_config_is_seen(tmp_path: Path) -> None:
         (lambda c: c.update(feed={"hash_bits": 99}), "hash_bits"),
         (lambda c: c.update(feed={"hash_bits": {}}), "hash_bits"),
         (lambda c: c.update(feed={"format": "exe"}), "format"),
+        (lambda c: c.update(feed={"min_count": "few"}), "min_count"),
+        (lambda c: c.update(feed={"format": LONG}), "format"),
+        (lambda c: c.update(feed={"hash_bits": LONG}), "hash_bits"),
+        (lambda c: c.update(program=LONG), "is not one of"),
+        (lambda c: c.update(options={LONG: 1}), "make no 'tiny' program"),
+        (lambda c: c.update(version=LONG), "version"),
+        (lambda c: c["files"].update({LONG: 1}), "do not trust"),
+        (lambda c: c["schema"].update(labels={"kind": "words", "names": ["a", 1]}), "schema is damaged: labels"),
+        (lambda c: c["schema"].update(labels={"kind": "words", "names": ["a", "a"]}), "schema is damaged: labels"),
+        (lambda c: c["schema"].update(labels={"kind": [], "names": []}), "schema is damaged: labels"),
+        (lambda c: c["schema"].update(min_count="5"), "schema is damaged: min_count"),
+        (lambda c: c["schema"].update(min_count=LONG), "schema is damaged: min_count"),
+        (lambda c: c["schema"].update(format=LONG), "schema is damaged: format"),
+        (lambda c: c["schema"].update(format="svmlight", zero_based=True), "schema is damaged: features is missing"),
+        (lambda c: c["schema"].update(features=2**31), "schema is damaged: features"),
+        (lambda c: c["schema"].update(scales=[1.0, float("nan")]), "schema is damaged: scales"),
+        (lambda c: c["schema"].update(scales=[0]), "schema is damaged: scales"),
+        (lambda c: c["schema"].update(hashing={"bits": 31, "seed": 1}), "schema is damaged: hashing"),
+        (lambda c: c["schema"].update(hashing={"bits": 20, "seed": "1"}), "schema is damaged: hashing"),
+        (lambda c: c["schema"].update(sizes=[2**31, 1]), "schema is damaged: sizes"),
+        (lambda c: c["schema"].update(plan=[{"name": []}]), "schema is damaged: plan"),
+        (lambda c: c["schema"].update(columns=["\ud800"]), "schema is damaged: columns"),
         (lambda c: c.update(files=None), "files|cannot be one"),
         (lambda c: c.update(files={}), "lists no weights|vocabularies"),
         (lambda c: c["files"].update({"../outside.safetensors": c["files"]["weights.safetensors"]}), "do not trust"),
@@ -221,6 +246,9 @@ def test_hostile_config(tmp_path: Path, change: Any, match: str) -> None:
         (b"[" * 200_000, "deeply"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "deeply"),
         (b'{"version": ' + b"9" * 10_000 + b"}", "not valid JSON"),
+        (b'{"a": 18446744073709551616}', "more than 64 bits"),
+        (b'{"a": -9223372036854775809}', "more than 64 bits"),
+        (b'{"a":' * 40 + b"1" + b"}" * 40, "deeply"),
         (b"[]", "no JSON object"),
         (b"\xff\xfe", "not valid JSON"),
         (b"", "not valid JSON"),
@@ -261,7 +289,7 @@ def test_too_much_to_say_in_config_is_refused_when_saving(tmp_path: Path) -> Non
 
 def test_resealed_weights_still_have_to_fit(tmp_path: Path) -> None:
     path = save(tmp_path / "m")
-    header = json.dumps({"matrix": {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 2**82]}}).encode()
+    header = json.dumps({"matrix": {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 2**60]}}).encode()
     reseal(path, "weights.safetensors", len(header).to_bytes(8, "little") + header)
     refused(path, "impossible shape")
 

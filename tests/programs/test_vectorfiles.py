@@ -33,6 +33,15 @@ def equal(found: Vectors, wanted: Vectors) -> None:
     np.testing.assert_array_equal(found.matrix, wanted.matrix)
 
 
+@pytest.mark.parametrize("line", [b"\x0c", b"\x0b \x0c", b"\x1c", b"\xc2\x85", b"\x0c 1", b"\x0c 1 2 3 4"])
+@pytest.mark.parametrize("head", [b"", b"3 3\n", b"\x0c\n"])
+def test_blanks_that_are_none_here(tmp_path: Path, line: bytes, head: bytes) -> None:
+    """Compiled code ends fields at spaces, tabs and ends of lines; Python's `split` at more."""
+    (tmp_path / "a.vec").write_bytes(head + b"the 1.5 2 3\n" + line + b"\nof 1.5 2 3\n")
+    with pytest.raises(InputError, match=r"a\.vec:\d: .* number"):
+        Vectors.load(tmp_path / "a.vec")
+
+
 # -- there and back --
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from hogwild.cli.flags import Page
 from hogwild.config import ShowConfig, cache_home
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, brief
 from hogwild.messages import show
 from hogwild.options import Shown, nearest
 
@@ -51,7 +51,7 @@ def run(options: Options) -> int:
     """Do it."""
     if options.action not in _ACTIONS:
         close = nearest(options.action, _ACTIONS)
-        raise ConfigError(f"cache cannot {options.action!r}{close}; choose one of {', '.join(_ACTIONS)}.")
+        raise ConfigError(f"cache cannot {brief(options.action)}{close}; choose one of {', '.join(_ACTIONS)}.")
     if options.action == "path":
         if options.code or options.feeds:
             raise ConfigError("cache path shows where both are; leave --code and --feeds out.")

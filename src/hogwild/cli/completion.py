@@ -8,7 +8,7 @@ from typing import Annotated
 
 from hogwild.cli.commands import COMMANDS, Entry
 from hogwild.cli.flags import Page
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, brief
 from hogwild.options import Option, Shown, flags_of
 
 PAGE = Page(
@@ -34,7 +34,7 @@ def run(options: Options) -> int:
     """Print the script."""
     scripts = {"bash": bash, "zsh": zsh, "fish": fish}
     if options.shell not in scripts:
-        raise ConfigError(f"there is no completion for {options.shell!r}; choose one of {', '.join(scripts)}.")
+        raise ConfigError(f"there is no completion for {brief(options.shell)}; choose one of {', '.join(scripts)}.")
     print(scripts[options.shell](), end="")
     return 0
 

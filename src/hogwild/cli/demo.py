@@ -41,11 +41,12 @@ class DemoConfig:
 
     def __post_init__(self) -> None:
         require(self, "rows", 1000 <= self.rows <= 100_000_000, "it must lie between 1000 and 100000000.")
-        require(self, "epochs", self.epochs >= 1, "it must be at least 1.")
+        require(self, "epochs", 1 <= self.epochs < 2**30, "it must lie between 1 and 1073741823.")
         require(self, "threads", 2 <= self.threads <= 4096, "it must be at least 2: one worker races with nobody.")
-        require(self, "words", self.words >= 0, "it must not be negative; 0 leaves the word vectors out.")
+        fits = 0 <= self.words < 2**31
+        require(self, "words", fits, "it must lie between 0, which leaves the word vectors out, and 2147483647.")
         require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 100.")
-        require(self, "seed", self.seed >= 0, "it must not be negative.")
+        require(self, "seed", 0 <= self.seed < 2**62, "it must not be negative and fit 62 bits.")
 
 
 @dataclass(frozen=True)

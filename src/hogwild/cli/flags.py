@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
 from typing import Annotated, Any, TypeVar, get_type_hints
 
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, brief, shorten
 from hogwild.options import Option, convert, flags_of, nearest, read_toml
 
 Command = TypeVar("Command")
@@ -32,7 +32,7 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     argv = _with_values([_own_name(word, known) for word in argv], known)
     _check_lists(argv, known)
     toml = _named_file(argv, known)
-    values = read_toml(toml, command) if toml else {}
+    values = read_toml(convert(known["config"], toml, "--config"), command) if toml else {}
     given, extra = _split(command, page, argv, values)
     flags = [word for word in extra if word.startswith("-") and word != "-"]
     if flags:
@@ -49,7 +49,7 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     for option in known.values():
         if option.positional and not values.get(option.name, option.default):
             raise ConfigError(f"{option.metavar.rstrip('.')} is missing. See: {page.prog} --help")
-    return _build(command, values)
+    return build(command, values)
 
 
 def _own_name(word: str, known: dict[str, Option]) -> str:
@@ -71,12 +71,13 @@ def _with_values(argv: list[str], known: dict[str, Option]) -> list[str]:
     return found
 
 
-def _build(command: type[Command], values: dict[str, Any]) -> Command:
+def build(command: type[Command], values: dict[str, Any]) -> Command:
+    """The command's dataclass from checked values by name."""
     parts: dict[str, Any] = {}
     hints = get_type_hints(command)
     for item in fields(command):  # type: ignore[arg-type]
         if is_dataclass(hints[item.name]):
-            parts[item.name] = _build(hints[item.name], values)
+            parts[item.name] = build(hints[item.name], values)
         elif item.name in values:
             parts[item.name] = values[item.name]
     return command(**parts)
@@ -103,7 +104,7 @@ def _split(command: type, page: Page, argv: list[str], toml: dict[str, Any]) -> 
         option = flags_of(command).get(flag[2:].replace("-", "_"))
         if equals and option and option.kind is bool:
             name = flag[2:]
-            raise ConfigError(f"{flag} takes no value, got {value!r}; write --{name} or --no-{name}.")
+            raise ConfigError(f"{flag} takes no value, got {brief(value)}; write --{name} or --no-{name}.")
     asked = any(word in ("-h", "--help") for word in argv)
     said = io.StringIO()
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone)
@@ -185,8 +186,8 @@ def _add_words(extra: list[str], values: dict[str, Any], known: dict[str, Option
         return
     last = next((option for option in reversed(known.values()) if option.positional), None)
     if last is None or last.kind is not tuple:
-        raise ConfigError(f"{extra[0]!r} is one word too many. See: {page.prog} --help")
-    values[last.name] = (*values.get(last.name, ()), *extra)
+        raise ConfigError(f"{brief(extra[0])} is one word too many. See: {page.prog} --help")
+    values[last.name] = (*values.get(last.name, ()), *convert(last, extra, last.flag))
 
 
 def _check_lists(argv: list[str], known: dict[str, Option]) -> None:
@@ -202,8 +203,8 @@ def _check_lists(argv: list[str], known: dict[str, Option]) -> None:
             continue
         if files and before and by_flag[before].metavar == "FILE" and by_flag[before].kind is tuple:
             raise ConfigError(
-                f"{before} takes one file, and {word!r} is a second one: give the flag once for each "
-                f"({before} {word}), or a pattern in quotes ({before} '*.svm')."
+                f"{before} takes one file, and {brief(word)} is a second one: give the flag once for each "
+                f"({before} {shorten(word, 80)}), or a pattern in quotes ({before} '*.svm')."
             )
         before, files = "", files + 1
 
@@ -212,7 +213,7 @@ def _unknown_flag(word: str, known: dict[str, Option], page: Page) -> ConfigErro
     flag = word.partition("=")[0]
     names = [option.flag for option in known.values() if not option.positional]
     names += ["--no-" + option.flag[2:] for option in known.values() if option.kind is bool]
-    return ConfigError(f"unknown flag {flag}{nearest(flag, names)}. See: {page.prog} --help")
+    return ConfigError(f"unknown flag {shorten(flag, 80)}{nearest(flag, names)}. See: {page.prog} --help")
 
 
 def _condense(box: str) -> str:

@@ -9,13 +9,12 @@ import errno
 import os
 import sys
 import traceback
-from textwrap import shorten
 
 from hogwild.cli.commands import COMMANDS, Entry
 from hogwild.cli.flags import HelpShown, parse
 from hogwild.cli.interrupt import ignore_signals, no_interrupt_lost
 from hogwild.cli.streams import standard_streams, stay_usable
-from hogwild.errors import ConfigError, HogwildError
+from hogwild.errors import ConfigError, HogwildError, brief, shorten
 from hogwild.messages import Stream, output_failed, remedy, say
 from hogwild.options import nearest
 
@@ -73,7 +72,7 @@ def _run(argv: list[str], output: Stream) -> int:
     except OSError as error:
         return _report(_said(error), FAILED, debug)
     except Exception as error:
-        text = shorten(f"{type(error).__name__}: {error}", 300, placeholder=" …")
+        text = shorten(f"{type(error).__name__}: {error}")
         return _report(f"unexpected {text} (run with --debug for the traceback)", FAILED, debug)
 
 
@@ -121,7 +120,7 @@ def _find(argv: list[str]) -> Entry | None:
     if not group:
         names = sorted({entry.words[0] for entry in COMMANDS})
         kind = "flag" if argv[0].startswith("-") else "command"
-        raise ConfigError(f"unknown {kind} {argv[0]}{nearest(argv[0], names)}. See: hogwild --help")
+        raise ConfigError(f"unknown {kind} {shorten(argv[0], 80)}{nearest(argv[0], names)}. See: hogwild --help")
     if len(group[0].words) == 1:
         return group[0]
     if len(argv) < 2 or argv[1] in ("-h", "--help"):
@@ -130,7 +129,7 @@ def _find(argv: list[str]) -> Entry | None:
     if found is None:
         kinds = [entry.words[1] for entry in group]
         raise ConfigError(
-            f"hogwild {argv[0]} knows no {argv[1]!r}{nearest(argv[1], kinds)}; there is: {', '.join(kinds)}."
+            f"hogwild {argv[0]} knows no {brief(argv[1])}{nearest(argv[1], kinds)}; there is: {', '.join(kinds)}."
         )
     return found
 

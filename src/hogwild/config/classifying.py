@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
-from hogwild.options import Shown, check_choices, require
+from hogwild.options import Shown, check_values, require
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class ClassifierConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work; a model checks what is its own."""
-        check_choices(self)
+        check_values(self)
         for weight in self.class_weight.values():
             require(self, "class_weight", 0 < weight < float("inf"), "weights must be positive numbers.")
         sizes = self.hidden.split(",") if self.hidden else []
-        whole = all(size.strip().isdecimal() for size in sizes)
+        whole = all(size.strip().isdecimal() and len(size) < 20 for size in sizes)
         require(self, "hidden", whole, "write whole numbers with commas between them, such as 128,64.")
         both = bool(self.class_weight) and self.balanced
         require(self, "balanced", not both, "it cannot be joined with class_weight; choose one of the two.")

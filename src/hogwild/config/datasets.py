@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from hogwild.options import Shown, check_choices, require
+from hogwild.options import Shown, check_values, require
 
 Distribution = Literal["zipf", "uniform"]
 Lengths = Annotated[str, Shown("N|LO:HI")]
@@ -112,7 +112,7 @@ class ClicksConfig:
 
 def _check_made(config: Any) -> None:
     """What holds for all problems that are made."""
-    check_choices(config)
+    check_values(config)
     require(config, "rows", config.rows >= 1, "it must be at least 1. Try 100000.")
     require(config, "seed", 0 <= config.seed < 2**63, "it must not be negative and fit 63 bits. Try 1.")
     require(config, "part", 0 <= config.part < 2**31, "it must not be negative.")

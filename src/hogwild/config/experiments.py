@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from hogwild.errors import ConfigError
-from hogwild.options import Shown, check_choices, require
+from hogwild.errors import ConfigError, brief
+from hogwild.options import Shown, check_values, require
 
 _THREADS, _FEW_THREADS = tuple(range(1, 11)), (1, 2, 4)
 _EPOCHS, _FEW_EPOCHS = 10, 5
@@ -46,15 +46,15 @@ class AsynGradConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         fits = all(1 <= count <= 4096 for count in self.threads)
         require(self, "threads", fits, "numbers of threads lie between 1 and 4096. Try 1 2 4 10.")
         distinct = len(set(self.threads)) == len(self.threads)
         require(self, "threads", distinct, "a number stands there twice; give each once.")
         if self.epochs is not None:
-            require(self, "epochs", self.epochs >= 1, "it must be at least 1. Try 10.")
+            require(self, "epochs", 1 <= self.epochs < 2**30, "it must lie between 1 and 1073741823. Try 10.")
         if self.seeds is not None:
-            require(self, "seeds", self.seeds >= 1, "it must be at least 1. Try 5.")
+            require(self, "seeds", 1 <= self.seeds < 2**30, "it must lie between 1 and 1073741823. Try 5.")
         require(self, "seed", 0 <= self.seed < 2**62, "it must not be negative and fit 62 bits. Try 1.")
         if self.lr is not None:
             require(self, "lr", 0 < self.lr < float("inf"), "it must be positive and finite. Try 0.05.")
@@ -89,5 +89,5 @@ def _whole_numbers(given: tuple[int | str, ...]) -> tuple[int, ...]:
             try:
                 found.append(int(word))
             except ValueError:
-                raise ConfigError(f"threads is {word!r}; give whole numbers: 1 2 4 10.") from None
+                raise ConfigError(f"threads is {brief(word)}; give whole numbers: 1 2 4 10.") from None
     return tuple(found)

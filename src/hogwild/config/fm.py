@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hogwild.config.kinds import Optimizer
-from hogwild.options import check_choices, require
+from hogwild.options import check_values, require
 
 _MOST = 256  # factors: compiled code is made for each number of them
 
@@ -37,7 +37,7 @@ class FMConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         require(self, "dim", 0 <= self.dim <= _MOST, f"it must lie between 0 (a linear model) and {_MOST}. Try 8.")
         for name in ("l2", "l2_factors"):
             require(self, name, 0 <= getattr(self, name) < float("inf"), "it must not be negative. Try 0 or 1e-6.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from hogwild.config.kinds import Optimizer
-from hogwild.options import Shown, check_choices, require
+from hogwild.options import Shown, check_values, require
 
 Activation = Literal["none", "relu", "tanh"]
 
@@ -47,7 +47,7 @@ class SparseMLPConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         require(self, "dim", 1 <= self.dim <= 65536, "it must lie between 1 and 65536. Try 16.")
         for size in self.hidden:
             require(self, "hidden", 1 <= size <= 1 << 20, "layers have between 1 and 1048576 outputs. Try 128 64.")

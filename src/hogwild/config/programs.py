@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from hogwild.config.kinds import Optimizer
-from hogwild.options import Shown, check_choices, require
+from hogwild.options import Shown, check_values, require
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class LinearConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         require(self, "l1", 0 <= self.l1 < float("inf"), "it must not be negative. Try 0 or 1e-6.")
         require(self, "l2", 0 <= self.l2 < float("inf"), "it must not be negative. Try 0 or 1e-6.")
         for weight in self.class_weight.values():
@@ -62,7 +62,7 @@ class TextConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 16.")
         require(self, "row_decay", 0 <= self.row_decay < float("inf"), "it must not be negative. Try 0.002.")
         require(self, "l2", 0 <= self.l2 < float("inf"), "it must not be negative. Try 0 or 1e-6.")
@@ -90,6 +90,7 @@ class Word2VecConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
+        check_values(self)
         require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 100.")
         require(self, "window", 1 <= self.window <= 100, "it must lie between 1 and 100. Try 5.")
         require(self, "negatives", 1 <= self.negatives <= 100, "it must lie between 1 and 100. Try 5.")

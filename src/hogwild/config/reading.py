@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from hogwild.config.kinds import Column, Columns, File, Format
-from hogwild.options import Shown, check_choices, require
+from hogwild.options import Shown, check_values, require
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class FeedConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         require(self, "hash_bits", 1 <= self.hash_bits <= 30, "it must lie between 1 and 30. Try 20.")
         require(self, "hash_seed", 0 <= self.hash_seed < 2**64, "it must lie between 0 and 18446744073709551615.")
         require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every category. Try 10.")
@@ -123,7 +123,7 @@ class CorpusConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every word. Try 5.")
         require(self, "max_vocab", 0 <= self.max_vocab < 2**31, "it must lie between 0 (no limit) and 2147483647.")
         require(self, "phrases", 0 <= self.phrases <= 10, "it must lie between 0 (none) and 10. Try 1.")

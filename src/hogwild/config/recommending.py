@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from hogwild.config.kinds import Column, Optimizer
 from hogwild.config.training import TrainConfig
-from hogwild.options import Shown, check_choices, require
+from hogwild.options import Shown, check_values, require
 
 RatingFormat = Literal["auto", "ratings", "lists", "parquet", "arrow"]
 Separator = Literal["auto", "tab", "comma", "semicolon", "space", "colons"]
@@ -50,7 +50,7 @@ class RatingConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         require(self, "bad_share", 0 <= self.bad_share <= 1, "it is a share between 0 and 1. Try 0.01.")
         require(self, "max_line", self.max_line >= 1, "it must be at least 1 byte. Try 67108864.")
         if self.min_rating is not None:
@@ -84,7 +84,7 @@ class RecommenderConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 64.")
         require(self, "negatives", 0 <= self.negatives <= 1000, "it must lie between 1 and 1000, or be 0: chosen.")
         needless = self.loss == "squared" and self.negatives > 0
@@ -131,7 +131,7 @@ class MadeRatingsConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         require(self, "rows", self.rows >= 1, "it must be at least 1. Try 100000.")
         require(self, "users", 1 <= self.users < _HALF, "it must lie between 1 and 2147483647.")
         require(self, "items", 2 <= self.items < _HALF, "it must lie between 2 and 2147483647.")

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from hogwild.config.kinds import Optimizer
 from hogwild.config.training import TrainConfig
-from hogwild.options import Shown, check_choices, require
+from hogwild.options import Shown, check_values, require
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class TaggingConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         require(self, "features", bool(self.features), "name a preset (chunking, pos, segmentation) or a file.")
         require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every feature. Try 1.")
         require(self, "bad_share", 0 <= self.bad_share <= 1, "it is a share between 0 and 1. Try 0.01.")
@@ -78,7 +78,7 @@ class CRFConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         require(self, "l1", 0 <= self.l1 < float("inf"), "it must not be negative. Try 0.")
         if self.l2 is not None:
             require(self, "l2", 0 <= self.l2 < float("inf"), "it must not be negative. Try 1.")

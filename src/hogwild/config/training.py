@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from hogwild.config.kinds import Mode, ScheduleName, Sharing
-from hogwild.options import Shown, check_choices, require
+from hogwild.options import Shown, check_values, require
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,9 @@ class TrainConfig:
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_choices(self)
+        check_values(self)
         require(self, "epochs", self.epochs >= 1, "it must be at least 1. Try 5.")
+        require(self, "epochs", self.epochs < 2**30, "it must be at most 1073741823. Try 5.")
         if self.threads is not None:
             require(self, "threads", self.threads >= 1, "it must be at least 1; leave it out for one a core.")
             require(self, "threads", self.threads <= 4096, "it must be at most 4096; leave it out for one a core.")

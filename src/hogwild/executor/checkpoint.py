@@ -9,15 +9,17 @@ Numbers are stored as their bits in safetensors, never as decimal text, so that 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from os import PathLike
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from hogwild.errors import ConfigError, ModelError
+from hogwild.config.kinds import Sharing
+from hogwild.errors import ConfigError, ModelError, brief, shorten
 from hogwild.executor.position import Position, RunState
 from hogwild.programs.program import Program
 from hogwild.programs.sealed import Sealed, check_sealed_output, plain, read_sealed, write_sealed
@@ -27,6 +29,7 @@ from hogwild.programs.tensors import Arrays
 KIND = "checkpoint"
 STATE = "state.safetensors"
 _MISSING = "nothing"
+_MOST = 1 << 62  # epochs, and visits of one
 
 
 def checkpoint_path(output: str | PathLike[str]) -> Path:
@@ -70,7 +73,7 @@ def load_checkpoint(
     try:
         sealed = read_sealed(path, KIND)
         _check_same(sealed, program, identity, path)
-        state = _unpack(sealed, path)
+        state = _unpack(sealed, identity, path)
         program = _equal_program(program, sealed, path)
         restore(program, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
     except FileNotFoundError:
@@ -90,7 +93,7 @@ def _check_same(sealed: Sealed, program: Program, identity: Mapping[str, Any], p
     if differing:
         what = "; ".join(
             f"the {key} is not the same" if key.endswith(" data") else
-            f"{key} was {str(before.get(key, _MISSING))[:60]}, is {str(now.get(key, _MISSING))[:60]}"
+            f"{shorten(key, 80)} was {_told(before, key)}, is {_told(now, key)}"
             for key in differing[:4]
         )  # fmt: skip
         raise ConfigError(
@@ -105,7 +108,8 @@ def _equal_program(program: Program, sealed: Sealed, path: Path) -> Program:
     try:
         return type(program)(**options)  # type: ignore[arg-type]
     except STRAY as error:
-        raise ModelError(f"{path / 'config.json'}: these options make no {program.name!r} program: {error}.") from error
+        where = path / "config.json"
+        raise ModelError(f"{where}: these options make no {program.name!r} program: {shorten(error)}.") from error
 
 
 def _as_json(values: dict[str, Any]) -> Any:
@@ -130,32 +134,59 @@ def _pack(state: RunState) -> tuple[dict[str, Any], Arrays]:
     return words, arrays
 
 
-def _unpack(sealed: Sealed, path: Path) -> RunState:
+def _unpack(sealed: Sealed, identity: Mapping[str, Any], path: Path) -> RunState:
     words, arrays = sealed.config.get("state"), arrays_of(sealed, STATE, path)
     try:
         if not isinstance(words, dict):
             raise TypeError("state is no object")
         hints = get_type_hints(RunState)
-        return RunState(**{item.name: _value(item.name, hints[item.name], words, arrays) for item in fields(RunState)})
-    except (LookupError, TypeError, ValueError) as error:
+        state = RunState(**{item.name: _value(item.name, hints[item.name], words, arrays) for item in fields(RunState)})
+        _check_state(state, identity)
+        return state
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
         where = path / "config.json"
-        raise ModelError(f"{where}: does not tell where the run stood ({error}); hogwild of another version?") from None
+        why = shorten(error)
+        raise ModelError(f"{where}: does not tell where the run stood ({why}); hogwild of another version?") from None
+
+
+def _check_state(state: RunState, identity: Mapping[str, Any]) -> None:
+    """Raise ValueError for a state that this run does not leave behind. The executor checks it against the feed."""
+    epoch, visits = state.position
+    workers = identity.get("threads", state.random.size)
+    sound = {
+        "position": epoch <= identity.get("epochs", _MOST) and visits <= _MOST,
+        "epoch_visits": 0 <= state.epoch_visits <= _MOST,
+        "random": state.random.dtype == np.uint64 and state.random.shape == (workers,),
+        "seed": 0 <= state.seed < 2**63,
+        "sharing": state.sharing in get_args(Sharing) and state.sharing != "auto",
+        "lr": 0 < state.lr < math.inf,
+        "best_epoch": -1 <= state.best_epoch <= epoch,
+        "train_seconds": 0 <= state.train_seconds < math.inf,
+        "loss_sum": math.isfinite(state.loss_sum),
+    }
+    for name, fits in sound.items():
+        if not fits:
+            raise ValueError(f"{name} is {brief(getattr(state, name))}")
+
+
+def _told(values: Mapping[str, Any], key: str) -> str:
+    return shorten(values[key], 80) if key in values else _MISSING
 
 
 def _value(name: str, hint: Any, words: dict[str, Any], arrays: Arrays) -> Any:
     if get_origin(hint) is Mapping:
         return {key.removeprefix(name + "."): arrays[key].copy() for key in arrays if key.startswith(name + ".")}
     if hint is float:
-        if arrays[name].dtype != np.float64:
-            raise TypeError(f"{name} is {arrays[name].dtype}")
+        if arrays[name].dtype != np.float64 or arrays[name].shape != ():
+            raise TypeError(f"{name} is {arrays[name].dtype} {arrays[name].shape}")
         return arrays[name].item()
     if hint is Position:
         epoch, visits = words[name]
         if type(epoch) is not int or type(visits) is not int or min(epoch, visits) < 0:
-            raise ValueError(f"{name} is {epoch!r}, {visits!r}")
+            raise ValueError(f"{name} is {brief(epoch)}, {brief(visits)}")
         return Position(epoch, visits)
     if hint in (int, str):
         if type(words[name]) is not hint:
-            raise TypeError(f"{name} is {words[name]!r}")
+            raise TypeError(f"{name} is {brief(words[name])}")
         return words[name]
     return arrays[name].copy()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from hogwild.config import FeedConfig, TrainConfig
-from hogwild.errors import ConfigError, RescuedError, SaveError
+from hogwild.errors import ConfigError, RescuedError, SaveError, brief
 from hogwild.executor.checkpoint import check_checkpoint_output, save_checkpoint
 from hogwild.executor.events import EpochEnded, Event, Finished, Parked, Progress
 from hogwild.executor.modes import workers_of
@@ -45,7 +45,7 @@ def parse_interval(text: str) -> Interval:
     amount = float(match[1]) if match else 0.0
     whole = match is not None and (match[2] in _SECONDS or amount.is_integer())
     if match is None or not whole or not 0 < amount < 1e9:
-        raise ConfigError(f"checkpoint_every is {text!r}; write for example 10m, 500s, 2h or 1epoch.")
+        raise ConfigError(f"checkpoint_every is {brief(text)}; write for example 10m, 500s, 2h or 1epoch.")
     return Interval(seconds=amount * _SECONDS[match[2]]) if match[2] in _SECONDS else Interval(epochs=int(amount))
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import Offsets, Room, make_scratch
+from hogwild.arrays import CELL, Offsets, Room, make_scratch
 from hogwild.config import TrainConfig
+from hogwild.errors import ConfigError
 from hogwild.kernels.modes import DONE, READY, TURN, FreeMode, Locked, Minibatch, RoundRobin, make_turns
-from hogwild.machine import cores
+from hogwild.machine import cores, memory
 
 IN_ROUNDS = ("round-robin", "minibatch")
+_ROW = 20  # bytes that a touched row of a batch takes besides its gradient
 
 
 def workers_of(config: TrainConfig) -> int:
@@ -56,6 +58,11 @@ class Turns:
 
     def _minibatch(self, config: TrainConfig, room: Room, visits: int) -> list[Any]:
         workers, batch = workers_of(config), batch_of(config)
+        needed = batch * room.rows * (CELL * room.width + _ROW)
+        if needed > memory():
+            raise ConfigError(
+                f"batch is {batch}: its gradients need {needed / 1e9:.1f} GB, more than this machine has; use less."
+            )
         whole = -(-visits // workers) * workers
         total = make_scratch(room._replace(rows=room.rows * batch), np.uint64(0))
         slots = np.zeros(1 << (2 * len(total.rows)).bit_length(), np.int32)

@@ -233,6 +233,11 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
             f"the run stood at sample {start.position.visits} of an epoch, inside a round of mode {config.mode} with "
             f"{plan.workers} workers; go on with the mode, threads and batch that it had."
         )
+    if start is not None and start.position.visits > plan.visits:
+        raise ConfigError(
+            f"the run stood at visit {start.position.visits} of an epoch, which has {plan.visits}; go on with the "
+            "data, batch size, mode and threads that it had."
+        )
     if start is not None and start.position.visits and start.epoch_visits != plan.visits:
         raise ConfigError(
             f"the run stood in an epoch of {start.epoch_visits} visits, and now there would be {plan.visits}; go on "

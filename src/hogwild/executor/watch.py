@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, brief
 from hogwild.options import nearest
 
 MOST_CELLS = 1000  # a watched slice is for a person's eyes
+_LONGEST = 60  # characters of an index
 
 Variable = str | Callable[[Any], Any]
 Array = npt.NDArray[Any]
@@ -60,7 +61,7 @@ class Expression:
         """The value now: a number, or a nested list of numbers."""
         if self.array not in arrays:
             raise ConfigError(
-                f"watch {self.text!r}: there is no {self.array!r}{nearest(self.array, arrays)}; "
+                f"watch {brief(self.text)}: there is no {brief(self.array)}{nearest(self.array, arrays)}; "
                 f"known names: {', '.join(arrays)}."
             )
         source = arrays[self.array]
@@ -68,12 +69,12 @@ class Expression:
         try:
             part = whole[self.index]
         except IndexError:
-            raise ConfigError(f"watch {self.text!r}: {self.array} has the shape {_shape(whole)}.") from None
+            raise ConfigError(f"watch {brief(self.text)}: {self.array} has the shape {_shape(whole)}.") from None
         if self.number:
             return NUMBERS[self.number](np.asarray(part))
         if np.size(part) > MOST_CELLS:
             raise ConfigError(
-                f"watch {self.text!r}: {np.size(part)} cells are too many to show (at most {MOST_CELLS}); "
+                f"watch {brief(self.text)}: {np.size(part)} cells are too many to show (at most {MOST_CELLS}); "
                 f"take a slice such as {self.array}[{', '.join(['0'] * (whole.ndim - 1) + [':5'])}], "
                 f"or norm({self.array})."
             )
@@ -98,21 +99,26 @@ def parse(text: str) -> Expression:
         number, inner = call.groups()
         if number not in NUMBERS:
             raise ConfigError(
-                f"watch {text!r}: there is no {number!r}{nearest(number, NUMBERS)}; choose one of {', '.join(NUMBERS)}."
+                f"watch {brief(text)}: there is no {brief(number)}{nearest(number, NUMBERS)}; choose one of "
+                f"{', '.join(NUMBERS)}."
             )
     place = _PLACE.fullmatch(inner)
     if not place:
-        raise ConfigError(f"watch {text!r} is not NAME, NAME[3,:5] or norm(NAME).")
+        raise ConfigError(f"watch {brief(text)} is not NAME, NAME[3,:5] or norm(NAME).")
     name, inside = place.groups()
     index: list[int | slice] = []
     for item in inside.split(",") if inside is not None else []:
         match = _INDEX.fullmatch(item)
         if not match:
-            raise ConfigError(f"watch {text!r}: {item!r} is no index; write numbers and ranges, as in {name}[3,:5].")
+            raise ConfigError(
+                f"watch {brief(text)}: {brief(item)} is no index; write numbers and ranges, as in weights[3,:5]."
+            )
+        if len(item) > _LONGEST:
+            raise ConfigError(f"watch {brief(text)}: no array has so many cells.")
         one, *ends = match.groups()
         low, high, step = (int(end) if end else None for end in ends)
         if step == 0:
-            raise ConfigError(f"watch {text!r}: a step of 0 goes nowhere; leave it out.")
+            raise ConfigError(f"watch {brief(text)}: a step of 0 goes nowhere; leave it out.")
         index.append(int(one) if one else slice(low, high, step))
     return Expression(text, number, name, tuple(index))
 
@@ -139,7 +145,7 @@ def parse_every(text: str | int | float) -> Every:
     except ValueError:
         number = math.nan
     if not match or not 0 < number < math.inf or (not match.group(2) and number != int(number)):
-        raise ConfigError(f"every is {text!r}; write a number of samples (100000) or of seconds (5s).")
+        raise ConfigError(f"every is {brief(text)}; write a number of samples (100000) or of seconds (5s).")
     if match.group(2):
         return Every(seconds=number * {"s": 1, "m": 60, "h": 3600}[match.group(2)])
     return Every(samples=int(number))

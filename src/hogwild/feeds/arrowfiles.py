@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,11 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from hogwild.errors import InputError
+from hogwild.feeds.arrowcheck import why_unsound
+from hogwild.feeds.arrowchild import ROWS, open_table
 from hogwild.feeds.columns import CATEGORICAL, NUMERIC
 from hogwild.feeds.frames import Frame
+from hogwild.feeds.labels import shown
 from hogwild.feeds.source import Source
 
-_ROWS = 8192
+_REASON = 200  # characters of a reason that messages show
 
 
 class ArrowFile:
@@ -40,38 +42,32 @@ class ArrowFile:
         row = 1
         with self._reading():
             for batch in self._open(columns)[1]:
-                for start in range(0, batch.num_rows, _ROWS):
-                    part = batch.slice(start, _ROWS)
+                for start in range(0, batch.num_rows, ROWS):
+                    part = batch.slice(start, ROWS)
                     lines = np.arange(row, row + part.num_rows)
                     arrays = {name: part.column(name) for name in columns}
                     yield Frame(self.source, file, lines, arrays, {}, part.num_rows)
                     row += part.num_rows
 
     def _open(self, columns: Sequence[str] = ()) -> tuple[Any, Iterator[Any]]:
-        file = pa.memory_map(os.fsencode(self.source.local()))  # bytes: not every name is UTF-8
-        if self.form == "parquet":
-            import pyarrow.parquet  # late: only who has such files needs it
-
-            parquet = pyarrow.parquet.ParquetFile(file)
-            return parquet.schema_arrow, parquet.iter_batches(_ROWS, columns=list(columns))
-        try:
-            reader = pa.ipc.open_file(file)
-            return reader.schema, (reader.get_batch(k) for k in range(reader.num_record_batches))
-        except pa.ArrowInvalid:
-            file.seek(0)
-            stream = pa.ipc.open_stream(file)
-            return stream.schema, iter(stream)
+        reason = why_unsound(self.source, self.form)
+        if reason:
+            raise self._unreadable(reason)
+        return open_table(str(self.source.local()), self.form, columns)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except (pa.ArrowException, OSError) as error:
-            reason = str(error).strip().split("\n")[0].rstrip(".")
-            name = "Parquet" if self.form == "parquet" else "Arrow"
-            raise InputError(
-                f"{self.source.name}: this is no readable {name} file ({reason}); write it again, or check --format."
-            ) from None
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise self._unreadable(str(error)) from None
+
+    def _unreadable(self, reason: str) -> InputError:
+        name = "Parquet" if self.form == "parquet" else "Arrow"
+        line = shown(reason.strip().split("\n")[0].rstrip("."), _REASON)
+        return InputError(
+            f"{self.source.name}: this is no readable {name} file ({line}); write it again, or check --format."
+        )
 
 
 def _kind(kind: Any) -> str:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from hogwild.arrays import BinaryRows, Floats, Rows
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
+from hogwild.feeds.arrowcheck import trust
 from hogwild.feeds.chunk import Summary
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.labels import NAMES
@@ -71,7 +72,9 @@ def feed_of_frame(frame: Any, targets: Floats, labels: Sequence[str], schema: Ma
             writer.write_table(table)
         encoder = TableEncoder(config, schema, "arrow")
         # Copies, because the arrays of a chunk belong to the encoder.
-        found = encoder.chunks([Source("X", path, config)])
+        source = Source("X", path, config)
+        trust(source)
+        found = encoder.chunks([source])
         chunks = [tuple(np.array(array) for array in chunk[:4]) for chunk in found]
         return _joined(chunks, encoder.summary())
     finally:

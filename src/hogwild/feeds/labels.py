@@ -30,10 +30,10 @@ def fits_float32(number: float) -> bool:
     return math.isfinite(number) and abs(number) <= _LARGEST
 
 
-def shown(word: str) -> str:
+def shown(word: str, length: int = _LENGTH) -> str:
     """A value as messages show it: on one line, not too long."""
-    plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in word[: _LENGTH + 1])
-    return plain if len(plain) <= _LENGTH else plain[:_LENGTH] + "…"
+    plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in word[: length + 1])
+    return plain if len(plain) <= length else plain[:length] + "…"
 
 
 def counted(number: int, noun: str) -> str:

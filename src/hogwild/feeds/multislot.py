@@ -150,11 +150,11 @@ def _is_open(slot: Slot) -> bool:
     return slot.used and slot.dense and not slot.label and not slot.width
 
 
-def _first_row(source: Source) -> list[str]:
+def _first_row(source: Source) -> list[bytes]:
     size = 1 << 16
     while True:
         head = source.head(size)
         lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
         if len(lines) > 1 or len(head) < size or size >= _LONGEST:
-            return lines[0].decode("latin-1").split() if lines else []
+            return lines[0].split() if lines else []
         size *= 8

@@ -24,17 +24,16 @@ id. The data-feed description of the async executor (protobuf text) is read too:
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from typing import Any, Literal, get_args
 
-from hogwild.errors import ConfigError, InputError
+from hogwild.errors import ConfigError, InputError, brief, shorten
 from hogwild.feeds.feeddescription import is_feed_description, parse_feed_description
 from hogwild.feeds.labels import NAMES, shown
 from hogwild.options import nearest
+from hogwild.tomltext import parse_toml, read_start
 
 Kind = Literal["uint64", "float", "string"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -125,13 +124,13 @@ def read_slots(path: str, label: str = "", ignore: Sequence[str] = ()) -> SlotPl
     label: the slot that holds the label, where the file does not say so; ignore: slots to pass over.
     """
     try:
-        if Path(path).stat().st_size > _LARGEST:
-            raise InputError(f"{path}: too large to be a description of slots; check --slots.")
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_start(path, _LARGEST).decode("utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}; --slots needs a readable description of slots.") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8, so no description of slots; check --slots.") from None
+    except ValueError as error:
+        raise InputError(f"{path}: {error}, too large to be a description of slots; check --slots.") from None
     return parse_slots(text, path, label, ignore)
 
 
@@ -148,12 +147,12 @@ def parse_slots(text: str, where: str, label: str = "", ignore: Sequence[str] = 
 
 def _from_toml(text: str, where: str) -> tuple[Slot, ...]:
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{where}: not valid TOML: {error}.") from None
+        table = parse_toml(text)
+    except ValueError as error:
+        raise InputError(f"{where}: not valid TOML: {shorten(error)}.") from None
     for key in table:
         if key != "slot":
-            raise InputError(f"{where}: unknown key {key!r}; a description of slots holds [[slot]] tables only.")
+            raise InputError(f"{where}: unknown key {brief(key)}; a description of slots holds [[slot]] tables only.")
     entries = table.get("slot")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InputError(f"{where}: no slots; write a [[slot]] table with a name and a type for each of them.")
@@ -164,23 +163,23 @@ def _slots_of(entry: dict[str, Any], where: str) -> list[Slot]:
     known = [*(item.name for item in fields(Slot)), "repeat"]
     for key in entry:
         if key not in known:
-            raise InputError(f"{where}: unknown key {key!r}{nearest(key, known)}; keys are {', '.join(known)}.")
+            raise InputError(f"{where}: unknown key {brief(key)}{nearest(key, known)}; keys are {', '.join(known)}.")
     name = entry.get("name")
     if not isinstance(name, str) or not name:
         raise InputError(f"{where} has no name; write name = \"…\".")
     where = f"{where} (`{shown(name)}`)"
     if entry.get("type") not in KINDS:
-        raise InputError(f"{where}: the type is {entry.get('type')!r}; choose one of {', '.join(KINDS)}.")
+        raise InputError(f"{where}: the type is {brief(entry.get('type'))}; choose one of {', '.join(KINDS)}.")
     for key in ("dense", "used"):
         if not isinstance(entry.get(key, False), bool):
-            raise InputError(f"{where}: {key} is {entry[key]!r}; write true or false.")
+            raise InputError(f"{where}: {key} is {brief(entry[key])}; write true or false.")
     label = _label_of(entry.get("label", False), where)
     for key, least, most in (("width", 0, _WIDEST), ("repeat", 1, MOST)):
         number = entry.get(key, least)
         if type(number) is not int or not least <= number <= most:
-            raise InputError(f"{where}: {key} is {number!r}; it must be a whole number from {least} to {most}.")
+            raise InputError(f"{where}: {key} is {brief(number)}; it must be a whole number from {least} to {most}.")
     if not isinstance(entry.get("values", ""), str):
-        raise InputError(f"{where}: values is {entry['values']!r}; write the name of a slot of floats.")
+        raise InputError(f"{where}: values is {brief(entry['values'])}; write the name of a slot of floats.")
     given = {key: value for key, value in entry.items() if key != "repeat"}
     slot = Slot(**{**given, "label": label})
     if "repeat" not in entry:
@@ -193,7 +192,7 @@ def _label_of(value: Any, where: str) -> str:
         return BINARY if value else ""
     if value in (BINARY, NUMBER):
         return str(value)
-    raise InputError(f'{where}: label is {value!r}; write true (0 or 1) or "number".')
+    raise InputError(f'{where}: label is {brief(value)}; write true (0 or 1) or "number".')
 
 
 # -- from the data-feed description of the async executor -----------------------------------------------------------

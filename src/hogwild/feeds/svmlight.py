@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from hogwild.feeds.labels import counted
 from hogwild.feeds.source import BLOCK, Bytes, Source
 from hogwild.kernels import svmlight as kernel
 
+_AFTER_NUMBER = re.compile(rb"[\s#]")
 _ROOM = BLOCK + (1 << 16)  # bytes of text that arrays which are used again can take
 
 
@@ -97,7 +99,7 @@ class SvmlightEncoder:
             kernel.parse_block(text, parsed, self.bad.stop, self.config.unlabelled)
         for entry, place in parsed.hard[: parsed.counts[kernel.HARD]].tolist():
             array, index = (parsed.values, entry) if entry >= 0 else (parsed.targets, -1 - entry)
-            array[index] = np.float32(float(_token(text, place)))
+            array[index] = np.float32(float(_number(text, place)))
 
     def _report(self, block: _Block) -> None:
         text, counts = block.text, block.parsed.counts
@@ -186,6 +188,14 @@ def _token(text: Bytes, place: int) -> str:
     return words[0].decode("utf-8", "backslashreplace") if words else ""
 
 
+def _number(text: Bytes, place: int) -> bytes:
+    """The number at a place, however long; a comment may begin right after it."""
+    size = 4096
+    while not (ends := _AFTER_NUMBER.search(text[place : place + size].tobytes())):
+        size *= 8
+    return text[place : place + ends.start()].tobytes()
+
+
 def _second(text: Bytes, start: int, end: int, ident: int) -> int:
     """Place of the second entry with this id in the line from `start` to `end`."""
     line = text[start:end].tobytes()
@@ -193,7 +203,7 @@ def _second(text: Bytes, start: int, end: int, ident: int) -> int:
     for word in line.split():
         at = line.index(word, at)
         name = word.partition(b":")[0]
-        seen += name.isdigit() and int(name) == ident and b":" in word
+        seen += name.isdigit() and (name.lstrip(b"0") or b"0") == b"%d" % ident and b":" in word
         if seen == 2:
             return start + at
         at += len(word)
@@ -209,12 +219,13 @@ def _place_of(ident: int, block: _Block) -> str:
 
 def _explain(code: int, token: str, ident: int) -> str:
     """What is wrong, in one clause."""
+    token = token.partition("#")[0] or token
     shown = labels.shown(token)
-    if code in (kernel.LABEL, kernel.VALUE, kernel.NOT_FINITE):
+    if code in (kernel.LABEL, kernel.VALUE):
         number = token.partition(":")[2] if code == kernel.VALUE or ":" in token else token
         value = labels.number_of(number)
         if value is not None and not labels.fits_float32(value):
-            return f"`{shown}` is not a finite float32 number"
+            code = kernel.NOT_FINITE
     return {
         kernel.LABEL: f"the label `{shown}` is not a number",
         kernel.NO_LABEL: f"the label is missing: the line begins with `{shown}`",
@@ -222,5 +233,6 @@ def _explain(code: int, token: str, ident: int) -> str:
         kernel.NO_COLON: f"`{shown}` has no colon; expected id:value",
         kernel.ID_TOO_LARGE: f"the id of `{shown}` is past {2**31 - 1}, the largest possible",
         kernel.VALUE: f"the value of `{shown}` is not a number",
+        kernel.NOT_FINITE: f"`{shown}` is not a finite float32 number",
         kernel.TWICE: f"id {ident} stands twice in one row",
     }[code]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from hogwild.errors import InputError
@@ -17,9 +16,11 @@ from hogwild.feeds.labels import shown
 from hogwild.feeds.presets import PRESETS
 from hogwild.feeds.transforms import SAME, TRANSFORMS
 from hogwild.options import nearest
+from hogwild.tomltext import read_start
 
 BIAS = "bias"
 FARTHEST = 100  # tokens that an atom may look back or ahead
+_LIMIT = 1 << 20  # bytes of a file of templates
 _LONGEST = 100  # characters of an affix
 _INCLUDE = "@include"
 _COMMENT = re.compile(r"(?:^|\s)#")  # a column may have a # in its name
@@ -103,9 +104,8 @@ def open_templates(features: str) -> Templates:
     """The templates of a preset, or of a file."""
     if features in PRESETS:
         return parse_templates(PRESETS[features], features)
-    path = Path(features)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_start(features, _LIMIT).decode("utf-8-sig")
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             raise InputError(
@@ -115,6 +115,8 @@ def open_templates(features: str) -> Templates:
         raise InputError(f"{features}: {error.strerror}; --features needs a readable file of templates.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{features}: byte {error.start} is not UTF-8; save the templates as UTF-8.") from None
+    except ValueError as error:
+        raise InputError(f"{shown(features)}: {error}; --features needs a file of templates.") from None
     return parse_templates(text, features)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
-from hogwild.errors import ConfigError, InputError
+from hogwild.errors import ConfigError, InputError, brief
 from hogwild.feeds.feed import Feed
 
 Label = str | int | float
@@ -18,6 +18,7 @@ Numbers = npt.NDArray[np.int64]
 
 MOST = 1000  # distinct numbers that are still taken for classes
 _SHOWN = 10
+_LARGEST = 2.0**53  # up to here float64 tells whole numbers apart
 
 
 def find_classes(feed: Feed, loss: str) -> tuple[Label, ...]:
@@ -43,7 +44,7 @@ def find_classes(feed: Feed, loss: str) -> tuple[Label, ...]:
             )
         found = tuple(plain(value) for value in distinct)
     if len(found) < 2:
-        only = f"only the class {found[0]!r}" if found else "no class"
+        only = f"only the class {brief(found[0])}" if found else "no class"
         raise InputError(f"{feed.source}: there is {only}; a classifier needs samples of at least two classes.")
     return found
 
@@ -60,6 +61,9 @@ def plain(value: Any) -> Label:
 def check_classes(classes: Iterable[Any]) -> tuple[Label, ...]:
     """Classes that the user gave."""
     found = tuple(plain(value) for value in classes)
+    words = sum(isinstance(label, str) for label in found)
+    if words not in (0, len(found)) or not all(isinstance(label, str) or abs(label) <= _LARGEST for label in found):
+        raise ConfigError(f"classes are {_shown(found)}; give texts, or numbers of at most 2^53.")
     if len(found) == 1 or len(set(found)) < len(found):
         raise ConfigError(f"classes are {_shown(found)}; give at least two, each once.")
     return found
@@ -78,7 +82,7 @@ def number_targets(feed: Feed, classes: tuple[Label, ...]) -> Numbers:
         row = int(np.argmin(found))
         label = feed.labels[int(targets[row])] if feed.labels else plain(targets[row])
         raise InputError(
-            f"{feed.place(row)}: the label {label!r} is not one of the classes {_shown(classes)}; "
+            f"{feed.place(row)}: the label {brief(label)} is not one of the classes {_shown(classes)}; "
             "correct it, or train on data that holds all classes."
         )
     return found
@@ -98,7 +102,7 @@ def class_scale(feed: Feed, classes: tuple[Label, ...], weight: ClassWeight) -> 
     known = _numbers_of(classes)
     for label, factor in weight_pairs(weight):
         if _spelled(label) not in known:
-            raise ConfigError(f"class_weight names {label!r}, which is not one of the classes {_shown(classes)}.")
+            raise ConfigError(f"class_weight names {brief(label)}, which is not one of the classes {_shown(classes)}.")
         scale[known[_spelled(label)]] = factor
     return scale
 
@@ -108,8 +112,8 @@ def weight_pairs(weight: Mapping[Any, float] | Sequence[tuple[Any, float]]) -> l
     items = weight.items() if isinstance(weight, Mapping) else weight
     pairs = [(plain(label), float(factor)) for label, factor in items]
     for label, factor in pairs:
-        if not 0 <= factor < float("inf"):
-            raise ConfigError(f"the weight of class {label!r} is {factor}; it must be a number from 0 on.")
+        if not 0 <= factor <= 1e30:
+            raise ConfigError(f"the weight of class {brief(label)} is {factor}; it must lie between 0 and 1e30.")
     return pairs
 
 
@@ -141,5 +145,5 @@ def _spelled(label: Any) -> str:
 
 
 def _shown(classes: Sequence[Label]) -> str:
-    names = ", ".join(repr(label) for label in classes[:_SHOWN])
+    names = ", ".join(brief(label) for label in classes[:_SHOWN])
     return names + (f" … ({len(classes)} in all)" if len(classes) > _SHOWN else "")

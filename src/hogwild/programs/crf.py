@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Room, Step, Table, ValuedChains, aligned_floats
 from hogwild.config import CRFConfig, Optimizer
-from hogwild.errors import ConfigError, InputError, ModelError
+from hogwild.errors import ConfigError, InputError, ModelError, brief
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.kernels.chains import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
 from hogwild.kernels.octets import LANES, layout
@@ -20,7 +20,7 @@ from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.updates import RULES, Ftrl, Sgd, additive_cells, row_cells, settle, settle_copy
 from hogwild.machine import memory
 from hogwild.programs import crfarrays, decoding
-from hogwild.programs.program import Metrics, Program
+from hogwild.programs.program import Metrics, Program, plain_constants
 from hogwild.programs.richpairs import RichPairs, find_pairs, no_pairs
 from hogwild.programs.scorecard import TagScores
 
@@ -70,8 +70,8 @@ class CRF(Program):
             average, tuple(rich_edge_templates),
         )  # fmt: skip
         self.tags, self.names = tuple(tags), tuple(names)
-        self.preset = preset
-        self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
+        self.preset = str(preset)
+        self.constants = plain_constants(constants)
         self.pairs: RichPairs = no_pairs(len(self.tags))
         self.mean: crfarrays.Mean | None = None
         self._sentences = 1
@@ -86,7 +86,7 @@ class CRF(Program):
         for name in own:
             if name not in known:
                 chosen = self.config.optimizer
-                raise ConfigError(f"{chosen} has no constant {name!r}; it has {', '.join(known) or 'none'}.")
+                raise ConfigError(f"{chosen} has no constant {brief(name)}; it has {', '.join(known) or 'none'}.")
         if kind is Ftrl:
             own.update(l1=np.float32(self.config.l1), l2=np.float32(self.l2))
         return kind(**own)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
-from hogwild.errors import ModelError
+from hogwild.errors import ModelError, brief
 from hogwild.kernels.chains import ChainWeights
 from hogwild.kernels.octets import LANES
 from hogwild.programs.richpairs import RichPairs
@@ -72,7 +72,7 @@ def unpack(arrays: Arrays, features: int, tags: int) -> tuple[Plain, RichPairs]:
     if missing := {*Plain._fields, "rich_starts", "rich_pairs"} - set(arrays):
         raise ModelError(f"a CRF has the array {min(missing)!r}, which is not there.")
     if unknown := set(arrays) - known:
-        raise ModelError(f"a CRF has no array {min(unknown)!r}.")
+        raise ModelError(f"a CRF has no array {brief(min(unknown))}.")
     starts, numbers = arrays["rich_starts"], arrays["rich_pairs"]
     if starts.dtype != np.int64 or starts.ndim != 1 or numbers.dtype != np.int32 or numbers.ndim != 1:
         raise ModelError("rich_starts and rich_pairs must be lists of int64 and int32.")

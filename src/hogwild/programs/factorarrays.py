@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.errors import ModelError
+from hogwild.errors import ModelError, brief
 from hogwild.kernels.factorization import FactorWeights
 from hogwild.programs.recommending import Factors, Seen
 from hogwild.programs.rowtable import put_together, take_apart
@@ -88,7 +88,7 @@ def unpack(
         parts = {"": whole if width > 1 else whole[:, 0], **{part: arrays[name] for part, name in names.items()}}
         tables.append(put_together(parts, rule, penalty, width, rows))
     if unknown := set(arrays) - used:
-        raise ModelError(f"a recommender has no array {min(unknown)!r}.")
+        raise ModelError(f"a recommender has no array {brief(min(unknown))}.")
     return FactorWeights(*tables)
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
 from hogwild.config import FMConfig, Optimizer
-from hogwild.errors import ConfigError, InputError, ModelError
+from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.flat import Flattener
 from hogwild.kernels.factorpenalty import FactorPenalty
@@ -22,6 +22,7 @@ from hogwild.kernels.updates import Ftrl, additive_cells, row_cells
 from hogwild.programs.classes import ClassWeight, Label
 from hogwild.programs.fmarrays import FMLayout, load_arrays, new_table, save_arrays, start_factors
 from hogwild.programs.fmscores import OneRow, score_feed
+from hogwild.programs.program import plain_constants
 from hogwild.programs.rowtable import grown, natural, ranked, whole_order
 from hogwild.programs.supervised import checked_weight, make_rule, unknown_entries
 from hogwild.programs.tabled import Tabled
@@ -84,7 +85,7 @@ class FactorizationMachine(Tabled):
         self.field_aware, self.bias = bool(field_aware), bool(bias)
         self.class_weight = checked_weight(class_weight)
         self.features, self.slots = int(features), tuple(str(name) for name in slots)
-        self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
+        self.constants = plain_constants(constants)
         self.take_classes(classes)
         self.order: Ids | None = None
         self.ignored = 0
@@ -255,4 +256,4 @@ class FactorizationMachine(Tabled):
 
 
 def _shown(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:8]) + (f" … ({len(names)} in all)" if len(names) > 8 else "")
+    return shorten(", ".join(names[:8])) + (f" … ({len(names)} in all)" if len(names) > 8 else "")

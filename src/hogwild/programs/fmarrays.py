@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids
-from hogwild.errors import ModelError
+from hogwild.errors import ModelError, brief
 from hogwild.kernels.penalties import Free
 from hogwild.kernels.rowvectors import EIGHT
 from hogwild.kernels.starts import draw_rows
@@ -97,7 +97,7 @@ def load_arrays(layout: FMLayout, arrays: Mapping[str, npt.NDArray[Any]], featur
     parts.update({key[7:]: left.pop(key) for key in list(left) if key.startswith("weight_")})
     biases = {key[5:]: left.pop(key) for key in list(left) if key == "bias" or key.startswith("bias_")}
     if left:
-        raise ModelError(f"a factorization machine has no array {min(left)!r}.")
+        raise ModelError(f"a factorization machine has no array {brief(min(left))}.")
     table = put_together(parts, layout.rule, layout.penalty, layout.width, rows)
     return table, put_together(biases, layout.rule, Free(), 1, 1)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
 from hogwild.config import LinearConfig, Optimizer
-from hogwild.errors import ModelError
+from hogwild.errors import ModelError, brief
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.flat import Flattener
 from hogwild.kernels.linear import LinearTask, LinearWeights, score_rows
@@ -19,6 +19,7 @@ from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.softmax import ClassesTask, score_class_rows
 from hogwild.kernels.updates import Ftrl, additive_cells, row_cells
 from hogwild.programs.classes import ClassWeight
+from hogwild.programs.program import plain_constants
 from hogwild.programs.rowtable import grown, natural, put_together, ranked, take_apart, whole_order
 from hogwild.programs.supervised import checked_weight, make_rule, unknown_entries
 from hogwild.programs.tabled import Tabled, in_parts
@@ -72,7 +73,7 @@ class Linear(Tabled):
         self.l1, self.l2, self.bias = float(l1), float(l2), bool(bias)
         self.class_weight = checked_weight(class_weight)
         self.features = int(features)
-        self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
+        self.constants = plain_constants(constants)
         self.take_classes(classes)
         self._flat = Flattener()
         self.order: Ids | None = None
@@ -212,7 +213,7 @@ class Linear(Tabled):
             parts = {name: arrays[_named(owner, name)] for name in names}
             tables.append(put_together(parts, self._rule, penalty, self.width, count))
         if unknown := set(arrays) - used:
-            raise ModelError(f"a linear model has no array {min(unknown)!r}.")
+            raise ModelError(f"a linear model has no array {brief(min(unknown))}.")
         self.weights, self.features, self.order = LinearWeights(*tables), rows, None
 
 

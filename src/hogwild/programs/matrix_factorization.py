@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Step, Table
 from hogwild.config import Optimizer, RatingConfig, RecommenderConfig
-from hogwild.errors import ConfigError, InputError, ModelError
+from hogwild.errors import ConfigError, InputError, ModelError, brief
 from hogwild.feeds.labels import counted
 from hogwild.feeds.ratings import RatingFeed
 from hogwild.kernels.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
@@ -19,7 +19,7 @@ from hogwild.kernels.penalties import Free, Penalty
 from hogwild.kernels.updates import RULES, Ftrl, additive_cells, row_cells, settle, settle_copy
 from hogwild.machine import memory
 from hogwild.programs import factorarrays, recommending
-from hogwild.programs.program import Metrics, Program
+from hogwild.programs.program import Metrics, Program, plain_constants
 from hogwild.programs.recommending import Factors, Seen
 
 _KINDS = {"squared": Rated(Squared()), "logistic": Sampled(), "bpr": Pairwise()}
@@ -73,7 +73,7 @@ class MatrixFactorization(Program):
         self.config = RecommenderConfig(dim, cast(Any, loss), optimizer, negatives, bias, l2, shrink, init)
         self.loss = loss
         self.users, self.items = tuple(users), tuple(items)
-        self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
+        self.constants = plain_constants(constants)
         self.mean, self.lowest, self.highest = 0.0, 0.0, 0.0
         self.seen = Seen(np.zeros(len(self.users) + 1, np.int64), np.zeros(0, np.int32))
         self.unknown, self.repeated, self.top = (0, 0), 0, 20
@@ -89,7 +89,7 @@ class MatrixFactorization(Program):
         for name in own:
             if name not in known:
                 chosen = self.config.optimizer
-                raise ConfigError(f"{chosen} has no constant {name!r}; it has {', '.join(known) or 'none'}.")
+                raise ConfigError(f"{chosen} has no constant {brief(name)}; it has {', '.join(known) or 'none'}.")
         if kind is Ftrl:
             own.update(l2=np.float32(self.config.shrink))
         return kind(**own)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats, Table
-from hogwild.errors import ModelError
+from hogwild.errors import ModelError, brief
 from hogwild.kernels.dense import layer_cells
 from hogwild.kernels.sparse_mlp import MlpTask, MlpWeights, MlpWeights1, MlpWeights2
 from hogwild.kernels.updates import SLOTS, Adam
@@ -102,7 +102,7 @@ def restored(program: SparseMLP, arrays: Mapping[str, npt.NDArray[Any]]) -> tupl
     table = put_together(parts, program._rule, program._penalty, program.width, rows)
     weights = _layers_from(program, task, table, left)
     if left:
-        raise ModelError(f"a model of this kind has no array {min(left)!r}.")
+        raise ModelError(f"a model of this kind has no array {brief(min(left))}.")
     return weights, rows
 
 

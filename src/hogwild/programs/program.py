@@ -10,8 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Room, Step, Table
+from hogwild.errors import ConfigError, brief
 
 Metrics = dict[str, float]
+_LARGE = 1e30
+
+
+def plain_constants(constants: Mapping[str, float] | None) -> dict[str, float]:
+    """Constants of an update rule by name, as JSON values; ConfigError for what is no number of float32."""
+    found = {str(name): float(value) for name, value in (constants or {}).items()}
+    for name, value in found.items():
+        if not abs(value) <= _LARGE:
+            raise ConfigError(f"the constant {brief(name)} is {value}; numbers go from -1e30 to 1e30 here.")
+    return found
 
 
 class Program(ABC):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets
-from hogwild.errors import ConfigError, ModelError
+from hogwild.errors import ConfigError, ModelError, brief
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.kernels.octets import LANES
 from hogwild.options import nearest
@@ -101,7 +101,7 @@ def _made_by(feed: TaggingFeed, templates: Collection[str]) -> npt.NDArray[np.bo
         if template not in known:
             there = ", ".join(sorted(known)[:_LISTED]) + (" …" if len(known) > _LISTED else "")
             raise ConfigError(
-                f"no feature is of the template {template!r} of rich_edge_templates{nearest(template, known)}; "
+                f"no feature is of the template {brief(template)} of rich_edge_templates{nearest(template, known)}; "
                 f"there are: {there}."
             )
     return np.fromiter((owner in templates for owner in owners), np.bool_, len(owners))

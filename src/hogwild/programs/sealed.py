@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.errors import ModelError, SaveError
+from hogwild.errors import ModelError, SaveError, brief, shorten
 from hogwild.programs.directory import Check, check_output, find, remove_directory, replace_directory
 from hogwild.programs.strict_json import parse_object
 from hogwild.programs.tensors import Arrays, Buffer, decode, encode
@@ -201,6 +201,8 @@ def _opened(path: Path, kind: str, read: Callable[[int], T]) -> T:
             raise ModelError(f"{path}: is a file, not the directory of a {kind}.") from None
         except PermissionError:
             raise ModelError(f"{path}: may not be read by you; ask its owner.") from None
+        except (OSError, ValueError) as error:  # a name that no file can have, a loop of links
+            raise ModelError(f"{shorten(path)}: cannot be opened: {getattr(error, 'strerror', error)}.") from None
         try:
             return read(descriptor)
         except FileNotFoundError as error:
@@ -267,7 +269,7 @@ def _check_format(config: dict[str, Any], where: Path, kind: str) -> None:
     if found != _format(kind):
         raise ModelError(f"{where}: this is a {found.removeprefix('hogwild ')[:40]}, not a {kind}.")
     if type(version) is not int or version < 1:
-        raise ModelError(f"{where}: the format version is {str(version)[:40]!r}; copy the file again.")
+        raise ModelError(f"{where}: the format version is {brief(version)}; copy the file again.")
     if version > VERSION:
         raise ModelError(f"{where}: format version {version}, but this hogwild reads up to {VERSION}; upgrade hogwild.")
 
@@ -282,7 +284,7 @@ def _files(config: dict[str, Any], where: Path) -> dict[str, dict[str, Any]]:
             or type(seal.get("bytes")) is not int
             or not isinstance(seal.get("sha256"), str)
         ):
-            raise ModelError(f"{where}: the file {name[:80]!r} cannot be one of ours; do not trust this directory.")
+            raise ModelError(f"{where}: the file {brief(name)} cannot be one of ours; do not trust this directory.")
     return files or {}
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
 from hogwild.config import Optimizer, SparseMLPConfig
-from hogwild.errors import ConfigError, InputError
+from hogwild.errors import ConfigError, InputError, shorten
 from hogwild.feeds.feed import Feed
 from hogwild.kernels.activations import ACTIVATIONS
 from hogwild.kernels.dense import batch_floats, layer_cells
@@ -26,6 +26,7 @@ from hogwild.programs.blas import one_blas_thread
 from hogwild.programs.evaluation import probabilities
 from hogwild.programs.mlparrays import REMEDY, layer_rows, layer_tables, named_arrays, new_weights, restored
 from hogwild.programs.mlpone import OneRow
+from hogwild.programs.program import plain_constants
 from hogwild.programs.rowtable import grown, natural, ranked, whole_order
 from hogwild.programs.slotted import Aligner, slotted
 from hogwild.programs.supervised import checked_weight, make_rule, unknown_entries
@@ -83,7 +84,7 @@ class SparseMLP(Tabled):
         self.loss = loss
         self.class_weight = checked_weight(class_weight)
         self.features = int(features)
-        self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
+        self.constants = plain_constants(constants)
         self.take_classes(classes)
         self.slots = None if slots is None else tuple(str(name) for name in slots)
         self.dense = tuple(str(name) for name in dense)
@@ -175,13 +176,16 @@ class SparseMLP(Tabled):
             self.slots, self.dense = slots, dense
         if (slots, dense) != (self.slots, self.dense):
             raise InputError(
-                f"{feed.source} has the slots {', '.join(slots)} and {len(dense)} dense columns, but the model has "
-                f"{', '.join(self.slots)} and {len(self.dense)}; read the data as the model's was."
+                f"{feed.source} has the slots {shorten(', '.join(slots))} and {len(dense)} dense columns, but the "
+                f"model has {shorten(', '.join(self.slots))} and {len(self.dense)}; read the data as the model's was."
             )
 
     def _check_memory(self, rows: int, feed: Feed) -> None:
         copies = 1 if feed.original is None else 2  # to bring it into the order of the data, and back
         need = copies * rows * self.cells * CELL
+        layers = layer_cells(self.sizes) * CELL
+        if layers > memory():
+            raise ConfigError(f"the dense layers need {layers / 1e9:.1f} GB, more than there is; use smaller ones.")
         if need > memory():
             raise ConfigError(
                 f"a table of {rows:,} features with {self.cells} numbers each takes {need / 1e9:.1f} GB "

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from hogwild.config import FeedConfig
-from hogwild.errors import ConfigError, HogwildError, ModelError, SaveError
+from hogwild.errors import ConfigError, HogwildError, ModelError, SaveError, brief, shorten
+from hogwild.feeds.schema import check_schema
 from hogwild.options import convert, options_of
 from hogwild.programs.program import Metrics, Program
 from hogwild.programs.sealed import Sealed, check_sealed_output, read_sealed, remove_sealed, write_sealed
@@ -116,11 +117,11 @@ def load_model(path: str | PathLike[str], program: Program | None = None) -> Mod
     if program is None:
         program = _make(name, options, where)
     elif program.name != name:
-        raise ModelError(f"{where}: is a model of the program {name[:80]!r}, not of {program.name!r}.")
+        raise ModelError(f"{where}: is a model of the program {brief(name)}, not of {program.name!r}.")
     restore(program, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
     return Model(
         program=program,
-        schema=_typed(config, "schema", dict, where),
+        schema=_schema(config, where),
         feed_config=_feed_config(config.get("feed"), where),
         labels=_labels(config, where),
         metrics=_metrics(config, where),
@@ -150,7 +151,7 @@ def restore(program: Program, arrays: Arrays, where: str) -> None:
     try:
         program.restore(arrays)
     except STRAY as error:
-        raise ModelError(f"{where}: does not fit the program {program.name!r}: {error}") from error
+        raise ModelError(f"{where}: does not fit the program {program.name!r}: {shorten(error)}") from error
 
 
 # -- parts of config.json ---------------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ def _make(name: str, options: dict[str, Any], where: str) -> Program:
     """A program without weights."""
     if name not in PROGRAMS:
         raise ModelError(
-            f"{where}: the program {name[:80]!r} is not one of {', '.join(sorted(PROGRAMS))}; "
+            f"{where}: the program {brief(name)} is not one of {', '.join(sorted(PROGRAMS))}; "
             "upgrade hogwild, or give load_model the program."
         )
     module, _, cls = PROGRAMS[name].partition(":")
@@ -168,7 +169,7 @@ def _make(name: str, options: dict[str, Any], where: str) -> Program:
     try:
         program = make(**options)
     except STRAY as error:
-        raise ModelError(f"{where}: these options make no {name!r} program: {error}") from error
+        raise ModelError(f"{where}: these options make no {name!r} program: {shorten(error)}") from error
     assert isinstance(program, Program)
     return program
 
@@ -177,6 +178,15 @@ def _typed(config: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
     if not isinstance(config.get(key), kind):
         raise ModelError(f"{where}: {key!r} is missing or of the wrong kind; copy the directory again.")
     return config[key]
+
+
+def _schema(config: Mapping[str, Any], where: str) -> dict[str, Any]:
+    schema: dict[str, Any] = _typed(config, "schema", dict, where)
+    try:
+        check_schema(schema)
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
+    return schema
 
 
 def _labels(config: Mapping[str, Any], where: str) -> tuple[str, ...]:
@@ -207,4 +217,4 @@ def _feed_config(values: Any, where: str) -> FeedConfig | None:
     try:
         return FeedConfig(**{name: convert(known[name], value, f"feed.{name}") for name, value in values.items()})
     except STRAY as error:
-        raise ModelError(f"{where}: {error}") from error
+        raise ModelError(f"{where}: {shorten(error)}") from error

@@ -128,10 +128,10 @@ class Names:
         self.entries: list[str] = list(schema.get("vocabulary", ())) if table else []
         if slots:
             self.entries += feature_names(schema)
-        elif schema.get("min_count", 1) > 1:
+        elif table and schema.get("min_count", 1) > 1:
             columns = [""] if schema.get("shared_ids") else schema["categorical"]
             self.entries += [f"{column} rare".strip() for column in columns]
-        hashes = schema.get("text") or schema.get("categories") == "hash"
+        hashes = "hashing" in schema and (schema.get("text") or schema.get("categories") == "hash")
         self.hashed = 1 << schema["hashing"]["bits"] if hashes else 0
 
     def __getitem__(self, feature: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import AnyRows, DenseRows, Floats
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, brief
 from hogwild.feeds.feed import Feed
 from hogwild.kernels.updates import RULES, Ftrl
 from hogwild.programs import metrics
@@ -112,7 +112,7 @@ def make_rule(optimizer: str, constants: Mapping[str, float], l1: float = 0.0, l
     known = [name for name in kind._fields if name not in ("l1", "l2")]  # type: ignore[attr-defined]
     for name in own:
         if name not in known:
-            raise ConfigError(f"{optimizer} has no constant {name!r}; it has {', '.join(known) or 'none'}.")
+            raise ConfigError(f"{optimizer} has no constant {brief(name)}; it has {', '.join(known) or 'none'}.")
     if kind is Ftrl:
         own.update(l1=np.float32(l1), l2=np.float32(l2))
     return kind(**own)
@@ -121,7 +121,7 @@ def make_rule(optimizer: str, constants: Mapping[str, float], l1: float = 0.0, l
 def checked_weight(weight: ClassWeight) -> Literal["balanced"] | list[tuple[Label, float]] | None:
     """Class weights that the user gave."""
     if isinstance(weight, str) and weight != "balanced":
-        raise ConfigError(f"class_weight is {weight!r}; it must be 'balanced' or a weight for each class.")
+        raise ConfigError(f"class_weight is {brief(weight)}; it must be 'balanced' or a weight for each class.")
     return weight if weight is None or isinstance(weight, str) else weight_pairs(weight)
 
 

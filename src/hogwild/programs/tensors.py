@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.errors import ModelError, SaveError
+from hogwild.errors import ModelError, SaveError, brief
 from hogwild.programs.strict_json import parse_object
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -42,7 +42,7 @@ def encode(arrays: Arrays) -> Iterator[Buffer]:
         begin, end = end, end + array.nbytes
         code = _CODES.get(array.dtype.newbyteorder("<"))
         if code is None:
-            raise SaveError(f"the array {name!r} holds {array.dtype}; a program saves plain integers and floats only.")
+            raise SaveError(f"the array {brief(name)} holds {array.dtype}; programs save integers and floats only.")
         header[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % _LENGTH)
@@ -65,7 +65,8 @@ def decode(buffer: Any, where: str) -> dict[str, npt.NDArray[Any]]:
     data, end, arrays = _LENGTH + length, 0, {}
     for (begin, stop, code, shape), name in places:
         if begin != end or stop > size - data:
-            raise _damaged(where, f"array {name!r} lies at bytes {begin:,} to {stop:,}, over another or past the end")
+            place = f"bytes {begin:,} to {stop:,}, over another or past the end"
+            raise _damaged(where, f"array {brief(name)} lies at {place}")
         end = stop
         dtype = np.dtype(_DTYPES[code])
         flat = np.frombuffer(buffer, dtype, math.prod(shape), data + begin)
@@ -77,12 +78,12 @@ def decode(buffer: Any, where: str) -> dict[str, npt.NDArray[Any]]:
 
 def _place(name: str, entry: Any, where: str) -> tuple[int, int, str, tuple[int, ...]]:
     """begin, end, dtype code and shape of an entry of the header, after every check that concerns it alone."""
-    shown = repr(name[:80])
+    shown = brief(name)
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise _damaged(where, f"array {shown} needs dtype, shape and data_offsets")
     code, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(code, str) or code not in _DTYPES:
-        raise _damaged(where, f"array {shown} has the unknown dtype {str(code)[:20]!r}")
+        raise _damaged(where, f"array {shown} has the unknown dtype {brief(code)}")
     # Dimensions of 0 do not count: NumPy multiplies the others before it sees that there is nothing.
     if not _lengths(shape) or len(shape) > _DIMENSIONS or math.prod(n or 1 for n in shape) >= _CELLS:
         raise _damaged(where, f"array {shown} has an impossible shape")
@@ -91,7 +92,7 @@ def _place(name: str, entry: Any, where: str) -> tuple[int, int, str, tuple[int,
     begin, end = offsets
     needed = math.prod(shape) * np.dtype(_DTYPES[code]).itemsize
     if end - begin != needed:
-        raise _damaged(where, f"array {shown} of shape {shape} and dtype {code} has {end - begin:,} bytes")
+        raise _damaged(where, f"array {shown} of shape {brief(shape)} and dtype {code} has {end - begin:,} bytes")
     return begin, end, code, tuple(shape)
 
 

@@ -21,6 +21,7 @@ from hogwild.kernels.updates import Ftrl, additive_cells, row_cells
 from hogwild.programs.classes import ClassWeight, Label
 from hogwild.programs.evaluation import probabilities
 from hogwild.programs.onetext import OneText
+from hogwild.programs.program import plain_constants
 from hogwild.programs.rowtable import grown, natural, ranked, whole_order
 from hogwild.programs.supervised import checked_weight, make_rule, unknown_entries
 from hogwild.programs.tabled import Tabled, in_parts
@@ -81,7 +82,7 @@ class TextClassifier(Tabled):
         self.row_decay, self.l2, self.counts = float(row_decay), float(l2), bool(counts)
         self.class_weight = checked_weight(class_weight)
         self.features = int(features)
-        self.constants = {str(name): float(value) for name, value in (constants or {}).items()}
+        self.constants = plain_constants(constants)
         self.take_classes(classes)
         self.hashing = None if hashing is None else _checked_hashing(hashing)
         self.order: Ids | None = None

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
-from hogwild.errors import ModelError
+from hogwild.errors import ModelError, brief
 from hogwild.kernels.penalties import Free
 from hogwild.kernels.text_classifier import TextWeights
 from hogwild.kernels.updates import cell_names
@@ -73,7 +73,7 @@ def join_arrays(program: TextClassifier, arrays: Mapping[str, npt.NDArray[Any]])
             layer[name] = _padded(take("output", name, (outputs, dim)), width + 1)
             layer[name][:, width] = take("bias", name, (outputs,))
     if unknown := set(arrays) - used:
-        raise ModelError(f"a text classifier of these options has no array {min(unknown)!r}.")
+        raise ModelError(f"a text classifier of these options has no array {brief(min(unknown))}.")
     return TextWeights(
         put_together(table, task.rule, task.penalty, width, rows),
         put_together(layer, task.rule, Free(), width + 1, outputs),

@@ -25,6 +25,8 @@ Format = Literal["text", "binary"]
 _HEADER = re.compile(rb"[ \t]*([+-]?\d{1,40})[ \t]+([+-]?\d{1,40})[ \t]*\r?\n")
 _MOST = 1 << 31   # words, and numbers a word, that a file may announce
 _LOOKED_AT = 1 << 12
+_FIELD = re.compile(rb"[^ \t\r\n]+")
+BLANKS = b" \t\r\n"
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _ELSE = "the file is damaged or of another kind"
 _IF_BINARY = "if the file is binary, let its name end in .bin"
@@ -166,7 +168,7 @@ def _format_of(source: Source, head: bytes, header: Header | None) -> Format:
     if header is None or named == "text":
         return named or "text"
     body = head[header.bytes :]
-    fields = body.partition(b"\n")[0].split()
+    fields = fields_of(body.partition(b"\n")[0])
     if named == "binary":
         return "text" if numbers_at_end(fields) >= header.dim else "binary"
     return "text" if _is_text(body[:_LOOKED_AT]) else "binary"
@@ -193,6 +195,11 @@ def _is_number(field: bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+def fields_of(line: bytes) -> list[bytes]:
+    """The fields of a line as compiled code sees them: `split` would end them at more than blanks."""
+    return _FIELD.findall(line)
 
 
 def numbers_at_end(fields: list[bytes]) -> int:

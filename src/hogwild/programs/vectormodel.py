@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hogwild.arrays import Floats
-from hogwild.errors import ModelError
+from hogwild.errors import ModelError, brief
 from hogwild.programs.sealed import CONFIG, Mapped, map_sealed
 from hogwild.programs.store import KIND, WEIGHTS
 
@@ -35,7 +35,7 @@ def open_vectors(path: Path, verify: bool = False) -> MappedVectors:
     where = path / CONFIG
     program = mapped.config.get("program")
     if program != PROGRAM:
-        raise ModelError(f"{where}: a model of the program {str(program)[:80]!r} has no word vectors; give another.")
+        raise ModelError(f"{where}: a model of the program {brief(program)} has no word vectors; give another.")
     matrix = mapped.arrays.get(WEIGHTS, {}).get("vectors")
     if matrix is None or matrix.dtype != np.dtype("<f4") or matrix.ndim != 2 or 0 in matrix.shape:
         raise ModelError(f"{path / WEIGHTS}: holds no matrix `vectors` of float32; copy the directory again.")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
-from hogwild.errors import ConfigError, HogwildError, InputError, ModelError
+from hogwild.errors import ConfigError, HogwildError, InputError, ModelError, brief
 from hogwild.feeds.labels import shown
 from hogwild.programs.similarity import Nearest, nearest, norms_of, units
 from hogwild.programs.vectorfiles import Format, format_of_name, read_vectors
@@ -198,7 +198,7 @@ class Vectors:
             Compare the checksums of a model too. Its sizes always are.
         """
         if format not in ("auto", "text", "binary"):
-            raise ConfigError(f"format is {format!r}; choose auto, text or binary.")
+            raise ConfigError(f"format is {brief(format)}; choose auto, text or binary.")
         if Path(path).is_file():
             words, matrix = read_vectors(path, format)
             made = _made(lambda: words, matrix, InputError, str(path))

@@ -14,7 +14,16 @@ from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import counted, fits_float32, number_of, shown
 from hogwild.feeds.source import Bytes, Source
 from hogwild.kernels import vectorfiles as kernel
-from hogwild.programs.vectorfiles import Gathered, Header, check_end, check_size, numbers_at_end, remedy
+from hogwild.programs.vectorfiles import (
+    BLANKS,
+    Gathered,
+    Header,
+    check_end,
+    check_size,
+    fields_of,
+    numbers_at_end,
+    remedy,
+)
 
 
 class _Block(NamedTuple):
@@ -64,16 +73,16 @@ def _blocks(source: Source, skip: int) -> Iterator[_Block]:
         if line <= skip:
             end = text.tobytes().index(b"\n") + 1
             line, text = line + 1, text[end:]
-        if begun or text.tobytes().strip():
+        if begun or text.tobytes().strip(BLANKS):
             begun = True
             yield _Block(line, text)
 
 
 def _dimension(source: Source, header: Header | None, block: _Block) -> int:
     """Numbers of each word: as announced, if the first line has as many, or as the first line has."""
-    text = block.text.tobytes().lstrip()
+    text = block.text.tobytes().lstrip(BLANKS)
     line = block.line + block.text.tobytes()[: len(block.text) - len(text)].count(b"\n")
-    fields = text.partition(b"\n")[0].split()
+    fields = fields_of(text.partition(b"\n")[0])
     found = numbers_at_end(fields)
     if header is not None and len(fields) <= header.dim:
         raise InputError(
@@ -94,7 +103,7 @@ def _explain(source: Source, block: _Block, out: kernel.Read, dim: int) -> Input
     start = block.text[:place].tobytes().rfind(b"\n") + 1
     line = block.line + int(out.state[kernel.LINE])
     if code == kernel.NUMBERS:
-        fields = block.text[start:].tobytes().partition(b"\n")[0].split()
+        fields = fields_of(block.text[start:].tobytes().partition(b"\n")[0])
         word = shown(fields[0].decode("utf-8", "backslashreplace"))
         what = f"`{word}` has {counted(numbers_at_end(fields), 'number')} instead of {dim}"
         return InputError(f"{source.place(line)}: {what}; {remedy(b' '.join(fields))}.")
@@ -106,5 +115,5 @@ def _explain(source: Source, block: _Block, out: kernel.Read, dim: int) -> Input
 
 def _token(text: Bytes, place: int) -> str:
     """The field at a place."""
-    words = text[place : place + 4096].tobytes().split(b"\n", 1)[0].split(None, 1)
+    words = fields_of(text[place : place + 4096].tobytes())
     return words[0].decode("utf-8", "backslashreplace") if words else ""

@@ -285,6 +285,10 @@ class Word2Vec(Program):
             if arrays[name].dtype != dtype or arrays[name].shape != size:
                 found = f"{arrays[name].dtype} {arrays[name].shape}"
                 raise ModelError(f"array {name} is {found}, not {np.dtype(dtype)} {size}.")
+        if not all(isinstance(word, str) for word in self.words):
+            raise ModelError("the options of the model do not say its words.")
         self.begin_with(self.words, arrays["vectors"], arrays["outputs"], arrays["counts"])
         if "earlier" in arrays:
+            if (arrays["earlier"] < 0).any() or (arrays["earlier"] > arrays["counts"]).any():
+                raise ModelError("array earlier counts more than array counts, or less than nothing.")
             self._earlier, self._goes_on = np.array(arrays["earlier"], np.int64), True
