@@ -166,7 +166,8 @@ def forked(read: Callable[[Path], None]) -> Callable[[Path], None]:
     return read_forked
 
 
-def _arrow() -> dict[str, bytes]:
+def arrow_files() -> dict[str, bytes]:
+    """The same table in files and streams."""
     return {
         "pets.arrow": seedfiles.arrow_file(seedfiles.PETS),
         "pets-zstd.arrow": seedfiles.arrow_file(seedfiles.PETS, "zstd"),
@@ -215,14 +216,15 @@ def _targets() -> list[Target]:
         Target("compressed", lambda: made.compressed(made.SVMLIGHT * 3), auto, KEPT.get("compressed", ())),
         Target(
             "auto",
-            lambda: dict(zip("abcdef", (made.SVMLIGHT, made.CSV, made.TEXT, made.CRITEO, made.LIBFFM, records), strict=True)),
+            lambda: {"a": made.SVMLIGHT, "b": made.CSV, "c": made.TEXT, "d": made.CRITEO, "e": made.LIBFFM,
+                     "f": records},
             auto,
             KEPT.get("auto", ()),
         ),
         Target("parquet", lambda: {"a.parquet": made.parquet(made.PETS), "b.parquet": made.parquet(made.PETS, "zstd")},
                forked(feeds("parquet", made.parquet(made.PETS))), KEPT.get("parquet", ())),
         one("parquet-lists", "a.parquet", rows, forked(feeds("parquet", rows))),
-        Target("arrow", _arrow, forked(feeds("arrow", made.arrow_file(made.PETS))), KEPT.get("arrow", ())),
+        Target("arrow", arrow_files, forked(feeds("arrow", made.arrow_file(made.PETS))), KEPT.get("arrow", ())),
         one("arrow-lists", "a.arrow", made.arrow_file(made.ROWS), lists),
         Target("ratings-arrow", lambda: {"a.arrow": made.arrow_file(made.VOTES), "a.parquet": made.parquet(made.VOTES)},
                forked(ratings), KEPT.get("ratings-arrow", ())),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fuzz.memory import MEMORY
 from fuzz.readers import READERS
 
-TARGETS = {target.name: target for target in (*READERS,)}
+TARGETS = {target.name: target for target in (*READERS, *MEMORY)}
