@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -207,3 +208,18 @@ def test_a_missing_extra_is_one_sentence():
     )  # fmt: skip
     assert done.returncode == 1
     assert "pip install 'hogwild[sklearn]'" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", ["indices", "indptr"])
+@pytest.mark.parametrize("odd", [-1, 10**6, 2**31 - 1])
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix, sp.csc_matrix])
+def test_indices_that_lead_outside_a_matrix(name: str, odd: int, kind: Any) -> None:
+    X = kind(np.eye(6, 7, dtype=np.float32))
+    getattr(X, name)[3] = odd
+    y = [0, 1, 0, 1, 0, 1]
+    with pytest.raises(ValueError, match="X is no sound sparse matrix"):
+        HogwildClassifier(epochs=1, lr=0.1).fit(X, y)
+    model = HogwildClassifier(epochs=1, lr=0.1, random_state=0).fit(np.eye(6, 7), y)
+    for predict in (model.predict, model.predict_proba, model.decision_function):
+        with pytest.raises(ValueError, match="X is no sound sparse matrix"):
+            predict(X)

@@ -189,3 +189,85 @@ def test_what_cannot_be_used_is_said(arguments: tuple[Any, ...], message: str) -
 
 def test_large_numbers_whose_sum_overflows_are_fine() -> None:
     assert len(feed_of(np.full((4, 4), 3e38))) == 4
+
+
+def csr(indptr: Any, indices: Any, kind: Any = sp.csr_array) -> Any:
+    """A matrix of 2 by 3 with ones in two entries, and then these arrays."""
+    matrix = kind(([1.0, 1.0], ([0, 1], [0, 2])), (2, 3))
+    matrix.indptr, matrix.indices = np.array(indptr), np.array(indices)
+    return matrix
+
+
+def coo(row: Any, col: Any) -> Any:
+    matrix = sp.coo_array(([1.0, 1.0], ([0, 1], [0, 2])), (2, 3))
+    matrix.coords = (np.array(row), np.array(col))
+    return matrix
+
+
+def lil(rows: Any) -> Any:
+    matrix = sp.lil_array((2, 3))
+    matrix.rows[0] = rows
+    matrix.data[0] = [1.0, 2.0]
+    return matrix
+
+
+HOSTILE = [
+    (csr([0, 1, 2], [0, 3]), "entry 1 has the column number 3, outside 0 … 2"),
+    (csr([0, 1, 2], [-1, 0]), "entry 0 has the column number -1, outside 0 … 2"),
+    (csr([0, 1, 2], [0, 10**9]), "entry 1 has the column number 1000000000"),
+    (csr([0, 1, 9], [0, 1]), "indptr must rise from 0 to at most 2"),
+    (csr([0, 2, 1], [0, 1]), "indptr must rise from 0"),
+    (csr([1, 1, 2], [0, 1]), "indptr must rise from 0"),
+    (csr([0, -5, 2], [0, 1]), "indptr must rise from 0"),
+    (csr([0, 2], [0, 1]), r"indptr has shape \(2,\)"),
+    (csr([0.0, 1.0, 2.0], [0, 1]), "indptr has shape .* and type float64"),
+    (csr([0, 1, 2], [0.0, 1.0]), "its column numbers have type float64"),
+    (csr([0, 1, 2], [0]), r"indices have shape \(1,\) for 2 values"),
+    (csr([0, 1, 1, 2], [0, 2], sp.csc_array), "entry 1 has the row number 2, outside 0 … 1"),
+    (coo([0, 2], [0, 1]), "entry 1 has the row number 2, outside 0 … 1"),
+    (coo([0, 1], [0, -3]), "entry 1 has the column number -3"),
+    (coo([0], [0]), "it has 1 row and 1 column numbers for 2 values"),
+    (lil([0, 7]), "entry 1 has the column number 7"),
+    (lil([0]), "its rows have not as many column numbers as values"),
+]
+
+
+@pytest.mark.parametrize(("matrix", "message"), HOSTILE)
+@pytest.mark.parametrize("rank", [True, False])
+def test_indices_that_lead_outside_a_matrix(matrix: Any, message: str, rank: bool) -> None:
+    with pytest.raises(InputError, match=f"^X is no sound sparse matrix: .*{message}.*; build it anew[.]$"):
+        feed_of(matrix, [0, 1], rank=rank)
+
+
+def test_room_behind_the_entries_is_no_entry() -> None:
+    matrix = sp.csr_array(np.eye(2, 3))
+    matrix.indices, matrix.data = np.array([0, 1, 9], np.int32), np.array([1.0, 1.0, np.nan])
+    assert dense_of(feed_of(matrix).check()).tolist() == [[1, 0, 0], [0, 1, 0]]
+
+
+@pytest.mark.parametrize("kind", [">f4", ">f8", "f2", "g", "unaligned", "reversed", "broadcast"])
+def test_odd_dense_arrays(kind: str) -> None:
+    plain = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+    room = np.zeros(plain.nbytes + 1, np.uint8)[1:].view(np.float32)
+    room[:] = plain.ravel()
+    odd = {"unaligned": room.reshape(3, 2), "reversed": plain[::-1, ::-1], "broadcast": np.broadcast_to(plain[0], (3, 2))}
+    data = odd[kind] if kind in odd else plain.astype(kind)
+    matrix = feed_of(data).check().samples[0]
+    assert matrix.tolist() == np.array(data.tolist()).tolist()
+    assert matrix.dtype == np.float32
+    assert matrix.flags.c_contiguous
+    assert matrix.flags.aligned
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[10**400]], None, r"X holds 1000.*… at \(0, 0\), which is too large for float32"),
+        ([[None]], None, "X holds None in row 0, column 0, which is not a finite number"),
+        ([[1], [2]], np.array([1, [2]], object), "y holds lists or other things that are no labels"),
+        ([[1], [2]], [1, 10**400], "y holds 1000.* which is too large for float32"),
+    ],
+)  # fmt: skip
+def test_odd_objects(X: Any, y: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        feed_of(X, y)

@@ -301,3 +301,23 @@ def test_every_short_text_ends(path: Path) -> None:
         assert counts[kernel.LINES] == np.count_nonzero(text == 10)
         assert skipped <= counts[kernel.LINES] <= skipped + counts[kernel.COMMENTS]
         assert room.lengths[: counts[kernel.ROWS]].sum() == counts[kernel.ENTRIES]
+
+
+def test_a_comment_right_after_a_number_that_is_hard_to_read(path: Path) -> None:
+    long = "0." + "0" * 5000 + "1e4999"  # longer than what messages look at
+    parsed, _, _ = encode(path, f"1e-453#t\n1 1:1e-453#t 2:1\n-1 1:{long}#u\n2e-300 # v\n")
+    assert parsed == [(0.0, [], []), (1.0, [1], [0.0]), (-1.0, [1], [float(np.float32(0.01))]), (0.0, [], [])]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 1:1e39#t\n", ":1:3: `1:1e39` is not a finite float32 number"),
+        ("1e39#t\n", ":1:1: `1e39` is not a finite float32 number"),
+        ("1 1:1e300000000000#t\n", ":1:3: `1:1e300000000000` is not a finite float32 number"),
+        ("1 1:2 2:1 " + "0" * 5000 + "1:3\n", ":1:11: id 1 stands twice in one row"),
+    ],
+)
+def test_what_is_wrong_before_a_comment(path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        encode(path, text)

@@ -120,6 +120,7 @@ def _batch(ranges: Mapping[str, range], seed: int, findings: list[Finding]) -> t
     asked = json.dumps([[name, cases.start, cases.stop] for name, cases in ranges.items()])
     command = [sys.executable, "-m", "fuzz", "--worker", str(seed), asked]
     paths = os.pathsep.join([str(_ROOT / "src"), str(_ROOT / "tests")])
+    ended = False
     name, case, limit = next(iter(ranges)), next(iter(ranges.values())).start, _STARTING
     with tempfile.TemporaryFile() as errors, tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "PYTHONPATH": paths, "HOGWILD_CACHE": home, "PYTHONFAULTHANDLER": "1",
@@ -132,7 +133,7 @@ def _batch(ranges: Mapping[str, range], seed: int, findings: list[Finding]) -> t
                 line = worker.stdout.readline()
                 if not line:
                     code = worker.wait()
-                    if code == 0 and not name:
+                    if code == 0 and ended:
                         return "", 0, ""
                     errors.seek(0)
                     last = errors.read().decode(errors="replace").strip().splitlines()[:12]
@@ -140,6 +141,8 @@ def _batch(ranges: Mapping[str, range], seed: int, findings: list[Finding]) -> t
                 said = json.loads(line)
                 if said["what"]:
                     findings.append(Finding(name, seed, case, said["what"]))
+                elif not said["name"]:
+                    ended = True
                 else:
                     limit = LIMIT if said["name"] == name and said["case"] > case else _STARTING
                     name, case = said["name"], said["case"]

@@ -6,5 +6,16 @@ from fuzz.harness import Kept
 
 KEPT: dict[str, list[Kept]] = {
     "svmlight": [Kept("a.svm", b"1 1:1e-453#t\n"), Kept("a.svm", b"1 1:nan#t\n"), Kept("a.svm", b"nan#t 1:1\n")],
-    "multislot": [Kept("a.txt", "1 1 ² 5\n".encode("latin-1")), Kept("a.txt", "1 1 ² 5\n".encode())],
+    # Each of these ended the process that opened it.
+    "arrow": [
+        Kept("pets.arrow", edits=((1661, b"\x01"),)),
+        Kept("pets.arrow", edits=((1132, b"\x01"),)),
+        Kept("pets.arrow", edits=((1043, b">"),)),
+        Kept("pets.arrow", edits=((1669, b"\x08"),)),
+        Kept("pets-zstd.arrow", edits=((1872, b"\xff\xff\xff\x7f"),)),
+        Kept("stream.arrow", edits=((1130, b"null"),)),
+    ],
+    "csv-slots": [Kept("a.csv", b"label,a,b\nyes,1e-45,x\nno,1e-45,y\n")],
+    "multislot": [Kept("a.txt", "1 1 ² 5\n".encode("latin-1")), Kept("a.txt", "1 1 ² 5\n".encode()),
+                  Kept("a.txt", b"1 1 0 2 1e-45 1e-45 0\n"), Kept("a.txt", b"1 1 0 9999999 0\n")],
 }

@@ -15,6 +15,7 @@ from hogwild.estimators.samples import SMALL, canonical
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.memory import feed_of
+from hogwild.feeds.sparsematrix import sound
 from hogwild.programs.evaluation import chosen_classes, probabilities
 from hogwild.programs.linear import Linear
 
@@ -99,6 +100,7 @@ class _LinearEstimator(BaseEstimator):  # type: ignore[misc]
         reset: this is the first data that the model sees.
         """
         numeric = isinstance(self, RegressorMixin)
+        X = sound(X) if hasattr(X, "tocsr") else X
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float32, order="C", y_numeric=numeric, reset=reset
         )
@@ -161,8 +163,10 @@ class _LinearEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, order="C", reset=False)
-        return self.program_.scores(feed_of(X, rank=False), threads=effective_n_jobs(self.n_jobs))
+        with value_errors():
+            X = sound(X) if hasattr(X, "tocsr") else X
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, order="C", reset=False)
+            return self.program_.scores(feed_of(X, rank=False), threads=effective_n_jobs(self.n_jobs))
 
 
 class HogwildClassifier(ClassifierMixin, _LinearEstimator):  # type: ignore[misc]

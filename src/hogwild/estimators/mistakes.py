@@ -13,5 +13,5 @@ def value_errors() -> Iterator[None]:
     """Mistakes of the user as ValueError."""
     try:
         yield
-    except (ConfigError, InputError) as error:
+    except (ConfigError, InputError, OverflowError) as error:  # the last: whole numbers that no float can hold
         raise ValueError(str(error)) from error

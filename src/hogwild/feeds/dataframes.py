@@ -86,7 +86,7 @@ def _table_of(frame: Any, targets: Floats, labels: Sequence[str]) -> tuple[pa.Ta
     pandas = type(frame).__module__.startswith("pandas")
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False) if pandas else frame.to_arrow()
-    except (pa.ArrowException, TypeError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"X cannot be read as a table: {str(error).splitlines()[0]}") from None
     name = next(name for name in _LABELS if name not in table.column_names)
     column = pa.array(np.array(labels)[targets.astype(np.int64)]) if labels else pa.array(targets)

@@ -48,11 +48,9 @@ class _Lists(NamedTuple):
     holes: Flags
 
 
-def holds_lists(sources: Sequence[Source], form: str, config: FeedConfig, schema: Mapping[str, Any]) -> bool:
-    """Whether these files are read as lists: if the model was, else if there are lists of ids and nothing but values
-    and a label beside them, or the user names the column of ids."""
-    if schema:
-        return schema.get("format") == FORM
+def holds_lists(sources: Sequence[Source], form: str, config: FeedConfig) -> bool:
+    """Whether these files are read as lists: if there are lists of ids and nothing but values and a label beside them,
+    or the user names the column of ids."""
     file = ArrowFile(sources[0], form)
     kinds = [kind for name, kind in zip(file.names, file.types, strict=True) if name not in config.ignore]
     ids = sum(_is_list(kind, pa.types.is_integer) for kind in kinds)

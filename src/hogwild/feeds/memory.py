@@ -14,9 +14,8 @@ from hogwild.errors import InputError
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.labels import shown
 from hogwild.feeds.ranking import Frequencies, check_features
+from hogwild.feeds.sparsematrix import as_csr, sound
 from hogwild.kernels.ranking import replace_ids
-
-_REALS = "biuf"  # kinds of NumPy numbers that are real
 
 
 def feed_of(
@@ -116,20 +115,14 @@ def dense_matrix(data: Any, columns: Sequence[str] = ()) -> Floats:
     _check_shape(*matrix.shape)
     numbers = _as_numbers(matrix, "X")
     _check_finite(numbers, matrix, lambda place: f"row {place[0]}, column {_name(place[1], columns)}")
-    return np.ascontiguousarray(numbers)
+    return np.require(numbers, requirements=("C", "A"))  # compiled code reads whole words
 
 
 def _sparse_rows(data: Any, targets: Floats, importance: Floats) -> tuple[Rows | BinaryRows, int]:
-    if len(data.shape) != 2:
-        raise InputError(f"X has shape {data.shape}; give rows by features.")
-    if data.dtype.kind not in _REALS:
-        raise InputError(f"X holds {data.dtype} numbers; give real ones.")
+    sound(data)
     _check_shape(*data.shape)
     check_features(data.shape[1])
-    matrix = data.tocsr()
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy() if matrix is data else matrix
-        matrix.sum_duplicates()
+    matrix = as_csr(data)
     offsets: Offsets = np.ascontiguousarray(matrix.indptr, np.int64)
     ids: Ids = np.ascontiguousarray(matrix.indices, np.int32)
     values = np.ascontiguousarray(_as_numbers(matrix.data, "X"))
@@ -162,7 +155,10 @@ def targets_of(y: Any, rows: int) -> tuple[Floats, tuple[str, ...]]:
         missing = next((k for k, label in enumerate(labels) if _absent(label)), None)
         if missing is not None:
             raise InputError(f"y has no label in row {missing}; drop that row.")
-        names, places = np.unique(labels.astype(str), return_inverse=True)
+        try:
+            names, places = np.unique(labels.astype(str), return_inverse=True)
+        except (ValueError, TypeError):
+            raise InputError("y holds lists or other things that are no labels; give one word or number a row.") from None
         return np.ascontiguousarray(places, np.float32), tuple(names.tolist())
     numbers = _as_numbers(labels, "y")
     _check_finite(numbers, labels, lambda place: f"row {place[0]}", "y")
@@ -205,7 +201,9 @@ def _as_array(data: Any, what: str) -> npt.NDArray[Any]:
 
 def _absent(label: Any) -> bool:
     # NaN differs from itself; pandas' NA and NaT cannot be asked.
-    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or (
+        isinstance(label, (float, np.floating)) and bool(label != label)
+    )
 
 
 def _all_real(labels: npt.NDArray[Any]) -> bool:
@@ -219,11 +217,14 @@ def _as_numbers(array: npt.NDArray[Any], what: str) -> Floats:
     try:
         with np.errstate(over="ignore"):
             return array.astype(np.float32, copy=False)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         pass
     for place in np.ndindex(array.shape):
         try:
             np.float32(array[place])
+        except OverflowError:
+            number = shown(str(array[place]))
+            raise InputError(f"{what} holds {number} at {place}, which is too large for float32.") from None
         except (ValueError, TypeError):
             raise InputError(f"{what} holds `{shown(str(array[place]))}` at {place}, which is not a number.") from None
     raise InputError(f"{what} holds {array.dtype}, not numbers.")
@@ -236,7 +237,8 @@ def _check_finite(numbers: Floats, given: npt.NDArray[Any], place_of: Any, what:
             return
     place = tuple(int(k) for k in np.unravel_index(int(np.argmin(np.isfinite(numbers))), numbers.shape))
     value = given[place]
-    why = "which is too large for float32" if np.isfinite(float(value)) else "which is not a finite number"
+    finite = value is not None and np.isfinite(float(value))
+    why = "which is too large for float32" if finite else "which is not a finite number"
     raise InputError(f"{what} holds {value} in {place_of(place)}, {why}; clean or drop that row.")
 
 

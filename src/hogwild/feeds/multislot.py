@@ -19,6 +19,8 @@ from hogwild.kernels.slotblock import SlotBlock, room_for
 
 _LONGEST = 1 << 26  # bytes in which the first line must end, for widths to be found in it
 
+_DIGITS = 10        # more than a count of values in that line has
+
 
 class MultiSlotEncoder(SlotTextEncoder):
     """Reads MultiSlot files into chunks. Slots are those of the description, or of the model."""
@@ -140,7 +142,8 @@ def _with_widths(plan: SlotPlan, sources: Sequence[Source]) -> SlotPlan:
     words = next((words for source in sources if (words := _first_row(source))), [])
     slots, at = [], 0
     for slot in plan.slots:
-        count = int(words[at]) if at < len(words) and words[at].isdigit() and len(words[at]) < 8 else 1
+        whole = at < len(words) and words[at].isdigit() and len(words[at]) < _DIGITS
+        count = int(words[at]) if whole and int(words[at]) < len(words) - at else 1
         at += 1 + count
         slots.append(replace(slot, width=max(count, 1)) if _is_open(slot) else slot)
     return replace(plan, slots=tuple(slots))

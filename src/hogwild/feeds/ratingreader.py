@@ -15,7 +15,7 @@ from hogwild.arrays import Ids, Ratings
 from hogwild.config import RatingConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds import cache
-from hogwild.feeds.labels import counted
+from hogwild.feeds.labels import counted, shown
 from hogwild.feeds.ratings import RatingFeed
 from hogwild.feeds.ratingstore import map_ratings, write_ratings
 from hogwild.feeds.ratingtext import Encoded, RatingReader
@@ -97,18 +97,30 @@ def ratings_of(
     """
     given = _given(*names) if names is not None else None
     columns = [[str(name) for name in column] for column in (users, items)]
-    values = np.ones(len(columns[0]), np.float32) if ratings is None else np.asarray(ratings, np.float32)
+    values = np.ones(len(columns[0]), np.float32) if ratings is None else _values_of(ratings)
     if not len(columns[0]) == len(columns[1]) == len(values) or values.ndim != 1:
         raise InputError(f"there are {len(columns[0])} users, {len(columns[1])} items and {values.size} ratings.")
     if any(not name for column in columns for name in column):
         raise InputError("a user or an item has an empty name; give every one a name.")
+    try:
+        encoded = [[name.encode() for name in column] for column in columns]
+    except UnicodeEncodeError as error:
+        raise InputError(f"the name `{shown(error.object)}` of a user or an item is no text in UTF-8.") from None
     reader = RatingReader(RatingConfig(), given)
     coded = [
-        table.encode_strings(name.encode() for name in column)
-        for table, column in zip((reader.users, reader.items), columns, strict=True)
+        table.encode_strings(column)
+        for table, column in zip((reader.users, reader.items), encoded, strict=True)
     ]
     part = Encoded(np.maximum(coded[0], -1), np.maximum(coded[1], -1), values)
     return _ranked([part], reader, given, ratings is None, []).check()
+
+
+def _values_of(ratings: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    try:
+        with np.errstate(over="ignore"):  # what does not fit becomes infinite, which is refused
+            return np.asarray(ratings).astype(np.float32, casting="same_kind" if np.iscomplexobj(ratings) else "unsafe")
+    except (ValueError, TypeError, OverflowError):
+        raise InputError("ratings are not all numbers; give one a user and item.") from None
 
 
 def _given(users: Sequence[str] | None, items: Sequence[str] | None) -> Names | None:

@@ -67,11 +67,14 @@ def open_feed(
             f"{sources[0].name} is read as {form}, but --slots describes {' and '.join(DESCRIBED)} files; say which it"
             " is with --format, or leave out --slots."
         )
-    encoder = _list_encoder(sources, form, config, schema) or encoder_for(form, config, schema)
-    key = cache.key_of(encoder, sources, replace(config, format=cast(Format, form)), dict(schema or {}))
-    feed = cache.load(key, sources) if config.cache else None
-    if feed is None:
-        feed = cache.make(encoder, sources, key, keep=config.cache)
+    encoders = _encoders(form, config, schema)
+    exact, known = replace(config, format=cast(Format, form)), dict(schema or {})
+    keys = [cache.key_of(encoder, sources, exact, known) for encoder in encoders]
+    kept = (cache.load(key, sources) for key in keys[: 1 if config.indices else None] if config.cache)
+    feed = next((entry for entry in kept if entry is not None), None)
+    if feed is None:  # only now, since files that were read before need not be looked at
+        chosen = 0 if len(encoders) == 1 or _hold_lists(sources, form, config) else 1
+        feed = cache.make(encoders[chosen], sources, keys[chosen], keep=config.cache)
     return replace(feed, notes=(f"Slots are described in {beside}.", *feed.notes)) if found else feed
 
 
@@ -105,15 +108,22 @@ def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None)
     return TableEncoder(config, schema, form)
 
 
-def _list_encoder(
-    sources: Sequence[Source], form: str, config: FeedConfig, schema: Mapping[str, Any] | None
-) -> Encoder | None:
-    """An encoder for files whose columns hold lists."""
+def _encoders(form: str, config: FeedConfig, schema: Mapping[str, Any] | None) -> list[Encoder]:
+    """Those that may read such files: of Parquet and Arrow, lists or tables, unless the model knows."""
     if form not in BY_MAGIC.values():
-        return None
-    from hogwild.feeds.listcolumns import ListEncoder, holds_lists  # late: pyarrow is slow to import
+        return [encoder_for(form, config, schema)]
+    from hogwild.feeds.listcolumns import FORM, ListEncoder  # late: pyarrow is slow to import
 
-    return ListEncoder(config, schema, form) if holds_lists(sources, form, config, schema or {}) else None
+    if schema:
+        lists = schema.get("format") == FORM
+        return [ListEncoder(config, schema, form) if lists else encoder_for(form, config, schema)]
+    return [ListEncoder(config, None, form), encoder_for(form, config, None)]
+
+
+def _hold_lists(sources: Sequence[Source], form: str, config: FeedConfig) -> bool:
+    from hogwild.feeds.listcolumns import holds_lists  # late: pyarrow is slow to import
+
+    return holds_lists(sources, form, config)
 
 
 def _slot_encoder(form: str, config: FeedConfig, schema: Mapping[str, Any] | None) -> Encoder:

@@ -18,6 +18,7 @@ from hogwild.feeds.badlines import BadLines
 from hogwild.feeds.chunk import Chunk, Summary
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import counted
+from hogwild.feeds.scales import scales_of
 from hogwild.feeds.slotids import SlotIds
 from hogwild.feeds.source import Bytes, Source
 from hogwild.kernels import slotblock
@@ -249,13 +250,6 @@ class SlotTextEncoder(ABC):
         if counts[slotblock.UNLABELLED]:
             yield f"{counted(counts[slotblock.UNLABELLED], 'row')} without a label, which predictions do not need."
         yield from self.slot_ids.notes(self.unseen)
-
-
-def scales_of(squares: npt.NDArray[np.float64], present: npt.NDArray[np.int64]) -> list[float]:
-    """1 / root mean square of each column without its zeros; 1 where there is none."""
-    sizes = np.sqrt(squares / np.maximum(present, 1))
-    factors = np.where((sizes > 0) & np.isfinite(sizes), 1 / np.where(sizes > 0, sizes, 1), 1).astype(np.float32)
-    return [float(factor) if np.isfinite(factor) and factor > 0 else 1.0 for factor in factors]
 
 
 @contextmanager

@@ -43,6 +43,7 @@ from hogwild.feeds.hashed import Hashing, hash_texts, reading_schema
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import Labels, counted
 from hogwild.feeds.rows import Features, all_ones, join_rows, keep_rows
+from hogwild.feeds.scales import scales_of
 from hogwild.feeds.source import Source
 from hogwild.feeds.tableslots import slot_cells, slot_schema
 from hogwild.feeds.wide import WIDE, WideShape, read_wide, wide_shape
@@ -319,9 +320,7 @@ class TableEncoder:
         """The factor of each column of numbers."""
         if self.schema or not self.config.scale:
             return [float(scale) for scale in self.scales]
-        sizes = np.sqrt(self.squares / np.maximum(self.present, 1))
-        factors = np.where((sizes > 0) & np.isfinite(sizes), 1 / np.where(sizes > 0, sizes, 1), 1).astype(np.float32)
-        return [float(factor) if np.isfinite(factor) and factor > 0 else 1.0 for factor in factors]
+        return scales_of(self.squares, self.present)
 
     def _notes(self, scaled: bool) -> Iterator[str]:
         plan, counts = self._known_plan(), self.counts

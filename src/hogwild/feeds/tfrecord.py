@@ -22,7 +22,8 @@ from hogwild.feeds.labels import counted, shown
 from hogwild.feeds.recordblocks import RecordBlock, new_room, place_of, record_blocks
 from hogwild.feeds.slotfile import SlotPlan, known_plan, read_slots
 from hogwild.feeds.slotids import SlotIds
-from hogwild.feeds.slottext import reading_slots, scales_of
+from hogwild.feeds.scales import scales_of
+from hogwild.feeds.slottext import reading_slots
 from hogwild.feeds.source import Bytes, Source
 from hogwild.kernels import exampleparts as kernel
 from hogwild.kernels.exampleparts import Keyed, Parsed, Terms, Wanted
