@@ -170,11 +170,14 @@ def _check_kind(target: Path) -> None:
 
 def _check_movable(target: Path) -> None:
     """What stands there is moved: that takes the right to write to it, and in places like /tmp to own it."""
-    with suppress(FileNotFoundError):
-        parent, found, user = os.stat(target.parent), os.stat(target), os.geteuid()
-        kept = parent.st_mode & stat.S_ISVTX and user not in (0, parent.st_uid, found.st_uid)
-        if kept or not os.access(target, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+
+    def look(directory: int) -> None:
+        parent, user, effective = os.stat(target.parent), os.geteuid(), os.access in os.supports_effective_ids
+        kept = parent.st_mode & stat.S_ISVTX and user not in (0, parent.st_uid, os.fstat(directory).st_uid)
+        if kept or not os.access(".", os.W_OK | os.X_OK, dir_fd=directory, effective_ids=effective):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
+
+    _look(target, look)
 
 
 def _stands(path: Path, descriptor: int) -> bool:
