@@ -40,6 +40,7 @@ _FOLDERS = r"new|old-\d+"
 _KIND = "hogwild saving"
 _RANDOM = re.compile(r"[0-9a-f]{16}")
 _ROUNDS = 1000  # times that other saves may be faster
+_MISSES = 3  # times that nothing may be found before there is nothing: another save may be between two renames
 _SWAP = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 _CWD = -100  # AT_FDCWD of Linux: paths are relative to the working directory
 _REMEDIES = {
@@ -194,7 +195,10 @@ def _keep_permissions(new: Path, target: Path) -> None:
         names = [".", *os.listdir(directory)]
         return {name: os.stat(name, dir_fd=directory, follow_symlinks=False) for name in names}
 
-    old = _look(find(target), look)
+    old = None
+    for _ in range(_MISSES):
+        with suppress(FileNotFoundError):  # what stood aside was removed meanwhile
+            old = old or _look(find(target), look)
     if old is None:
         parent = os.stat(target.parent)
         if parent.st_mode & stat.S_ISGID:
