@@ -41,6 +41,7 @@ _FOLDERS = r"new|old-\d+"
 _KIND = "hogwild saving"
 _RANDOM = re.compile(r"[0-9a-f]{16}")
 _ROUNDS = 1000  # times that other saves may be faster
+_MISSES = 3  # times that nothing may be found before there is nothing: another save may be between two renames
 _SWAP = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 _CWD = -100  # AT_FDCWD of Linux: paths are relative to the working directory
 _REMEDIES = {
@@ -169,11 +170,14 @@ def _check_kind(target: Path) -> None:
 
 def _check_movable(target: Path) -> None:
     """What stands there is moved: that takes the right to write to it, and in places like /tmp to own it."""
-    with suppress(FileNotFoundError):
-        parent, found, user = os.stat(target.parent), os.stat(target), os.geteuid()
-        kept = parent.st_mode & stat.S_ISVTX and user not in (0, parent.st_uid, found.st_uid)
-        if kept or not os.access(target, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+
+    def look(directory: int) -> None:
+        parent, user, effective = os.stat(target.parent), os.geteuid(), os.access in os.supports_effective_ids
+        kept = parent.st_mode & stat.S_ISVTX and user not in (0, parent.st_uid, os.fstat(directory).st_uid)
+        if kept or not os.access(".", os.W_OK | os.X_OK, dir_fd=directory, effective_ids=effective):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
+
+    _look(target, look)
 
 
 def _stands(path: Path, descriptor: int) -> bool:
@@ -190,7 +194,10 @@ def _keep_permissions(new: Path, target: Path) -> None:
         names = [".", *os.listdir(directory)]
         return {name: os.stat(name, dir_fd=directory, follow_symlinks=False) for name in names}
 
-    old = _look(find(target), look)
+    old = None
+    for _ in range(_MISSES):
+        with suppress(FileNotFoundError):  # what stood aside was removed meanwhile
+            old = old or _look(find(target), look)
     if old is None:
         parent = os.stat(target.parent)
         if parent.st_mode & stat.S_ISGID:
