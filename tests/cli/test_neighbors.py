@@ -78,8 +78,3 @@ def test_models_without_words(refused, tmp_path):
     assert "notes.txt:1: `these` has no numbers behind it" in refused("neighbors", tmp_path / "notes.txt", "king")
     (tmp_path / "empty").mkdir()
     assert "config.json is missing" in refused("neighbors", tmp_path / "empty", "king")
-
-
-def test_signs_of_a_terminal_in_words_are_not_obeyed(hogwild, tmp_path):
-    Vectors(["a", "\x1b[31mred\x07"], np.ones((2, 2))).save(tmp_path / "v.vec")
-    assert "\x1b" not in hogwild("neighbors", tmp_path / "v.vec", "a").out
