@@ -250,7 +250,8 @@ def test_odd_dense_arrays(kind: str) -> None:
     plain = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
     room = np.zeros(plain.nbytes + 1, np.uint8)[1:].view(np.float32)
     room[:] = plain.ravel()
-    odd = {"unaligned": room.reshape(3, 2), "reversed": plain[::-1, ::-1], "broadcast": np.broadcast_to(plain[0], (3, 2))}
+    spread = np.broadcast_to(plain[0], (3, 2))
+    odd = {"unaligned": room.reshape(3, 2), "reversed": plain[::-1, ::-1], "broadcast": spread}
     data = odd[kind] if kind in odd else plain.astype(kind)
     matrix = feed_of(data).check().samples[0]
     assert matrix.tolist() == np.array(data.tolist()).tolist()
