@@ -53,6 +53,10 @@ class Program(ABC):
     merge_every: ClassVar[int] = 0
     """Visits between two merges of private rows where the user gives no number, at the most; 0: a millisecond's."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: all but what answers single rows, which is made anew where it is asked for."""
+        return {name: None if name == "_one" else value for name, value in vars(self).items()}
+
     @property
     @abstractmethod
     def task(self) -> Any:
