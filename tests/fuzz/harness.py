@@ -25,7 +25,7 @@ from fuzz.mutations import TOKENS, mutate
 from hogwild.errors import HogwildError
 from hogwild.kernels.jit import code_cache
 
-LIMIT = 20.0        # seconds that a case may take
+LIMIT = 60.0        # seconds that a case may take: some models are of a kind that is yet to be compiled
 _STARTING = 240.0   # the first one: it may compile
 _MEMORY = 6 << 30   # bytes of address space of a worker
 _LINES, _LONGEST = 2, 2000  # lines and characters of an error

@@ -32,6 +32,7 @@ KEPT: dict[str, list[Kept]] = {
         _recipe("mlp", _set("schema", "slots", 1, to=_LONG)),
         _recipe("mlp", _set("options", "slots", 1, to=_LONG)),
         _recipe("mlp", _set("schema", "plan", 0, "name", to="\ud800")),
+        _recipe("ratings", ["array", "weights.safetensors", "range", "all", 11]),
         _recipe("crf", _set("options", "preset", to={})),
         _recipe("crf", _set("schema", "columns", 1, to="pos" * 2000)),
     ],

@@ -15,6 +15,7 @@ from hogwild.programs.rowtable import put_together, take_apart
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
+_LARGE = float(np.finfo(np.float32).max)
 _SIDES = ("user", "item")
 _PLAIN = ("user_vectors", "user_biases", "item_vectors", "item_biases", "seen", "seen_offsets", "range")
 
@@ -52,6 +53,8 @@ def range_of(arrays: Arrays) -> tuple[float, float, float]:
     """Mean, lowest and highest rating of training."""
     _require(arrays, "range", np.float64, (3,))
     mean, lowest, highest = (float(value) for value in arrays["range"])
+    if lowest > highest or max(abs(mean), abs(lowest), abs(highest)) > _LARGE:
+        raise ModelError("array range is no mean, lowest and highest rating; copy the model again.")
     return mean, lowest, highest
 
 
