@@ -80,7 +80,7 @@ def test_recommendations(hogwild, rated, model, monkeypatch):
     assert [(item, float(score)) for _, item, score in lines] == [
         (item, pytest.approx(score, rel=1e-5)) for item, score in program.recommend("7", 3)
     ]
-    monkeypatch.setattr("sys.stdin", io.StringIO("7\nnobody\n\n"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"7\nnobody\n\n")))
     found = hogwild("recommend", model, "-", "--top", 2, "--seen", "--json").json
     assert [entry["user"] for entry in found["users"]] == ["7", "nobody"]
     assert [len(entry["items"]) for entry in found["users"]] == [2, 2]
