@@ -250,7 +250,8 @@ def test_odd_dense_arrays(kind: str) -> None:
     plain = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
     room = np.zeros(plain.nbytes + 1, np.uint8)[1:].view(np.float32)
     room[:] = plain.ravel()
-    odd = {"unaligned": room.reshape(3, 2), "reversed": plain[::-1, ::-1], "broadcast": np.broadcast_to(plain[0], (3, 2))}
+    spread = np.broadcast_to(plain[0], (3, 2))
+    odd = {"unaligned": room.reshape(3, 2), "reversed": plain[::-1, ::-1], "broadcast": spread}
     data = odd[kind] if kind in odd else plain.astype(kind)
     matrix = feed_of(data).check().samples[0]
     assert matrix.tolist() == np.array(data.tolist()).tolist()
@@ -264,7 +265,7 @@ def test_odd_dense_arrays(kind: str) -> None:
     [
         ([[10**400]], None, r"X holds 1000.*… at \(0, 0\), which is too large for float32"),
         ([[None]], None, "X holds None in row 0, column 0, which is not a finite number"),
-        ([[1], [2]], np.array([1, [2]], object), "y holds lists or other things that are no labels"),
+        ([[1], [2]], np.array([1, [2]], object), "y holds lists or the like, which are no labels"),
         ([[1], [2]], [1, 10**400], "y holds 1000.* which is too large for float32"),
     ],
 )  # fmt: skip

@@ -20,9 +20,9 @@ from hogwild.feeds.exampleplan import SAMPLED, ExamplePlan, find_plan, is_binary
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import counted, shown
 from hogwild.feeds.recordblocks import RecordBlock, new_room, place_of, record_blocks
+from hogwild.feeds.scales import scales_of
 from hogwild.feeds.slotfile import SlotPlan, known_plan, read_slots
 from hogwild.feeds.slotids import SlotIds
-from hogwild.feeds.scales import scales_of
 from hogwild.feeds.slottext import reading_slots
 from hogwild.feeds.source import Bytes, Source
 from hogwild.kernels import exampleparts as kernel
