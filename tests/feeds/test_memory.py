@@ -265,7 +265,7 @@ def test_odd_dense_arrays(kind: str) -> None:
     [
         ([[10**400]], None, r"X holds 1000.*… at \(0, 0\), which is too large for float32"),
         ([[None]], None, "X holds None in row 0, column 0, which is not a finite number"),
-        ([[1], [2]], np.array([1, [2]], object), "y holds lists or other things that are no labels"),
+        ([[1], [2]], np.array([1, [2]], object), "y holds lists or the like, which are no labels"),
         ([[1], [2]], [1, 10**400], "y holds 1000.* which is too large for float32"),
     ],
 )  # fmt: skip

@@ -19,7 +19,9 @@ from hogwild.feeds.ratingreader import ratings_of
 
 FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
 ODD = (-1, 0, 1, 6, 7, 8, 2**31 - 1, -(2**31), 2**40, -(2**63), 10**6)
-CELLS = (np.nan, np.inf, -np.inf, 1e39, 1e-320, 10**400, None, "x", "1", b"1", 1j, True, [1], np.datetime64("2020"))
+ARRAYS = {"csr": ("indptr", "indices", "data"), "csc": ("indptr", "indices", "data"), "dia": ("offsets", "data"),
+          "coo": ("row", "col", "data"), "bsr": ("indptr", "indices"), "lil": ("rows",)}  # fmt: skip
+CELLS = (np.nan, np.inf, -np.inf, 1e39, 1e-320, 10**400, None, "x", "1", b"1", 1j, True, [1], np.datetime64(0, "s"))
 DTYPES = ("<f8", ">f8", "<f4", ">f4", "f2", "g", "i1", "u8", "?", "O", "U3", "S3", "c16", "M8[s]", "m8[s]", "V4")
 
 
@@ -30,10 +32,7 @@ def sparse(random: Random) -> Any:
     kind = random.choice(FORMATS)
     make = getattr(sp, f"{kind}_{random.choice(('array', 'matrix'))}")
     matrix = make(values.astype(random.choice(("f4", "f8", "i8"))))
-    names = {
-        "csr": ("indptr", "indices", "data"), "csc": ("indptr", "indices", "data"), "dia": ("offsets", "data"),
-        "coo": ("row", "col", "data"), "bsr": ("indptr", "indices"), "lil": ("rows",), "dok": (),
-    }[kind]  # fmt: skip
+    names = ARRAYS.get(kind, ())
     if not names or random.random() < 0.1:
         return matrix
     name = random.choice(names)

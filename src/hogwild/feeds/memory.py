@@ -158,7 +158,7 @@ def targets_of(y: Any, rows: int) -> tuple[Floats, tuple[str, ...]]:
         try:
             names, places = np.unique(labels.astype(str), return_inverse=True)
         except (ValueError, TypeError):
-            raise InputError("y holds lists or other things that are no labels; give a word or number a row.") from None
+            raise InputError("y holds lists or the like, which are no labels; give one word or number a row.") from None
         return np.ascontiguousarray(places, np.float32), tuple(names.tolist())
     numbers = _as_numbers(labels, "y")
     _check_finite(numbers, labels, lambda place: f"row {place[0]}", "y")
