@@ -42,7 +42,7 @@ def encode(arrays: Arrays) -> Iterator[Buffer]:
         begin, end = end, end + array.nbytes
         code = _CODES.get(array.dtype.newbyteorder("<"))
         if code is None:
-            raise SaveError(f"the array {brief(name)} holds {array.dtype}; programs save integers and floats only.")
+            raise SaveError(f"the array {brief(name)} holds {array.dtype}; it saves plain integers and floats only.")
         header[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % _LENGTH)
