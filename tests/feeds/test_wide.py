@@ -76,7 +76,8 @@ def both(monkeypatch: pytest.MonkeyPatch, path: Path, content: str, **options: A
     [
         {}, {"scale": False}, {"categories": "hash"}, {"min_count": 3}, {"shared_ids": True}, {"text": "c0"},
         {"min_count": 2, "shared_ids": True}, {"layout": "slots"}, {"ignore": ("c1", "c2")}, {"categorical": ("c1",)},
-        {"bad_lines": "skip"}, {"label": "c5", "bad_lines": "skip"}, {"text": "c2", "numeric": ("c1",), "categorical": ("c5",)},
+        {"bad_lines": "skip"}, {"label": "c5", "bad_lines": "skip"},
+        {"text": "c2", "numeric": ("c1",), "categorical": ("c5",)},
         {"categories": "hash", "layout": "slots", "shared_ids": True},
     ],
 )  # fmt: skip
