@@ -26,6 +26,22 @@ def vocabulary_of(sentences: Sentences, min_count: int = 1, max_vocab: int = 0) 
     return dict(kept[: max_vocab or None])
 
 
+def count_within(words: Sequence[str], most: int) -> tuple[set[str], int]:
+    """The words that are left when no more than `most` are held at a time, and the sum of the thresholds.
+
+    When a new word finds the table full, those that occur no more often than the middle one are dropped.
+    """
+    counts: Counter[str] = Counter()
+    lost = 0
+    for word in words:
+        if word not in counts and len(counts) == most:
+            threshold = sorted(counts.values())[most // 2]
+            lost += threshold
+            counts = Counter({kept: count for kept, count in counts.items() if count > threshold})
+        counts[word] += 1
+    return set(counts), lost
+
+
 def ids_of(sentences: Sentences, vocabulary: Sequence[str]) -> list[int]:
     """Ids with -1 after each sentence that has any."""
     places = {word: place for place, word in enumerate(vocabulary)}

@@ -155,7 +155,6 @@ def test_lists_that_are_none(given: Any, message: str) -> None:
 
 
 def test_more_words_than_memory_is_set_aside_for(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "MOST", 64)
     monkeypatch.setattr(words, "_FIRST", 8)
     rng = random.Random(3)
     text = [f"É{min(int(rng.paretovariate(0.4)), 10**9)}" for _ in range(5000)]
@@ -163,9 +162,10 @@ def test_more_words_than_memory_is_set_aside_for(file: Path, monkeypatch: pytest
         lambda config: read(file, " ".join(text), **config),
         lambda config: corpus_of([text], CorpusConfig(**config)),
     ):
-        corpus = read_it({"min_count": 2, "lowercase": True})
+        corpus = read_it({"min_count": 2, "lowercase": True, "max_vocabulary": 100})  # 64 is a power of two
         exact = twin.vocabulary_of([[word.lower() for word in text]], 2)
-        (note,) = [note for note in corpus.notes if "read twice" in note]
+        (note,) = [note for note in corpus.notes if "read again" in note]
+        assert note.startswith("More than 64 different words (--max-vocabulary)")
         lost = int(note.split("more than ")[1].split(" ")[0].replace(",", ""))
         assert 2 <= lost < 1000
         assert "rarer ones may be" in note
@@ -176,8 +176,53 @@ def test_more_words_than_memory_is_set_aside_for(file: Path, monkeypatch: pytest
         assert corpus.samples.ids.tolist() == twin.ids_of([[word.lower() for word in text]], corpus.words)
         assert corpus.total == len(text)
     with pytest.raises(InputError, match="an iterator cannot be read twice"):
-        corpus_of(iter([text]))
+        corpus_of(iter([text]), CorpusConfig(max_vocabulary=64))
     assert corpus_of(iter([text]), vocabulary=text[:1]).total == len(text), "that needs no counting"
+
+
+@pytest.mark.parametrize(("most", "min_count"), [(2, 1), (16, 1), (64, 1), (64, 3), (1024, 2)])
+def test_what_is_dropped_does_not_depend_on_threads(
+    file: Path, monkeypatch: pytest.MonkeyPatch, most: int, min_count: int
+) -> None:
+    """Each thread dropped what was rare in the pieces that it came to take."""
+    monkeypatch.setattr(words, "_FIRST", 2)
+    monkeypatch.setattr(textpass, "BLOCK", 256)
+    rng = random.Random(most)
+    text = [f"w{int(rng.paretovariate(0.6)) % 5000}" for _ in range(6000)]
+    file.write_text(" ".join(text))
+    config = CorpusConfig(min_count=min_count, max_vocabulary=most, cache=False)
+    left, lost = twin.count_within(text, most)
+    exact = twin.vocabulary_of([text], min_count)
+    for threads in (1, 2, 3):
+        corpus = open_corpus(file, config, threads=threads)
+        assert dict(zip(corpus.words, corpus.counts.tolist(), strict=True)) == {
+            word: count for word, count in exact.items() if word in left
+        }
+        assert any(f"more than {lost:,} times" in note for note in corpus.notes) == bool(lost)
+        assert corpus.samples.ids.tolist() == twin.ids_of([text], corpus.words)
+
+
+def test_a_limit_that_is_not_reached_changes_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(textpass, "BLOCK", 256)
+    text = [f"w{k * k % 61}" for k in range(3000)]
+    file.write_text(" ".join(text))
+    different = len(set(text))
+    assert 16 < different <= 32
+    usual, tight = (
+        open_corpus(file, CorpusConfig(min_count=1, max_vocabulary=most, cache=False), threads=3)
+        for most in (1 << 22, 32)
+    )
+    assert (tight.words, tight.notes) == (usual.words, usual.notes)
+    assert tight.samples.ids.tolist() == usual.samples.ids.tolist()
+
+
+def test_memory_is_told_before_it_is_taken(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "memory", lambda: 1_500_000)
+    file.write_text(" ".join(f"w{k}" for k in range(30_000)))
+    with pytest.raises(InputError, match=r"65,536 different words needs 0\.0 GB, .*lower --max-vocabulary"):
+        open_corpus(file, CorpusConfig(min_count=1, cache=False), threads=1)
+    corpus = open_corpus(file, CorpusConfig(min_count=1, cache=False, max_vocabulary=8192), threads=1)
+    assert len(corpus.words) <= 8192
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import reference_corpus as twin
@@ -107,10 +108,24 @@ def test_phrases_of_a_given_vocabulary() -> None:
 
 
 def test_more_pairs_than_memory_is_set_aside_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phrases, "MOST_PAIRS", 512)
+    monkeypatch.setattr(phrases, "PAIRS_A_WORD", 1)
     monkeypatch.setattr(phrases, "_FIRST", 8)
-    corpus = corpus_of(text_of(7, 600), config(phrase_min_count=20))
+    corpus = corpus_of(text_of(7, 600), config(phrase_min_count=20, max_vocabulary=512))
     assert "los_angeles" in corpus.words
     (note,) = [note for note in corpus.notes if "different pairs" in note]
     assert "Pass 1: more than 512 different pairs" in note
     assert "may be low by" in note
+
+
+def test_dropped_pairs_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phrases, "_FIRST", 8)
+    text = np.random.default_rng(1).integers(0, 60, 4000).astype(np.int32)
+    tables = [phrases.count_all(text, threads, 256) for threads in (1, 2, 3)]
+    assert tables[0][1] > 0
+    for pairs, lost in tables:
+        assert lost == tables[0][1]
+        found = pairs.keys != 0
+        first = tables[0][0].keys != 0
+        assert dict(zip(pairs.keys[found].tolist(), pairs.numbers[found].tolist(), strict=True)) == dict(
+            zip(tables[0][0].keys[first].tolist(), tables[0][0].numbers[first].tolist(), strict=True)
+        )

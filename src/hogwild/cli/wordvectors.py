@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hogwild.programs.store import load_model
 from hogwild.programs.vectors import Vectors
 from hogwild.programs.word2vec import Word2Vec
 
+_MUCH = 1 << 30  # bytes of vectors that are told before they are made
 _LITTLE = 0.2  # share of the text: where less is left, frequent words are most of it
 
 
@@ -64,8 +66,13 @@ class WordVectorsJob(Job):
         self._start_digest = digest.hexdigest()
 
     def open(self, files: tuple[str, ...]) -> Corpus:
-        """The text."""
-        return open_corpus(files, self.options.corpus).check_trainable()
+        """The text, with the memory that its vectors will take."""
+        corpus = open_corpus(files, self.options.corpus).check_trainable()
+        needed = Word2Vec(**vars(self.options.word2vec)).check_memory(len(corpus.words) + self.known)
+        if needed < _MUCH:
+            return corpus
+        words = f"{len(corpus.words) + self.known:,} words of {self.options.word2vec.dim} numbers"
+        return replace(corpus, notes=(*corpus.notes, f"{words} will take {needed / 1e9:.1f} GB of memory."))
 
     def open_valid(self, files: tuple[str, ...], feed: Corpus) -> Corpus:
         """Text in the vocabulary of the training text."""

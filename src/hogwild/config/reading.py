@@ -101,6 +101,9 @@ class CorpusConfig:
     """Words that occur less often are left out."""
     max_vocab: int = 0
     """Keep at most this many words, the most frequent ones; 0: no limit."""
+    max_vocabulary: int = 1 << 22
+    """Different words that are held while they are counted, which bounds memory; of more the rarest are dropped. Rounded
+    down to a power of two."""
     lowercase: bool = False
     """Lower-case the text."""
     phrases: int = 0
@@ -126,6 +129,8 @@ class CorpusConfig:
         check_values(self)
         require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every word. Try 5.")
         require(self, "max_vocab", 0 <= self.max_vocab < 2**31, "it must lie between 0 (no limit) and 2147483647.")
+        fits = 2 <= self.max_vocabulary <= 1 << 30
+        require(self, "max_vocabulary", fits, "it must lie between 2 and 1073741824. Try 4194304.")
         require(self, "phrases", 0 <= self.phrases <= 10, "it must lie between 0 (none) and 10. Try 1.")
         fits = 0 <= self.phrase_threshold < float("inf")
         require(self, "phrase_threshold", fits, "it must not be negative. Try 10; higher gives fewer phrases.")

@@ -12,7 +12,7 @@ import numpy as np
 from hogwild.arrays import Ids
 from hogwild.config import CorpusConfig
 from hogwild.errors import InputError
-from hogwild.feeds import cache, words
+from hogwild.feeds import cache
 from hogwild.feeds.corpus import Corpus
 from hogwild.feeds.corpusstore import Described, map_corpus, write_corpus
 from hogwild.feeds.labels import counted
@@ -160,18 +160,21 @@ class _Maker:
 
     def _open_pass(self, read: Read) -> _Encoded:
         """Count all words; once more, if there were too many of them to be held."""
-        most = max(2, words.MOST // self.threads)
-        tables = [Words(self.config.max_token, 1 << (most.bit_length() - 1)) for _ in range(self.threads)]
-        found = read(tables)
+        most = 1 << (self.config.max_vocabulary.bit_length() - 1)
+        share = 1 << (max(2, most // self.threads).bit_length() - 1)
+        found = read([Words(self.config.max_token, share) for _ in range(self.threads)])
+        if found.lost and len(found.tables) > 1:
+            del found  # gives its memory back. One table in the order of the text: what it drops is always the same
+            found = read([Words(self.config.max_token, most)])
         whole, maps = merge(found.tables, self.config.lowercase)
         if not found.lost:
             self._note(found)
             return _Encoded(found.in_order(), maps, whole, found.seen)
         rare = "rarer ones may be" if found.lost >= self.config.min_count else "rarer ones are below --min-count"
         self.notes.append(
-            f"More than {words.MOST:,} different words, so that rare ones were dropped while they were counted, and the"
-            f" text was read twice: counts are exact, and no word that occurs more than {found.lost:,} times is"
-            f" missing; {rare}."
+            f"More than {most:,} different words (--max-vocabulary), so that rare ones were dropped while they were"
+            f" counted, and the text was read again: counts are exact, and no word that occurs more than"
+            f" {found.lost:,} times is missing; {rare}."
         )
         return self._closed_pass(read, whole)
 

@@ -28,7 +28,7 @@ from hogwild.kernels.pairs import (
 )
 from hogwild.kernels.wordlists import count_words
 
-MOST_PAIRS = 1 << 24    # different pairs that all tables of a pass may hold: half a gigabyte
+PAIRS_A_WORD = 4        # different pairs that are held, for each word that may be held
 JOINT = b"_"
 _FIRST = 1 << 12
 _PART = 1 << 19         # words that are joined at a time
@@ -52,9 +52,10 @@ def join_phrases(
     path = directory / "phrases-0"
     size = _write_all(path, ids)
     joins, notes = 0, []
+    most = PAIRS_A_WORD << (config.max_vocabulary.bit_length() - 1)
     for turn in range(1, config.phrases + 1):
         text = _mapped(path, size)
-        pairs, lost = count_all(text, threads)
+        pairs, lost = count_all(text, threads, most)
         chosen = _choose(pairs, words, config) if given is None else _given(pairs, words, given)
         before, path = path, directory / f"phrases-{turn}"
         places = size
@@ -67,7 +68,7 @@ def join_phrases(
         notes.append(f"Pass {turn}: {counted(int(chosen.state[0]), 'phrase')} joined at {counted(places, 'place')}.")
         if lost:
             notes.append(
-                f"Pass {turn}: more than {MOST_PAIRS:,} different pairs, so that rare ones were dropped while they were"
+                f"Pass {turn}: more than {most:,} different pairs, so that rare ones were dropped while they were"
                 f" counted: counts of pairs may be low by {lost:,}, which gives fewer phrases."
             )
         if not places:
@@ -76,9 +77,14 @@ def join_phrases(
     return Joined([Stretch(path, 0, start, min(_PART, size - start)) for start in parts], joins, tuple(notes))
 
 
-def count_all(text: Ids, threads: int) -> tuple[PairTable, int]:
-    """All pairs of neighbours with their counts, and how much a count can be too low."""
-    most = 1 << (max(2, MOST_PAIRS // threads).bit_length() - 1)
+def count_all(text: Ids, threads: int, most: int) -> tuple[PairTable, int]:
+    """All pairs of neighbours with their counts, and how much a count can be too low where there are more than `most`."""
+    whole, lost = _count(text, threads, 1 << (max(2, most // threads).bit_length() - 1))
+    # One table in the order of the text: what it drops does not depend on the number of threads.
+    return _count(text, 1, most) if lost and threads > 1 else (whole, lost)
+
+
+def _count(text: Ids, threads: int, most: int) -> tuple[PairTable, int]:
     edges = np.linspace(0, len(text), threads + 1).astype(np.int64).tolist()
 
     def work(k: int) -> tuple[PairTable, int]:

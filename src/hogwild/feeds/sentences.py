@@ -30,8 +30,8 @@ class Sentences:
         """Encode all sentences with the first table."""
         if self._read and iter(self._sentences) is self._sentences:
             raise InputError(
-                "the sentences have more different words than memory is set aside for, and an iterator cannot be read"
-                " twice; give a list, or write the text to a file."
+                "the sentences have more different words than memory is set aside for (max_vocabulary), and an iterator"
+                " cannot be read twice; raise it, give a list, or write the text to a file."
             )
         self._read = True
         words, path = tables[0], self._directory / "text-0"

@@ -150,6 +150,9 @@ class _Reading:
                 ids = ids if len(text) < len(ids) else np.empty(len(text) + 2, np.int32)
                 start = after_word(text.ctypes.data, text.ctypes.data + len(text)) - text.ctypes.data
                 count = words.encode_text(text, start if item.piece.inside else 0, ids)
+                if words.lost and len(self.result.tables) > 1:
+                    self._stopped = True  # one table will have to do it
+                    return
                 if not words.lost:
                     write_ids(file, ids[:count])
                 lines = count_lines(text) - int(text[-1] != NEWLINE)

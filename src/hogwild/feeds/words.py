@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import PAD, Ids, Offsets
+from hogwild.arrays import PAD, Ids, Offsets, bytes_of
+from hogwild.errors import InputError
 from hogwild.feeds.source import READ_AHEAD, Bytes
 from hogwild.kernels.wordlists import add_counts, copy_slots, copy_words, move_words
 from hogwild.kernels.wordtable import (
@@ -24,9 +25,10 @@ from hogwild.kernels.wordtable import (
     encode_strings,
     encode_text,
     make_table,
+    table_bytes,
 )
+from hogwild.machine import memory
 
-MOST = 1 << 24      # different words that all tables of a pass may hold: about a gigabyte, two while they are merged
 _UNLIMITED = 1 << 30
 _FIRST = 1 << 12    # room for words at the beginning; a power of two
 _SMALL = 1 << 20    # up to here tables grow by four, then by two
@@ -52,7 +54,7 @@ class Words:
     ([0, 1, 0], 2, b'be')
     """
 
-    def __init__(self, longest: int = _UNLIMITED, most: int = MOST) -> None:
+    def __init__(self, longest: int = _UNLIMITED, most: int = _UNLIMITED) -> None:
         state = np.zeros(PAD, np.int64)
         state[LONGEST] = longest
         self.table: WordTable = make_table(min(_FIRST, most), 8 * _FIRST, state)
@@ -164,9 +166,19 @@ class Words:
             return
         if len(self) == words:
             words = min((4 if words < _SMALL else 2) * words, self.most)
+            _check_memory(words, table_bytes(words, size) + bytes_of(table))
         self.table = make_table(words, size, table.state)
         self.table.blob[: len(table.blob)] = table.blob
         self.table.starts[: len(table.starts)] = table.starts
         self.table.counts[: len(table.counts)] = table.counts
         self.table.state[:] = table.state
         copy_slots(table.slots, self.table.slots)
+
+
+def _check_memory(words: int, needed: int) -> None:
+    """Raise InputError, before it is taken, for more memory than there is."""
+    if needed > memory():
+        raise InputError(
+            f"a table of {words:,} different words needs {needed / 1e9:.1f} GB, and this machine has "
+            f"{memory() / 1e9:.1f} GB; lower --max-vocabulary (max_vocabulary), so that the rarest are dropped."
+        )

@@ -62,6 +62,11 @@ def make_table(words: int, size: int, earlier: Offsets) -> WordTable:
     )
 
 
+def table_bytes(words: int, size: int) -> int:
+    """Bytes that such a table takes."""
+    return (4 + 1 + 1) * 8 * words + size
+
+
 @kernel
 def _first_bytes(word: Any, count: int) -> Any:
     """The first 0 to 7 bytes of a word."""

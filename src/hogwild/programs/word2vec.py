@@ -230,12 +230,7 @@ class Word2Vec(Program):
 
     def _allocate(self, seed: int) -> None:
         """Rows for all words: inputs between -1 and 1 over dim, outputs zero, both filled up with zeros."""
-        needed = 2 * CELL * len(self.words) * self.cells
-        if needed > memory():
-            raise ConfigError(
-                f"{len(self.words):,} words of {self.config.dim} numbers need {needed / 1e9:.1f} GB, more than this "
-                "machine has; raise --min-count, or lower --max-vocab or --dim."
-            )
+        self.check_memory(len(self.words))
         shape = len(self.words), self.cells
         inputs, outputs = (aligned_floats(shape[0] * shape[1]).reshape(shape) for _ in range(2))
         random = np.random.default_rng(np.random.SeedSequence((seed, 104729)))
@@ -243,6 +238,16 @@ class Word2Vec(Program):
             part = inputs[start : start + (1 << 14), : self.config.dim]
             part[:] = (2 * random.random(part.shape, np.float32) - 1) / self.config.dim
         self.weights = Embeddings(inputs, outputs)
+
+    def check_memory(self, words: int) -> int:
+        """The bytes of the weights of so many words; raises ConfigError if this machine has not so many."""
+        needed = 2 * CELL * words * self.cells
+        if needed > memory():
+            raise ConfigError(
+                f"{words:,} words of {self.config.dim} numbers need {needed / 1e9:.1f} GB, and this machine has "
+                f"{memory() / 1e9:.1f} GB; raise --min-count, or lower --max-vocab or --dim."
+            )
+        return needed
 
     def _unpadded(self) -> tuple[Floats, Floats]:
         if self.weights is None:
