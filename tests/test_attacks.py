@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,13 +18,13 @@ import numpy as np
 import pytest
 
 import hogwild
+from another_user import NOBODY, as_another_user, shared_place
 from hogwild.errors import HogwildWarning, ModelError, SaveError
 from hogwild.feeds import cache
 from hogwild.ownership import MARKER
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
-NOBODY = 65534
 SOURCE = Path(__file__).parents[1] / "src"
 LONG = 60  # seconds after which something hangs
 
@@ -33,9 +32,8 @@ LONG = 60  # seconds after which something hangs
 @pytest.fixture
 def common() -> Iterator[Path]:
     """A folder like /tmp, for all users."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as place:
-        os.chmod(place, 0o1777)
-        yield Path(place)
+    with shared_place(0o1777) as place:
+        yield place
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +44,14 @@ def program() -> hogwild.Linear:
 
 
 def as_another(attack: Callable[[Path], None], place: Path) -> None:
-    """Let another user do it."""
+    """Let another user do it, who has no umask either."""
 
-    def act() -> None:
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+    def act() -> str:
         os.umask(0)
         attack(place)
+        return "done"
 
-    child = multiprocessing.get_context("fork").Process(target=act)
-    child.start()
-    child.join(LONG)
-    assert child.exitcode == 0
+    assert as_another_user(act) == "done"
 
 
 def names_of(target: str) -> list[str]:

@@ -15,9 +15,9 @@ from another_user import NOBODY, as_another_user, shared_place
 from hogwild.errors import ModelError, SaveError
 from hogwild.executor.checkpoint import checkpoint_path, save_checkpoint
 from hogwild.executor.position import Position, RunState
+from hogwild.feeds.outfile import write_file
 from hogwild.ownership import MARKER, is_marked, make_marked
 from hogwild.programs import directory, store
-from hogwild.programs.outfile import write_file
 from hogwild.programs.store import check_model_output, load_model, save_model
 from tiny import Tiny, save, value_at
 
@@ -198,12 +198,13 @@ def test_another_group_gets_no_rights_that_only_the_old_one_had() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may replace what others own")
-def test_what_another_owned_is_removed_too_once_it_is_replaced(tmp_path: Path, replacing: None) -> None:
+def test_what_another_owned_is_removed_once_it_is_replaced_and_stays_his(tmp_path: Path, replacing: None) -> None:
     path = save(tmp_path / "m")
     for file in (path, *path.iterdir()):
         os.chown(file, NOBODY, NOBODY)
     save(path, 2.0)
     assert os.listdir(tmp_path) == ["m"]
+    assert {file.stat().st_uid for file in (path, *path.iterdir())} == {NOBODY}  # who can still read it
 
 
 def test_one_file_keeps_mode_and_is_private_while_it_is_written(tmp_path: Path) -> None:

@@ -18,12 +18,12 @@ from hogwild.errors import SaveError
 from hogwild.executor.events import Finished, Progress, Started
 from hogwild.executor.progress import Display, show_progress
 from hogwild.feeds.grammar import make_sentences, write_lines
+from hogwild.feeds.outfile import write_file
 from hogwild.feeds.presets import PRESETS
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.feeds.taggingreader import open_tagging
 from hogwild.messages import say, show
 from hogwild.observe.asyngrad import Experiment, Run
-from hogwild.programs.outfile import write_file
 
 _MADE_UP = (500, 200)  # sentences to train on and to test with
 _SHORT = 1.0  # seconds of a run before which there is no bar

@@ -57,7 +57,7 @@ def run(options: Options) -> int:
 
 def _write_tensors(options: Options) -> int:
     from hogwild.cli.summary import print_json
-    from hogwild.programs.outfile import write_file
+    from hogwild.feeds.outfile import write_file
     from hogwild.programs.store import load_model
     from hogwild.programs.tensors import encode
 

@@ -50,7 +50,7 @@ def run(options: Options) -> int:
     """Write the file, then say what is in it."""
     from hogwild.cli.summary import print_json
     from hogwild.feeds.made_ratings import RatingTruth, csv_lines, make_lists, make_ratings
-    from hogwild.programs.outfile import write_file
+    from hogwild.feeds.outfile import write_file
 
     began = time.perf_counter()
     truth = RatingTruth()

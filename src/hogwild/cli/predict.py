@@ -14,10 +14,10 @@ from hogwild.cli.reading import ReadConfig
 from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.config import File, ShowConfig
 from hogwild.errors import ConfigError
+from hogwild.feeds.outfile import write_file
 from hogwild.machine import cores
 from hogwild.messages import say
 from hogwild.options import Shown, require
-from hogwild.programs.outfile import write_file
 
 if TYPE_CHECKING:
     from hogwild.feeds.feed import Feed

@@ -46,7 +46,7 @@ def predict_pairs(options: PredictOptions, model: Model, began: float) -> int:
 
     from hogwild.arrays import Ratings
     from hogwild.cli.summary import print_json
-    from hogwild.programs.outfile import write_file
+    from hogwild.feeds.outfile import write_file
 
     if options.write.proba:
         raise ConfigError("--proba is for classifiers and taggers, and this model is none; leave it out.")

@@ -57,7 +57,7 @@ class Options:
 def run(options: Options) -> int:
     """Write the lists."""
     from hogwild.cli.summary import print_json
-    from hogwild.programs.outfile import write_file
+    from hogwild.feeds.outfile import write_file
     from hogwild.programs.store import load_model
 
     check_outputs([options.what.output], [options.show.config], [options.model])

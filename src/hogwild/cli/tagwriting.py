@@ -14,10 +14,10 @@ from hogwild.cli.summary import print_json
 from hogwild.cli.taggedfiles import READING, TAGGING, open_tagged, pieces
 from hogwild.errors import ConfigError
 from hogwild.executor.progress import show_progress
+from hogwild.feeds.outfile import write_file
 from hogwild.feeds.taggedwriter import Path, write_paths
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.machine import cores
-from hogwild.programs.outfile import write_file
 from hogwild.programs.store import Model
 
 _AT_ONCE = 1 << 16  # characters that are written together

@@ -114,12 +114,12 @@ class Training:
                 if interrupts.asked:
                     self.executor.stop()
                 self.keep(event)
+                with nullcontext() if isinstance(event, Progress) else timed("save"):
+                    self.save(event)  # before anything that could fail
                 if isinstance(event, Finished):
                     self.show_watched(event, logs)
                 for reader in (self.display, logs):
                     reader(event)
-                with nullcontext() if isinstance(event, Progress) else timed("save"):
-                    self.save(event)
                 if isinstance(event, Started):
                     self.show_watched(event, logs)
             self.note(*logs.notes[known:])

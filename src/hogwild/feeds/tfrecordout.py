@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import gzip
 import os
-import secrets
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import BinaryRows, Floats, Offsets, Rows, SlotRows, ValuedSlotRows
-from hogwild.errors import InputError, SaveError
+from hogwild.errors import InputError
 from hogwild.feeds.exampleplan import INDICES, LABEL, VALUES
+from hogwild.feeds.outfile import write_file
 from hogwild.feeds.source import Bytes
 from hogwild.kernels import examplesout as kernel
 from hogwild.kernels.protobuf import FIELD2, FIELD3
@@ -90,7 +87,7 @@ def write_tfrecord(path: str | os.PathLike[str], rows: AnySparse, names: Example
     Parameters
     ----------
     path
-        The file; a name that ends in `.gz` is compressed.
+        The file; names that end in `.gz`, `.xz` or `.zst` are compressed.
     rows
         Samples, with ids that are written as they are. Those of a feed are ranks: `feed.original[rows.ids]` are the
         features' own.
@@ -113,7 +110,7 @@ def write_tfrecord(path: str | os.PathLike[str], rows: AnySparse, names: Example
             raise InputError(f"samples have {used} slots, but {len(names.slots)} are named; name all of them.")
     labels = _labels(rows.targets)
     size = 0
-    with _replacing(Path(path)) as stream:
+    with write_file(os.fspath(path)) as stream:
         for first, last in _runs(rows.offsets):
             part = slice(first, last)
             entries = slice(int(rows.offsets[first]), int(rows.offsets[last]))
@@ -158,24 +155,3 @@ def _slot_lists(rows: SlotRows | ValuedSlotRows, entries: slice, part: slice, na
     if dense.shape[1]:
         lists.append(ExampleList(names.dense, np.arange(len(dense) + 1) * dense.shape[1], dense.reshape(-1)))
     return lists
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A stream into a file that takes the place of `path` when all is written."""
-    beside = path.with_name(f".{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        with open(beside, "xb") as file:
-            if path.name.endswith(".gz"):
-                # No time stamp and no name: the same data gives the same bytes.
-                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packer:
-                    yield cast(BinaryIO, packer)
-            else:
-                yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        raise SaveError(f"{path}: {error.strerror or error}; choose another place.") from error
-    finally:
-        beside.unlink(missing_ok=True)

@@ -30,7 +30,7 @@ from typing import TypeVar
 from hogwild.errors import SaveError
 from hogwild.messages import remedy
 from hogwild.ownership import drop_marked, is_marked, make_marked, remove_marked, remove_unmarked
-from hogwild.programs.permissions import give_group, keep_permissions
+from hogwild.permissions import give_group, keep_permissions
 
 T = TypeVar("T")
 Check = Callable[[int], None]

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from hogwild.errors import SaveError
 from hogwild.messages import data_output, output_failed, remedy
 from hogwild.ownership import random_name
-from hogwild.programs.permissions import keep_permissions
+from hogwild.permissions import keep_permissions
 
 
 @contextlib.contextmanager
