@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import hashlib
 import json
 import os
@@ -115,11 +114,17 @@ def _whole(directory: Path, names: Sequence[str], key: str, opener: Opener[K]) -
         return None
 
 
-def make(encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = True) -> Feed:
-    """Encode the sources and open the result; see `make_entry`."""
+def make(
+    encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = True, again: Callable[[], Encoder] | None = None
+) -> Feed:
+    """Encode the sources and open the result; see `make_entry`.
+
+    again: makes another such encoder, for when the first has begun and must be left; it remembers what it has seen.
+    """
+    fresh = [encoder]
 
     def write(workspace: Path) -> None:
-        once = copy.deepcopy(encoder)  # it remembers what it has seen, and may have to begin again
+        once = fresh.pop() if fresh or again is None else again()
         writer = write_feed(timed_items("parse", once.chunks(sources)), workspace)
         try:
             with timed("rank"):

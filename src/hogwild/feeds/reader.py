@@ -74,7 +74,9 @@ def open_feed(
     feed = next((entry for entry in kept if entry is not None), None)
     if feed is None:  # only now, since files that were read before need not be looked at
         chosen = 0 if len(encoders) == 1 or _hold_lists(sources, form, config) else 1
-        feed = cache.make(encoders[chosen], sources, keys[chosen], keep=config.cache)
+        feed = cache.make(
+            encoders[chosen], sources, keys[chosen], config.cache, lambda: _encoders(form, config, schema)[chosen]
+        )
     return replace(feed, notes=(f"Slots are described in {beside}.", *feed.notes)) if found else feed
 
 
