@@ -34,7 +34,7 @@ from hogwild.feeds.hashed import Hashing, hash_texts, reading_schema
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import Labels, counted
 from hogwild.feeds.rows import Features, all_ones, join_rows, keep_rows
-from hogwild.feeds.scales import scales_of
+from hogwild.feeds.scales import TOO_LARGE, scales_of
 from hogwild.feeds.source import Source
 from hogwild.feeds.tableslots import slot_cells, slot_schema
 from hogwild.kernels.cells import Cells, fill_rows, make_filled
@@ -207,6 +207,11 @@ class TableEncoder:
         for k, name in enumerate(plan.numeric):
             numbers[:, k], odd = read_numbers(arrays[name])
             wrong.update((row, f"column `{name}`: `{word}` is not a finite number") for row, word in odd.items())
+        if self.schema:
+            with np.errstate(over="ignore"):
+                scaled = numbers.astype(np.float32) * self.scales
+            large = np.flatnonzero(np.isinf(scaled).any(1)).tolist()
+            wrong.update((row, TOO_LARGE) for row in large if row not in wrong)
         categories = [read_words(arrays[name]) for name in plan.categorical]
         hashed = self.hasher.ids(categories if self._categories == "hash" else [], len(frame.lines))
         text = hash_texts(self.recipe, *read_texts(arrays[plan.text])) if plan.text else None
