@@ -295,3 +295,11 @@ def test_quotes_across_blocks(file: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert whole.schema["vocabulary"][7] == 'a=text, with\n"quotes" and\r\nlines 7'
     with pytest.raises(InputError, match=r"pets\.csv:602: a quote is opened"):
         raw(file, lines + '1,"x,1\n' + "0,y,1\n" * 300, cache=False)
+
+
+def test_a_number_that_the_scale_of_training_makes_infinite(tmp_path: Path) -> None:
+    small = read(tmp_path / "a.csv", "y,x\n1,1e-20\n0,3e-20\n")
+    text = "y,x\n1,1e-20\n0,1e30\n"
+    with pytest.raises(InputError, match=r"a\.csv:3: a number is too large for float32 once it is scaled"):
+        read(tmp_path / "a.csv", text, small.schema)
+    assert len(read(tmp_path / "a.csv", text, small.schema, bad_lines="skip")) == 1

@@ -22,8 +22,8 @@ from pathlib import Path
 from random import Random
 
 from fuzz.mutations import TOKENS, mutate
+from hogwild.config import cache_home
 from hogwild.errors import HogwildError
-from hogwild.kernels.jit import code_cache
 
 LIMIT = 60.0        # seconds that a case may take: some models are of a kind that is yet to be compiled
 _STARTING = 240.0   # the first one: it may compile
@@ -124,7 +124,7 @@ def _batch(ranges: Mapping[str, range], seed: int, findings: list[Finding]) -> t
     name, case, limit = next(iter(ranges)), next(iter(ranges.values())).start, _STARTING
     with tempfile.TemporaryFile() as errors, tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "PYTHONPATH": paths, "HOGWILD_CACHE": home, "PYTHONFAULTHANDLER": "1",
-                       "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(code_cache().parent))}  # fmt: skip
+                       "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(cache_home()))}  # fmt: skip
         worker = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
                                   cwd=_ROOT, env=environment, bufsize=0)  # fmt: skip
         assert worker.stdout is not None

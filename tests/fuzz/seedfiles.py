@@ -121,6 +121,15 @@ def parquet(columns: dict[str, object], compression: str = "snappy") -> bytes:
     return sink.getvalue()
 
 
+def bare_parquet(columns: dict[str, object]) -> bytes:
+    """A Parquet file that is hardly more than its values: as little as can be is compressed or described."""
+    sink = io.BytesIO()
+    table = pa.table({name: pa.concat_arrays([pa.array(column)] * 20) for name, column in columns.items()})
+    pyarrow.parquet.write_table(table, sink, compression="none", store_schema=False,
+                                write_statistics=False, use_dictionary=False)  # fmt: skip
+    return sink.getvalue()
+
+
 def arrow_stream(columns: dict[str, object], compression: str | None = None) -> bytes:
     """An Arrow stream of batches of two rows."""
     return _ipc(pa.ipc.new_stream, columns, compression)

@@ -27,11 +27,11 @@ def trust(source: Source) -> None:
     _sound.add(source)
 
 
-def why_unsound(source: Source, form: str, patience: float = _PATIENCE) -> str:
+def why_unsound(source: Source, patience: float = _PATIENCE) -> str:
     """Why the file of a source cannot be used, in one clause; empty if it can. A source is read through only once."""
     if source not in _sound:
         path = source.local()
-        reason = _judged(path, form, patience)
+        reason = _judged(path, patience)
         if reason:
             return reason
         _sound.add(source)
@@ -39,11 +39,11 @@ def why_unsound(source: Source, form: str, patience: float = _PATIENCE) -> str:
     return ""
 
 
-def _judged(path: Path, form: str, patience: float) -> str:
+def _judged(path: Path, patience: float) -> str:
     # Half of the memory: lengths that stand in a file may be any number, and true ones leave room for our own.
     limit = memory() // 2 + path.stat().st_size
     # -P: nothing is imported from the working directory.
-    command = [sys.executable, "-P", "-m", "hogwild.feeds.arrowchild", form, str(path), str(limit)]
+    command = [sys.executable, "-P", "-m", "hogwild.feeds.arrowchild", str(path), str(limit)]
     with tempfile.TemporaryFile() as errors, subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, bufsize=0, env=_environment()
     ) as child:

@@ -1,7 +1,7 @@
-"""Arrow and Parquet files as they are opened here, and the child that reads one through before it is used.
+"""Arrow files as they are opened here, and the child that reads one through before it is used.
 
-`python -m hogwild.feeds.arrowchild FORM PATH BYTES` reads every batch, checks all of it, and says a line for each.
-BYTES are the memory that it may take. Little is imported here, as that is most of what the child costs.
+`python -m hogwild.feeds.arrowchild PATH BYTES` reads every batch, checks all of it, and says a line for each. BYTES are
+the memory that it may take. Little is imported here, as that is most of what the child costs.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import contextlib
 import os
 import resource
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
-ROWS = 8192  # of a batch, where the reader can choose
 
+<<<<<<< HEAD
 
 def open_table(path: str, form: str, columns: Sequence[str] | None = None) -> tuple[Any, Iterator[Any]]:
     """The schema of a file, and its batches; of `columns` only, where that spares work."""
@@ -27,6 +27,11 @@ def open_table(path: str, form: str, columns: Sequence[str] | None = None) -> tu
         parquet = pyarrow.parquet.ParquetFile(file)
         chosen = None if columns is None else list(columns)
         return parquet.schema_arrow, parquet.iter_batches(ROWS, columns=chosen)
+=======
+def open_arrow(path: str) -> tuple[Any, Iterator[Any]]:
+    """The schema of a file or stream, and its batches."""
+    file = pa.memory_map(path)
+>>>>>>> readers
     try:
         reader = pa.ipc.open_file(file)
         return reader.schema, (reader.get_batch(k) for k in range(reader.num_record_batches))
@@ -36,24 +41,24 @@ def open_table(path: str, form: str, columns: Sequence[str] | None = None) -> tu
         return stream.schema, iter(stream)
 
 
-def read_through(path: str, form: str) -> Iterator[int]:
+def read_through(path: str) -> Iterator[int]:
     """Read and check every batch; yields the rows of each."""
-    schema, batches = open_table(path, form)
-    _ = list(schema.names), str(schema)  # names that are not UTF-8
+    schema, batches = open_arrow(path)
+    _ = schema.names, str(schema)  # which raises where a name is not UTF-8
     for batch in batches:
         batch.validate(full=True)
         yield batch.num_rows
 
 
-def _main(form: str, path: str, limit: str) -> int:
+def _main(path: str, limit: str) -> int:
     for kind, size in ((resource.RLIMIT_AS, int(limit)), (resource.RLIMIT_CORE, 0)):
         with contextlib.suppress(ValueError, OSError):  # not every system has every limit
             resource.setrlimit(kind, (size, size))
     pa.set_cpu_count(1)
     try:
-        for rows in read_through(path, form):
+        for rows in read_through(path):
             print(rows, flush=True)
-    except (Exception, RecursionError) as error:
+    except Exception as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0

@@ -18,7 +18,7 @@ from hogwild.feeds.badlines import BadLines
 from hogwild.feeds.chunk import Chunk, Summary
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import counted
-from hogwild.feeds.scales import scales_of
+from hogwild.feeds.scales import scale, scales_of
 from hogwild.feeds.slotids import SlotIds
 from hogwild.feeds.source import Bytes, Source
 from hogwild.kernels import slotblock
@@ -163,7 +163,7 @@ class SlotTextEncoder(ABC):
         dense = _dense(parsed, len(self.columns))
         numbers = dense.astype(np.float64) if not self.schema and self.config.scale else np.zeros((0, dense.shape[1]))
         if self.schema:
-            dense *= self.scales
+            scale(dense, self.scales, lambda row: block.source.place(block.line + int(parsed.lines[row])))
         ids, unseen = None, 0
         if not self.slot_ids.in_order:
             ids, unseen = self.ids(parsed)

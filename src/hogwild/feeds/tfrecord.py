@@ -20,7 +20,7 @@ from hogwild.feeds.exampleplan import SAMPLED, ExamplePlan, find_plan, is_binary
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import counted, shown
 from hogwild.feeds.recordblocks import RecordBlock, new_room, place_of, record_blocks
-from hogwild.feeds.scales import scales_of
+from hogwild.feeds.scales import scale, scales_of
 from hogwild.feeds.slotfile import SlotPlan, known_plan, read_slots
 from hogwild.feeds.slotids import SlotIds
 from hogwild.feeds.slottext import reading_slots
@@ -172,7 +172,8 @@ class TfrecordEncoder:
             return None
         dense = self._dense(item)
         numbers = dense.astype(np.float64)
-        dense *= self.scales
+        if self.schema:
+            scale(dense, self.scales, lambda row: item.source.place(item.block.record + int(parsed.records[row])))
         ids, unseen = None, 0
         if not self.slot_ids.in_order:
             ids, unseen = self._ids(item)

@@ -1,0 +1,47 @@
+"""Counts and numbers of MultiSlot lines that are none, or too large or too small."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hogwild.arrays import SlotRows
+from hogwild.config import FeedConfig
+from hogwild.errors import InputError
+from hogwild.feeds.feed import Feed
+from hogwild.feeds.reader import open_feed
+
+OPEN = '[[slot]]\nname = "click"\ntype = "uint64"\nlabel = true\n[[slot]]\nname = "I"\ntype = "float"\ndense = true\n'
+
+
+def opened(directory: Path, text: str, schema: Any = None, cache: bool = False) -> Feed:
+    (directory / "part.txt").write_text(text)
+    (directory / "part.slots.toml").write_text(OPEN)
+    return open_feed(directory / "part.txt", FeedConfig(format="multislot", cache=cache), schema)
+
+
+@pytest.mark.parametrize("count", ["²", "٣", "９", "9999999", "9" * 5000])
+def test_a_first_count_that_is_none(tmp_path: Path, count: str) -> None:
+    with pytest.raises(InputError, match=r"part\.txt:1:5: .*slot `I`.*(is not a count|its count is 9|count is larger)"):
+        opened(tmp_path, f"1 1 {count} 0.5\n")
+
+
+@pytest.mark.parametrize("number", ["1e-45", "-1e-44", "3e-39", "0", "3.4e38"])
+def test_columns_that_cannot_be_scaled_stay_as_they_are(tmp_path: Path, number: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        feed = opened(tmp_path, f"1 1 1 {number}\n1 0 1 {number}\n")
+    samples = feed.check().samples
+    assert isinstance(samples, SlotRows)
+    same = samples.dense == np.float32(number)
+    assert (same | np.isclose(samples.dense, np.sign(np.float32(number)), rtol=1e-6)).all()
+
+
+def test_a_number_that_the_scale_of_training_makes_infinite(tmp_path: Path) -> None:
+    small = opened(tmp_path, "1 1 1 1e-20\n1 0 1 3e-20\n")
+    with pytest.raises(InputError, match=r"part\.txt:2: a number is too large for float32 once it is scaled"):
+        opened(tmp_path, "1 1 1 1e-20\n1 0 1 1e30\n", small.schema, cache=True)
