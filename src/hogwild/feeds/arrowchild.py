@@ -16,22 +16,9 @@ from typing import Any
 import pyarrow as pa
 
 
-<<<<<<< HEAD
-
-def open_table(path: str, form: str, columns: Sequence[str] | None = None) -> tuple[Any, Iterator[Any]]:
-    """The schema of a file, and its batches; of `columns` only, where that spares work."""
-    file = pa.memory_map(os.fsencode(path))  # bytes: not every name is UTF-8
-    if form == "parquet":
-        import pyarrow.parquet  # late: only who has such files needs it
-
-        parquet = pyarrow.parquet.ParquetFile(file)
-        chosen = None if columns is None else list(columns)
-        return parquet.schema_arrow, parquet.iter_batches(ROWS, columns=chosen)
-=======
 def open_arrow(path: str) -> tuple[Any, Iterator[Any]]:
     """The schema of a file or stream, and its batches."""
-    file = pa.memory_map(path)
->>>>>>> readers
+    file = pa.memory_map(os.fsencode(path))  # bytes: not every name is UTF-8
     try:
         reader = pa.ipc.open_file(file)
         return reader.schema, (reader.get_batch(k) for k in range(reader.num_record_batches))

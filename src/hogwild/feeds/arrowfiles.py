@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -56,7 +57,7 @@ class ArrowFile:
         if self.form == "parquet":
             import pyarrow.parquet  # late: only who has such files needs it
 
-            parquet = pyarrow.parquet.ParquetFile(path, memory_map=True)
+            parquet = pyarrow.parquet.ParquetFile(pa.memory_map(os.fsencode(path)))  # bytes: not every name is UTF-8
             return parquet.schema_arrow, parquet.iter_batches(_ROWS, columns=list(columns))
         reason = why_unsound(self.source)
         if reason:

@@ -231,25 +231,15 @@ class TableEncoder:
 
     def _convert(self, item: _Item) -> _Parts:
         plan = self._known_plan()
-<<<<<<< HEAD
         frame = item if isinstance(item, Frame) else self._read(*item)
         arrays = frame.arrays
         numbers, wrong = read_matrix(frame, plan.numeric)
-        categories = read_categories(frame, plan.categorical)
-=======
-        frame = item if isinstance(item, Frame) else read_block(*item, self.config.invalid_utf8 == "replace")
-        arrays, wrong = frame.arrays, dict[int, str]()
-        numbers = np.empty((len(frame.lines), len(plan.numeric)))
-        for k, name in enumerate(plan.numeric):
-            numbers[:, k], odd = read_numbers(arrays[name])
-            wrong.update((row, f"column `{name}`: `{word}` is not a finite number") for row, word in odd.items())
         if self.schema:
             with np.errstate(over="ignore"):
                 scaled = numbers.astype(np.float32) * self.scales
             large = np.flatnonzero(np.isinf(scaled).any(1)).tolist()
             wrong.update((row, TOO_LARGE) for row in large if row not in wrong)
-        categories = [read_words(arrays[name]) for name in plan.categorical]
->>>>>>> readers
+        categories = read_categories(frame, plan.categorical)
         hashed = self.hasher.ids(categories if self._categories == "hash" else [], len(frame.lines))
         text = hash_texts(self.recipe, *read_texts(arrays[plan.text])) if plan.text else None
         label: Codes | Numbers | None = None
