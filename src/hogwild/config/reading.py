@@ -102,8 +102,8 @@ class CorpusConfig:
     max_vocab: int = 0
     """Keep at most this many words, the most frequent ones; 0: no limit."""
     max_vocabulary: int = 1 << 22
-    """Different words that are held while they are counted, which bounds memory; of more the rarest are dropped. Rounded
-    down to a power of two."""
+    """Different words that are held while they are counted, which bounds memory; of more the rarest are dropped.
+    Rounded down to a power of two."""
     lowercase: bool = False
     """Lower-case the text."""
     phrases: int = 0

@@ -14,7 +14,7 @@ from hogwild.feeds.columns import CATEGORICAL, NUMERIC
 from hogwild.feeds.frames import Frame
 from hogwild.feeds.source import Source
 
-_ROWS = 8192
+_ROWS, _CELLS = 8192, 1 << 23  # of a frame at the most
 
 
 class ArrowFile:
@@ -39,8 +39,8 @@ class ArrowFile:
         row = 1
         with self._reading():
             for batch in self._open(columns)[1]:
-                for start in range(0, batch.num_rows, _ROWS):
-                    part = batch.slice(start, _ROWS)
+                for start in range(0, batch.num_rows, _rows(columns)):
+                    part = batch.slice(start, _rows(columns))
                     lines = np.arange(row, row + part.num_rows)
                     arrays = {name: part.column(name) for name in columns}
                     yield Frame(self.source, file, lines, arrays, {}, part.num_rows)
@@ -52,7 +52,7 @@ class ArrowFile:
             import pyarrow.parquet  # late: only who has such files needs it
 
             parquet = pyarrow.parquet.ParquetFile(path, memory_map=True)
-            return parquet.schema_arrow, parquet.iter_batches(_ROWS, columns=list(columns))
+            return parquet.schema_arrow, parquet.iter_batches(_rows(columns), columns=list(columns))
         file = pa.memory_map(path)
         try:
             reader = pa.ipc.open_file(file)
@@ -72,6 +72,10 @@ class ArrowFile:
             raise InputError(
                 f"{self.source.name}: this is no readable {name} file ({reason}); write it again, or check --format."
             ) from None
+
+
+def _rows(columns: Sequence[str]) -> int:
+    return max(1, min(_ROWS, _CELLS // max(1, len(columns))))
 
 
 def _kind(kind: Any) -> str:
