@@ -336,3 +336,22 @@ def test_text_in_the_cache_is_listed(hogwild, text):
     (entry,) = hogwild("cache", "list", "--json").json["entries"]
     assert entry["bytes"] > 0
     assert hogwild("cache", "list").code == 0
+
+
+def test_memory_is_told_before_it_is_taken(hogwild, text, tmp_path, monkeypatch):
+    monkeypatch.setattr("hogwild.cli.wordvectors._MUCH", 1000)
+    said = hogwild("train", "word2vec", text, *SERIAL, "--output", tmp_path / "model")
+    assert "note: 28 words of 16 numbers will take 0.0 GB of memory." in said.err
+    monkeypatch.setattr("hogwild.programs.word2vec.memory", lambda: 1000)
+    monkeypatch.setattr("hogwild.programs.word2vec.aligned_floats", None)  # nothing is allocated
+    said = hogwild("train", "word2vec", text, *SERIAL, "--output", tmp_path / "model")
+    assert said.code != 0
+    assert "28 words of 16 numbers need 0.0 GB, and this machine has 0.0 GB; raise --min-count" in said.err
+
+
+def test_words_that_are_held_while_they_are_counted(hogwild, text, tmp_path):
+    said = hogwild("train", "word2vec", text, *SERIAL, "--max-vocabulary", 16, "--json", "--output", tmp_path / "model")
+    assert said.code == 0
+    assert said.json["vocabulary"] <= 16
+    assert any("More than 16 different words (--max-vocabulary)" in note for note in said.json["notes"])
+    assert hogwild("train", "word2vec", text, "--max-vocabulary", 1, "--output", tmp_path / "m").code == 2

@@ -14,7 +14,7 @@ import reference_text as twin
 from hogwild.feeds.blocks import check_utf8
 from hogwild.feeds.delimited import Dialect, as_bytes, sniff
 from hogwild.feeds.hashed import Hashing, hash_texts
-from hogwild.kernels.hashing import hash_bytes, hash_fields, hash_strings
+from hogwild.kernels.hashing import hash_bytes, hash_fields, hash_seeded, hash_strings
 from hogwild.kernels.tokens import (
     BLANK,
     LONG,
@@ -67,6 +67,9 @@ def test_hashes_equal_those_of_python() -> None:
             hashes = np.empty(len(strings), np.uint64)
             kernel(data, places, np.uint64(SEED), hashes)
             assert hashes.tolist() == expected
+        seeds = np.arange(len(strings), dtype=np.uint64)
+        hash_seeded(data, offsets, seeds, hashes)
+        assert hashes.tolist() == [twin.hash_bytes(string, seed) for seed, string in enumerate(strings)]
     assert len(set(expected)) == len(set(strings))
 
 

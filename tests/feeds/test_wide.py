@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from hogwild import Linear, load_model, save_model, train
+from hogwild import Linear, load_model, open_feed, save_model, train
 from hogwild.errors import InputError
-from hogwild.feeds import columns, table
+from hogwild.feeds import columns, frames, table
 from hogwild.feeds.delimited import Dialect, as_bytes, read_fields
 from hogwild.feeds.feed import Feed
 from hogwild.kernels.records import NO_QUOTE, copy_fields
@@ -105,6 +106,36 @@ def test_columns_are_found_again_in_another_order(monkeypatch: pytest.MonkeyPatc
         for left, right in zip(feeds[0].samples, other.samples, strict=True):
             np.testing.assert_array_equal(left, right)
     same(*again)
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+@pytest.mark.parametrize("options", [{}, {"categories": "hash"}, {"min_count": 2}, {"layout": "slots"}, {"text": "c1"}])
+def test_wide_binary_tables_are_read_as_narrow_ones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: dict[str, Any], form: str
+) -> None:
+    draw = random.Random(1)
+    rows = 30
+    made = {
+        "label": pa.array([draw.choice("ny") for _ in range(rows)]),
+        "c0": pa.array([draw.choice([1, 2, None]) for _ in range(rows)], pa.int8()),
+        "c1": pa.array([draw.choice(["a", " b", "", None]) for _ in range(rows)]),
+        "c2": pa.array([draw.random() for _ in range(rows)], pa.float32()),
+        "c3": pa.array([draw.choice("ab") for _ in range(rows)]).dictionary_encode(),
+        "c4": pa.array([draw.random() < 0.5 for _ in range(rows)]),
+        "c5": pa.array([draw.choice("bc") for _ in range(rows)], pa.large_string()),
+        "c6": pa.nulls(rows),
+    }
+    path = tmp_path / f"t.{form}"
+    if form == "parquet":
+        pq.write_table(pa.table(made), path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, pa.table(made).schema) as writer:
+            writer.write_table(pa.table(made), 7)
+    feeds = []
+    for wide in (sys.maxsize, 2):
+        monkeypatch.setattr(frames, "WIDE", wide)
+        feeds.append(open_feed(path, table.FeedConfig(cache=False, **options)))
+    same(*feeds)
 
 
 def test_what_is_wrong_is_said_alike(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

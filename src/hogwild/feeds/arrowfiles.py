@@ -18,7 +18,7 @@ from hogwild.feeds.frames import Frame
 from hogwild.feeds.labels import shown
 from hogwild.feeds.source import Source
 
-_ROWS = 8192
+_ROWS, _CELLS = 8192, 1 << 23  # of a frame at the most
 _REASON = 200  # characters of a reason that messages show
 
 
@@ -45,8 +45,8 @@ class ArrowFile:
         with self._reading():
             for batch in self._open(columns)[1]:
                 batch.validate(full=True)  # compiled code trusts offsets, and everyone that text is UTF-8
-                for start in range(0, batch.num_rows, _ROWS):
-                    part = batch.slice(start, _ROWS)
+                for start in range(0, batch.num_rows, _rows(columns)):
+                    part = batch.slice(start, _rows(columns))
                     lines = np.arange(row, row + part.num_rows)
                     arrays = {name: part.column(name) for name in columns}
                     yield Frame(self.source, file, lines, arrays, {}, part.num_rows)
@@ -58,7 +58,7 @@ class ArrowFile:
             import pyarrow.parquet  # late: only who has such files needs it
 
             parquet = pyarrow.parquet.ParquetFile(pa.memory_map(os.fsencode(path)))  # bytes: not every name is UTF-8
-            return parquet.schema_arrow, parquet.iter_batches(_ROWS, columns=list(columns))
+            return parquet.schema_arrow, parquet.iter_batches(_rows(columns), columns=list(columns))
         reason = why_unsound(self.source)
         if reason:
             raise self._unreadable(reason)
@@ -77,6 +77,10 @@ class ArrowFile:
         return InputError(
             f"{self.source.name}: this is no readable {name} file ({line}); write it again, or check --format."
         )
+
+
+def _rows(columns: Sequence[str]) -> int:
+    return max(1, min(_ROWS, _CELLS // max(1, len(columns))))
 
 
 def _kind(kind: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from hogwild.feeds.labels import fits_float32, number_of, shown
 from hogwild.feeds.source import Bytes, Source
 
 Numbers = npt.NDArray[np.float64]
+T = TypeVar("T", bound=np.generic)
+
+WIDE = 512  # columns, from which on those of one kind are read together
 
 
 class Frame(NamedTuple):
@@ -35,15 +38,22 @@ class Frame(NamedTuple):
 
 
 class WideCells(NamedTuple):
-    """All columns of numbers as one array, row after row as they stand in the file, and all columns of categories.
+    """All columns of numbers as one array, and all columns of categories.
 
-    The orders say where in such a row each column of the plan stands.
+    Row after row as they stand in the file, and the orders say where in such a row each column of the plan stands; or,
+    without orders, column after column.
     """
 
     numbers: Any
-    numeric_order: npt.NDArray[np.intp]
     words: Any
-    categorical_order: npt.NDArray[np.intp]
+    orders: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] | None = None
+
+    def matrix(self, flat: npt.NDArray[T], rows: int, kind: int) -> npt.NDArray[T]:
+        """What was made of an array, numbers (kind 0) or words (kind 1): by rows and columns of the plan."""
+        if self.orders is None:
+            return flat.reshape(-1, rows).T.copy() if rows else flat.reshape(0, 0)
+        order = self.orders[kind]
+        return flat.reshape(rows, len(order))[:, order]
 
 
 class Codes(NamedTuple):
@@ -72,11 +82,12 @@ def read_matrix(frame: Frame, names: Sequence[str]) -> tuple[Numbers, dict[int, 
             wrong.update((row, _no_number(name, word)) for row, word in odd.items())
         return matrix, wrong
     numbers, odd = read_numbers(frame.cells.numbers)
-    matrix = numbers.reshape(rows, len(names))[:, frame.cells.numeric_order]
     if odd:
-        in_file = [names[k] for k in np.argsort(frame.cells.numeric_order).tolist()]
-        wrong = {place // len(names): _no_number(in_file[place % len(names)], word) for place, word in odd.items()}
-    return matrix, wrong
+        places = frame.cells.matrix(np.arange(len(numbers)), rows, 0)
+        said = np.isin(places, list(odd))
+        for row, k in zip(*np.nonzero(said), strict=True):
+            wrong[int(row)] = _no_number(names[k], odd[int(places[row, k])])
+    return frame.cells.matrix(numbers, rows, 0), wrong
 
 
 def _no_number(name: str, word: str) -> str:
@@ -88,13 +99,33 @@ def read_categories(frame: Frame, names: Sequence[str]) -> list[Codes]:
     if frame.cells is None:
         return [read_words(frame.arrays[name]) for name in names]
     codes, words, _ = read_words(frame.cells.words)
-    matrix = codes.reshape(len(frame.lines), len(names))[:, frame.cells.categorical_order]
+    matrix = frame.cells.matrix(codes, len(frame.lines), 1)
     there = matrix >= 0
     owned = np.nonzero(there)[1] * np.int64(len(words)) + matrix[there]
     pairs, places = np.unique(owned, return_inverse=True)
     matrix[there] = places
     owners, used = np.divmod(pairs, max(1, len(words)))
     return [Codes(matrix, words.take(pa.array(used)), owners)]
+
+
+def joined_columns(frame: Frame, numeric: Sequence[str], categorical: Sequence[str]) -> Frame:
+    """The frame with its columns of numbers joined to one array, and its columns of categories, if they are many."""
+    arrays = frame.arrays
+    if len(numeric) + len(categorical) < WIDE or any(_is_text(arrays[name].type) for name in numeric):
+        return frame
+    numbers = [pc.cast(_plain(arrays[name]), pa.float64(), safe=False) for name in numeric]
+    words = [pc.cast(_plain(arrays[name]), pa.string()) for name in categorical]
+    cells = WideCells(*(pa.concat_arrays(parts) if parts else pa.array([], pa.string()) for parts in (numbers, words)))
+    return frame._replace(cells=cells)
+
+
+def _plain(array: Any) -> Any:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _is_text(kind: Any) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def read_numbers(array: Any) -> tuple[Numbers, dict[int, str]]:

@@ -78,7 +78,8 @@ def join_phrases(
 
 
 def count_all(text: Ids, threads: int, most: int) -> tuple[PairTable, int]:
-    """All pairs of neighbours with their counts, and how much a count can be too low if there are more than `most`."""
+    """All pairs of neighbours with their counts, and how much a count can be too low; of more than `most` the rarest
+    are dropped."""
     whole, lost = _count(text, threads, 1 << (max(2, most // threads).bit_length() - 1))
     # One table in the order of the text: what it drops does not depend on the number of threads.
     return _count(text, 1, most) if lost and threads > 1 else (whole, lost)

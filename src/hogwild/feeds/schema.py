@@ -6,6 +6,7 @@ Whether the parts fit each other is checked by whoever reads with them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from hogwild.errors import ModelError, brief
 from hogwild.feeds.hashed import Hashing
 
 _MOST = 2**31 - 1  # features that int32 can number
+_NUMBER = re.compile(r"\d{1,40}(\.\d{1,40})?(e[+-]?\d{1,3})?", re.ASCII)
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
@@ -60,8 +62,12 @@ def _counts(value: Any) -> bool:
 
 
 def _scales(value: Any) -> bool:
-    """Factors that a column of float32 may be multiplied by."""
-    return isinstance(value, list) and all(type(item) in (int, float) and 0 < item < 1e38 for item in value)
+    """Factors that a column of float32 may be multiplied by; very many of them are texts."""
+    if not isinstance(value, list):
+        return False
+    if value and all(isinstance(item, str) and _NUMBER.fullmatch(item) for item in value):
+        value = [float(item) for item in value]
+    return all(type(item) in (int, float) and 0 < item < 1e38 for item in value)
 
 
 def _labels(value: Any) -> bool:

@@ -30,9 +30,11 @@ from hogwild.feeds.columns import (
 )
 from hogwild.feeds.delimited import Shape, header_lines, read_block, sample_rows, sniff, whole_records
 from hogwild.feeds.frames import (
+    WIDE,
     Codes,
     Frame,
     Numbers,
+    joined_columns,
     read_categories,
     read_matrix,
     read_numbers,
@@ -46,7 +48,7 @@ from hogwild.feeds.rows import Features, all_ones, join_rows, keep_rows
 from hogwild.feeds.scales import TOO_LARGE, scales_of
 from hogwild.feeds.source import Source
 from hogwild.feeds.tableslots import slot_cells, slot_schema
-from hogwild.feeds.wide import WIDE, WideShape, read_wide, wide_shape
+from hogwild.feeds.wide import WideShape, read_wide, wide_shape
 from hogwild.kernels.cells import Cells, fill_rows, make_filled
 
 _JUDGED = 16  # lines that are looked at to judge columns, however long they are
@@ -231,7 +233,7 @@ class TableEncoder:
 
     def _convert(self, item: _Item) -> _Parts:
         plan = self._known_plan()
-        frame = item if isinstance(item, Frame) else self._read(*item)
+        frame = joined_columns(item, plan.numeric, plan.categorical) if isinstance(item, Frame) else self._read(*item)
         arrays = frame.arrays
         numbers, wrong = read_matrix(frame, plan.numeric)
         if self.schema:

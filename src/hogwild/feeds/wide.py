@@ -16,7 +16,6 @@ from hogwild.feeds.columns import Plan
 from hogwild.feeds.delimited import WORDS, Shape, read_fields, read_records, unclear_quotes
 from hogwild.feeds.frames import Frame, WideCells
 
-WIDE = 512  # fields of a record, from which on they are read so
 Places = npt.NDArray[np.int64]
 
 
@@ -56,7 +55,7 @@ def read_wide(block: Block, wide: WideShape, replace: bool) -> Frame:
     fields = len(found.lines) * len(wide.numeric), len(found.lines) * len(wide.categorical)
     if (len(numbers), len(words)) != fields:
         raise unclear_quotes(block)
-    cells = WideCells(numbers, _ranks(wide.numeric), words, _ranks(wide.categorical))
+    cells = WideCells(numbers, words, (_ranks(wide.numeric), _ranks(wide.categorical)))
     return found.frame(block, arrays)._replace(cells=cells)
 
 
