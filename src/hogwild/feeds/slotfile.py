@@ -42,6 +42,7 @@ BINARY, NUMBER = "binary", "number"   # labels: 0 or 1, or every finite number
 MOST = 2**16                          # slots that can be told apart in a sample
 _WIDEST = 1 << 20
 _LARGEST = 64 << 20                   # bytes of a description
+_REASON = 200                         # characters of what the parser says
 _LISTED = 12                          # names that a message lists
 _LABELS = (*NAMES, "click")           # slots that hold the label unless the user says otherwise
 
@@ -149,8 +150,8 @@ def parse_slots(text: str, where: str, label: str = "", ignore: Sequence[str] = 
 def _from_toml(text: str, where: str) -> tuple[Slot, ...]:
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{where}: not valid TOML: {error}.") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, tables in tables without end
+        raise InputError(f"{where}: not valid TOML: {shown(str(error), _REASON)}.") from None
     for key in table:
         if key != "slot":
             raise InputError(f"{where}: unknown key {key!r}; a description of slots holds [[slot]] tables only.")
