@@ -52,8 +52,9 @@ test: $(VENV)/.installed-dev
 tests:
 	$(BIN)/python -m pytest -m "not full" --numprocesses 2 --dist loadfile
 
+# Its tests have processes of their own and share nothing, so that they need not stay together by file.
 test-full: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m full --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest -m full --numprocesses 2 --dist load
 
 fuzz: $(VENV)/.installed-dev
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(TARGET) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) \

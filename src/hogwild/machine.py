@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
+import resource
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +32,8 @@ def memory() -> int:
     for group in _groups("memory"):
         for name in ("memory.max", "memory.limit_in_bytes"):
             allowed = min((allowed, *_numbers(group / name)))
-    return allowed
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return allowed if limit == resource.RLIM_INFINITY else min(allowed, limit)
 
 
 def processor() -> str:

@@ -14,6 +14,7 @@ from feeds.sparse import lines_of, rows_of, targets_of
 from feeds.tables import BITS, PETS, read
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
+from hogwild.feeds.ratingreader import open_ratings
 from hogwild.feeds.reader import open_feed
 
 FRAME = pa.table(
@@ -111,3 +112,12 @@ def test_broken_binary_tables(tmp_path: Path, name: str) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match=rf"{name}: this is no readable (Parquet|Arrow) file \(.*\); write it again"):
         open_feed(path)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather"])
+def test_two_columns_of_one_name(tmp_path: Path, name: str) -> None:
+    table = pa.table([pa.array(["a"]), pa.array(["b"]), pa.array([1.0])], names=["u", "u", "u"])
+    path = write(table, tmp_path / name)
+    for opened in (open_feed, open_ratings):
+        with pytest.raises(InputError, match=rf"{name}: two columns are named `u`; rename one of them"):
+            opened(path)

@@ -123,3 +123,10 @@ def test_what_is_wrong(opened, change, message):
 def test_an_id_past_the_features_asked_for(opened):
     with pytest.raises(InputError, match=":1: an id lies past the 7 features"):
         opened(ROWS, features=7)
+
+
+def test_labels_of_many_digits(opened):
+    rows = {**ROWS, "label": pa.array([2**62 + 1, -(2**63), 1])}
+    assert [target for _, target in plain(opened(rows))] == [2.0**62, -(2.0**63), 1]
+    with pytest.raises(InputError, match="2: the label is missing or not finite"):
+        opened({**ROWS, "label": [1.0, 1e300, 0.0]})

@@ -166,3 +166,9 @@ def test_files(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not UTF-8"):
         read_slots(str(path))
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 5000, "{a=" * 5000])
+def test_toml_that_its_parser_cannot_hold(value: str) -> None:
+    with pytest.raises(InputError, match=r"^a\.toml: not valid TOML: .{1,201}$"):
+        parse_slots(f"[[slot]]\nname = {value}\n", "a.toml")

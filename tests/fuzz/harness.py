@@ -26,7 +26,7 @@ from hogwild.config import cache_home
 from hogwild.errors import HogwildError
 
 LIMIT = 60.0        # seconds that a case may take: some models are of a kind that is yet to be compiled
-_STARTING = 240.0   # the first one: it may compile
+_STARTING = 240.0   # the first one and valid files: they may compile
 _MEMORY = 6 << 30   # bytes of address space of a worker
 _LINES, _LONGEST = 2, 2000  # lines and characters of an error
 _ROOT = Path(__file__).parents[2]
@@ -144,7 +144,7 @@ def _batch(ranges: Mapping[str, range], seed: int, findings: list[Finding]) -> t
                 elif not said["name"]:
                     ended = True
                 else:
-                    limit = LIMIT if said["name"] == name and said["case"] > case else _STARTING
+                    limit = LIMIT if said["name"] == name and not said["valid"] else _STARTING
                     name, case = said["name"], said["case"]
             return name, case, f"no end after {limit:g} seconds"
         finally:
@@ -162,19 +162,20 @@ def work(targets: Mapping[str, Target], seed: int, asked: str) -> None:
     os.fsync = lambda descriptor: None  # nothing here must outlive a power cut
     stream = os.fdopen(os.dup(1), "w")
 
-    def say(name: str, case: int, what: str = "") -> None:
-        print(json.dumps({"name": name, "case": case, "what": what}), file=stream, flush=True)
+    def say(name: str, case: int, valid: bool = False, what: str = "") -> None:
+        print(json.dumps({"name": name, "case": case, "valid": valid, "what": what}), file=stream, flush=True)
 
     for name, start, stop in json.loads(asked):
         target = targets[name]
         say(name, start)  # making its files may compile too
         seeds = target.seeds()
         for case in range(start, stop):
-            say(name, case)
+            valid = 0 <= case < len(seeds)
+            say(name, case, valid)
             file, content = file_of(target, seeds, seed, case)
-            what = attempt(target, file, content, valid=0 <= case < len(seeds))
+            what = attempt(target, file, content, valid)
             if what:
-                say(name, case, what)
+                say(name, case, what=what)
     say("", 0)
 
 

@@ -15,6 +15,7 @@ KEPT: dict[str, list[Kept]] = {
         Kept("pets-zstd.arrow", edits=((1872, b"\xff\xff\xff\x7f"),)),
         Kept("stream.arrow", edits=((1130, b"null"),)),
     ],
+    "example-slots": [Kept("a.toml", b"a = " + b"9" * 5000), Kept("a.toml", b"a = " + b"[" * 5000)],
     "csv-slots": [Kept("a.csv", b"label,a,b\nyes,1e-45,x\nno,1e-45,y\n")],
     "multislot": [Kept("a.txt", "1 1 ² 5\n".encode("latin-1")), Kept("a.txt", "1 1 ² 5\n".encode()),
                   Kept("a.txt", b"1 1 0 2 1e-45 1e-45 0\n"), Kept("a.txt", b"1 1 0 9999999 0\n")],

@@ -41,6 +41,9 @@ class ArrowFile:
 
     def frames(self, columns: Sequence[str], file: int) -> Iterator[Frame]:
         """The rows of these columns."""
+        twice = next((name for name in columns if self.names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"{self.source.name}: two columns are named `{shown(twice)}`; rename one of them.")
         row = 1
         with self._reading():
             for batch in self._open(columns)[1]:

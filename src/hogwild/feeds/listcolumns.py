@@ -227,5 +227,6 @@ def _numbers_of(column: Any, name: str, source: Source) -> npt.NDArray[np.float3
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise InputError(f"{source.name}: the label column `{shown(name)}` is of type {kind}, not of numbers.")
-    whole = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return np.asarray(whole, np.float32)
+    whole = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    with np.errstate(over="ignore"):  # what does not fit is not finite, which the caller tells
+        return np.asarray(whole, np.float32)

@@ -189,7 +189,8 @@ def _encode(table: Words, array: Any, where: str) -> tuple[Ids, npt.NDArray[np.b
     try:
         strings = pc.cast(array, pa.large_string())
     except (pa.ArrowException, NotImplementedError) as error:
-        raise InputError(f"{where} cannot be read as names ({error}); make it text or numbers.") from None
+        reason = str(error).split("\n")[0]
+        raise InputError(f"{where} cannot be read as names ({reason}); make it text or numbers.") from None
     coded = strings.dictionary_encode()
     names = [name.encode() for name in coded.dictionary.to_pylist()]
     numbers = np.append(table.encode_strings(names), NONE) if names else np.full(1, NONE, np.int32)
@@ -203,7 +204,7 @@ def _numbers(array: Any, name: str, column: str) -> npt.NDArray[np.float64]:
     import pyarrow.compute as pc
 
     try:
-        numbers = pc.cast(array, pa.float64())
+        numbers = pc.cast(array, pa.float64(), safe=False)
     except (pa.ArrowException, NotImplementedError) as error:
         reason = str(error).split("\n")[0]
         raise InputError(f"{name}: column {column} is not all numbers ({reason}); name another (--rating).") from None

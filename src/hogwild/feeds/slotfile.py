@@ -41,6 +41,7 @@ BINARY, NUMBER = "binary", "number"   # labels: 0 or 1, or every finite number
 MOST = 2**16                          # slots that can be told apart in a sample
 _WIDEST = 1 << 20
 _LARGEST = 64 << 20                   # bytes of a description
+_REASON = 200                         # characters of what the parser says
 _LISTED = 12                          # names that a message lists
 _LABELS = (*NAMES, "click")           # slots that hold the label unless the user says otherwise
 
