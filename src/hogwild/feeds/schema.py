@@ -10,11 +10,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from hogwild.errors import ModelError, brief
 from hogwild.feeds.hashed import Hashing
 
 _MOST = 2**31 - 1  # features that int32 can number
-_NUMBER = re.compile(r"\d{1,40}(\.\d{1,40})?(e[+-]?\d{1,3})?", re.ASCII)
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
@@ -34,7 +36,7 @@ def _any(value: Any) -> bool:
 
 def _text(value: Any) -> bool:
     """A text that a file can hold: not half of a surrogate pair."""
-    return isinstance(value, str) and (value.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in value))
+    return isinstance(value, str) and (value.isascii() or _HALF.search(value) is None)
 
 
 def _flag(value: Any) -> bool:
@@ -42,7 +44,8 @@ def _flag(value: Any) -> bool:
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(_text(item) for item in value)
+    # All at once: a table may have a million columns.
+    return isinstance(value, list) and set(map(type, value)) <= {str} and _text("".join(value))
 
 
 def _names(value: Any) -> bool:
@@ -63,11 +66,14 @@ def _counts(value: Any) -> bool:
 
 def _scales(value: Any) -> bool:
     """Factors that a column of float32 may be multiplied by; very many of them are texts."""
-    if not isinstance(value, list):
+    kinds = set(map(type, value)) if isinstance(value, list) else {list}
+    if not (kinds <= {int, float} or kinds == {str}):
         return False
-    if value and all(isinstance(item, str) and _NUMBER.fullmatch(item) for item in value):
-        value = [float(item) for item in value]
-    return all(type(item) in (int, float) and 0 < item < 1e38 for item in value)
+    try:
+        numbers = np.array(value, np.float64)
+    except ValueError:
+        return False
+    return bool(((numbers > 0) & (numbers < 1e38)).all())
 
 
 def _labels(value: Any) -> bool:
