@@ -18,16 +18,16 @@ from hogwild.feeds.reader import open_feed
 OPEN = '[[slot]]\nname = "click"\ntype = "uint64"\nlabel = true\n[[slot]]\nname = "I"\ntype = "float"\ndense = true\n'
 
 
-def opened(directory: Path, text: str, schema: Any = None, cache: bool = False) -> Feed:
-    (directory / "part.txt").write_text(text)
+def opened(directory: Path, text: str | bytes, schema: Any = None, cache: bool = False) -> Feed:
+    (directory / "part.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
     (directory / "part.slots.toml").write_text(OPEN)
     return open_feed(directory / "part.txt", FeedConfig(format="multislot", cache=cache), schema)
 
 
-@pytest.mark.parametrize("count", ["²", "٣", "９", "9999999", "9" * 5000])
-def test_a_first_count_that_is_none(tmp_path: Path, count: str) -> None:
+@pytest.mark.parametrize("count", [b"\xb2", "²".encode(), "٣".encode(), b"9999999", b"9" * 5000])
+def test_a_first_count_that_is_none(tmp_path: Path, count: bytes) -> None:
     with pytest.raises(InputError, match=r"part\.txt:1:5: .*slot `I`.*(is not a count|its count is 9|count is larger)"):
-        opened(tmp_path, f"1 1 {count} 0.5\n")
+        opened(tmp_path, b"1 1 " + count + b" 0.5\n")
 
 
 @pytest.mark.parametrize("number", ["1e-45", "-1e-44", "3e-39", "0", "3.4e38"])
