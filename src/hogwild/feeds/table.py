@@ -32,7 +32,7 @@ from hogwild.feeds.delimited import Shape, header_lines, read_block, sample_rows
 from hogwild.feeds.frames import Codes, Frame, Numbers, read_numbers, read_texts, read_words
 from hogwild.feeds.hashed import Hashing, hash_texts, reading_schema
 from hogwild.feeds.inorder import in_order
-from hogwild.feeds.labels import Labels, counted
+from hogwild.feeds.labels import Labels, counted, shown
 from hogwild.feeds.rows import Features, all_ones, join_rows, keep_rows
 from hogwild.feeds.scales import TOO_LARGE, scales_of
 from hogwild.feeds.source import Source
@@ -206,7 +206,7 @@ class TableEncoder:
         numbers = np.empty((len(frame.lines), len(plan.numeric)))
         for k, name in enumerate(plan.numeric):
             numbers[:, k], odd = read_numbers(arrays[name])
-            wrong.update((row, f"column `{name}`: `{word}` is not a finite number") for row, word in odd.items())
+            wrong.update((row, f"column `{shown(name)}`: `{word}` is not a finite number") for row, word in odd.items())
         if self.schema:
             with np.errstate(over="ignore"):
                 scaled = numbers.astype(np.float32) * self.scales
