@@ -87,7 +87,7 @@ def _rows(columns: Sequence[str]) -> int:
 
 
 def _kind(kind: Any) -> str:
-    types = pa.types
+    types, name = pa.types, shown(str(kind), _REASON)
     if types.is_dictionary(kind):
         return CATEGORICAL if _kind(kind.value_type) in (NUMERIC, CATEGORICAL) else _kind(kind.value_type)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind):
@@ -97,10 +97,10 @@ def _kind(kind: Any) -> str:
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return CATEGORICAL
     if types.is_nested(kind):
-        return f"is of type {kind}, not a single value a row; give each part a column of its own"
+        return f"is of type {name}, not a single value a row; give each part a column of its own"
     if types.is_temporal(kind):
-        return f"is of type {kind}; turn it into numbers or strings first"
-    return f"is of type {kind}, which is neither number nor string; convert it first"
+        return f"is of type {name}; turn it into numbers or strings first"
+    return f"is of type {name}, which is neither number nor string; convert it first"
 
 
 def _label_kind(kind: Any) -> str:

@@ -65,7 +65,8 @@ def numbers_of(count: int) -> tuple[str, ...]:
 def find_column(wanted: str, columns: Sequence[str], option: str, where: str) -> str:
     """The name of the column that a user means by its name or number. Raises ConfigError if there is none."""
     if columns.count(wanted) > 1:
-        raise InputError(f"{where}: two columns are named `{wanted}`; rename one, or give its number with {option}.")
+        twice = f"two columns are named `{shown(wanted)}`"
+        raise InputError(f"{where}: {twice}; rename one, or give its number with {option}.")
     if wanted in columns:
         return wanted
     try:
@@ -75,8 +76,8 @@ def find_column(wanted: str, columns: Sequence[str], option: str, where: str) ->
     if -len(columns) <= number < len(columns):
         return columns[number]
     close = difflib.get_close_matches(wanted, columns, 1) or [c for c in columns if c.lower() == wanted.lower()]
-    hint = f" Did you mean `{close[0]}`?" if close else ""
-    raise ConfigError(f"{where}: there is no column `{wanted}` ({option}); {list_columns(columns)}.{hint}")
+    hint = f" Did you mean `{shown(close[0])}`?" if close else ""
+    raise ConfigError(f"{where}: there is no column `{shown(wanted)}` ({option}); {list_columns(columns)}.{hint}")
 
 
 def list_columns(columns: Sequence[str]) -> str:
@@ -131,7 +132,7 @@ def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, kinds:
     says why such a column cannot be a feature."""
     repeated, times = Counter(columns).most_common(1)[0]
     if times > 1:
-        raise InputError(f"{where}: two columns are named `{repeated}`; rename one of them.")
+        raise InputError(f"{where}: two columns are named `{shown(repeated)}`; rename one of them.")
     label = find_column(config.label, columns, "--label", where) if config.label else _usual_label(columns)
     places = {name: place for place, name in enumerate(columns)}
 
@@ -146,17 +147,19 @@ def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, kinds:
     for name in (*([text] if text else ()), *numeric, *categorical):
         kind = kinds[places[name]]
         if kind not in (NUMERIC, CATEGORICAL):
-            raise InputError(f"{where}: column `{name}` {kind}.")
+            raise InputError(f"{where}: column `{shown(name)}` {kind}.")
     if not text:  # with a text column the others count only if they are declared
         for name, kind in zip(columns, kinds, strict=True):
             if name in taken or name in ignored:
                 continue
             if kind not in (NUMERIC, CATEGORICAL):
-                raise InputError(f"{where}: column `{name}` {kind}, or leave it out with --ignore {name}.")
+                short = shown(name)
+                raise InputError(f"{where}: column `{short}` {kind}, or leave it out with --ignore {short}.")
             (numeric if kind == NUMERIC else categorical).append(name)
     plan = Plan(columns, header, label, text, _ordered(numeric, columns), _ordered(categorical, columns))
     if not plan.features():
-        raise InputError(f"{where}: no column is left for features beside the label `{label}`; check the delimiter.")
+        beside = f"the label `{shown(label)}`"
+        raise InputError(f"{where}: no column is left for features beside {beside}; check the delimiter.")
     return plan
 
 
@@ -175,7 +178,8 @@ def _take(
     for each in wanted:
         name = find(each, option)
         if name in taken:
-            raise ConfigError(f"column `{name}` is named by both {taken[name]} and {option}; it can only be one.")
+            both = f"{taken[name]} and {option}"
+            raise ConfigError(f"column `{shown(name)}` is named by both {both}; it can only be one.")
         taken[name] = option
         found.append(name)
     return found
@@ -205,12 +209,13 @@ def place_columns(
     found = {name: place for place, name in enumerate(names)}
     for name in plan.features():
         if name not in found:
-            raise InputError(f"{where}: column `{name}` is missing, which was there before; {list_columns(names)}.")
+            missing = f"column `{shown(name)}` is missing, which was there before"
+            raise InputError(f"{where}: {missing}; {list_columns(names)}.")
     places = {name: found[name] for name in plan.features()}
     if label in found:
         places[plan.label] = found[label]
     elif not config.unlabelled:
-        raise InputError(f"{where}: the label column `{label}` is missing; {list_columns(names)}.")
+        raise InputError(f"{where}: the label column `{shown(label)}` is missing; {list_columns(names)}.")
     return places
 
 
@@ -218,7 +223,7 @@ def describe(plan: Plan, config: FeedConfig) -> list[str]:
     """What was decided that the user did not say, for notes."""
     notes = []
     if not config.label:
-        notes.append(f"The label is column `{plan.label}` (--label chooses another).")
+        notes.append(f"The label is column `{shown(plan.label)}` (--label chooses another).")
     if plan.text:
         ignored = {find_column(name, plan.columns, "--ignore", "") for name in config.ignore}
         used = {plan.label, *plan.features(), *ignored}

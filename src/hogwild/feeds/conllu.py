@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hogwild.errors import ModelError
 from hogwild.feeds.columns import find_column
+from hogwild.feeds.labels import shown
 from hogwild.feeds.taggedcolumns import UNUSED, WORDS, Asked, ColumnPlan, check_names, find_place, renaming
 
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -45,7 +46,7 @@ def wrong_numbers(numbers: Sequence[bytes]) -> dict[int, str]:
     if b"".join(numbers).isdigit() and b"" not in numbers:
         return {}
     return {
-        row: f"`{number.decode()}` is no number of a token (column id)"
+        row: f"`{shown(number.decode())}` is no number of a token (column id)"
         for row, number in enumerate(numbers)
         if not _NUMBER.fullmatch(number)
     }

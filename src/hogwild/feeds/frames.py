@@ -91,7 +91,7 @@ def read_matrix(frame: Frame, names: Sequence[str]) -> tuple[Numbers, dict[int, 
 
 
 def _no_number(name: str, word: str) -> str:
-    return f"column `{name}`: `{word}` is not a finite number"
+    return f"column `{shown(name)}`: `{word}` is not a finite number"
 
 
 def read_categories(frame: Frame, names: Sequence[str]) -> list[Codes]:

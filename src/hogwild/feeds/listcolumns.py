@@ -17,6 +17,7 @@ from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.arrowfiles import ArrowFile
 from hogwild.feeds.badlines import BadLines
 from hogwild.feeds.chunk import Chunk, Summary
+from hogwild.feeds.columns import list_columns
 from hogwild.feeds.frames import Frame
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import NAMES, counted, shown
@@ -27,6 +28,7 @@ from hogwild.options import nearest
 INDICES, VALUES, LABEL = "nz_idx", "nz_values", "label"
 FORM = "lists"
 _LAST_ID = 2**31 - 1
+_LISTED = 12  # names of columns that a message lists
 _REMEDY = "Correct the row, or skip such rows with --bad-lines skip."
 
 Flags = npt.NDArray[np.bool_]
@@ -105,7 +107,7 @@ class ListEncoder:
             notes.insert(0, f"Ids are in column `{shown(self.plan.indices)}`, {beside}, the label in"
                             f" `{shown(self.plan.label)}` (--indices, --values and --label choose others).")
         if self.unread:
-            notes.append(f"Columns that are not read: {', '.join(map(shown, self.unread))}.")
+            notes.append(f"Columns that are not read: {_named(self.unread)}.")
         features = self.known if self.schema else self.config.features or max(self.largest + 1, 1)
         return Summary(features, (), {"format": FORM, **self.plan._asdict(), "features": features}, tuple(notes))
 
@@ -121,7 +123,7 @@ class ListEncoder:
             if absent:
                 near = nearest(absent[0], file.names)
                 raise InputError(f"{source.name}: there is no column `{shown(absent[0])}`{near};"
-                                 f" it has {', '.join(map(shown, file.names))}.")
+                                 f" {list_columns(file.names)}.")
             yield from file.frames([name for name in self.plan if name in file.names], number)
 
     def _take(self, frame: Frame) -> tuple[Chunk, list[tuple[int, str]]]:
@@ -182,12 +184,12 @@ def find_plan(file: ArrowFile, config: FeedConfig) -> ListPlan:
         if asked:
             if asked not in kinds or not fits(kinds[asked]):
                 raise InputError(f"{where}: column `{shown(asked)}` ({option}) does not hold {what};"
-                                 f" it has {', '.join(map(shown, file.names))}.")
+                                 f" {list_columns(file.names)}.")
             return asked
         able = [name for name, kind in kinds.items() if fits(kind)]
         found = next((name for name in usual if name in able), able[0] if len(able) == 1 else "")
         if not found and (able or option != "--values"):
-            raise InputError(f"{where}: which column holds {what}? It could be {', '.join(map(shown, able)) or 'none'};"
+            raise InputError(f"{where}: which column holds {what}? It could be {_named(able) or 'none'};"
                              f" say {option} NAME.")
         return found
 
@@ -199,6 +201,10 @@ def find_plan(file: ArrowFile, config: FeedConfig) -> ListPlan:
     label = choose(config.label, NAMES, lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind)
                    or pa.types.is_boolean(kind), "--label", "numbers as labels")  # fmt: skip
     return ListPlan(indices, values, label)
+
+
+def _named(columns: Sequence[str]) -> str:
+    return ", ".join(map(shown, columns[:_LISTED])) + (", …" if len(columns) > _LISTED else "")
 
 
 def _is_list(kind: Any, item: Any) -> bool:
@@ -226,7 +232,8 @@ def _rows_with(lists: _Lists, flags: Flags) -> Flags:
 def _numbers_of(column: Any, name: str, source: Source) -> npt.NDArray[np.float32]:
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise InputError(f"{source.name}: the label column `{shown(name)}` is of type {kind}, not of numbers.")
+        found = shown(str(kind))
+        raise InputError(f"{source.name}: the label column `{shown(name)}` is of type {found}, not of numbers.")
     whole = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     with np.errstate(over="ignore"):  # what does not fit is not finite, which the caller tells
         return np.asarray(whole, np.float32)

@@ -243,4 +243,4 @@ def _check_finite(numbers: Floats, given: npt.NDArray[Any], place_of: Any, what:
 
 
 def _name(column: int, columns: Sequence[str]) -> str:
-    return f"`{columns[column]}`" if columns else str(column)
+    return f"`{shown(columns[column])}`" if columns else str(column)
