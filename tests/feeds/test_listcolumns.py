@@ -130,3 +130,20 @@ def test_labels_of_many_digits(opened):
     assert [target for _, target in plain(opened(rows))] == [2.0**62, -(2.0**63), 1]
     with pytest.raises(InputError, match="2: the label is missing or not finite"):
         opened({**ROWS, "label": [1.0, 1e300, 0.0]})
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "what"),
+    [
+        ("nz_values", [{"list": [0.5]}, {"list": []}, {"list": [1.5]}], "lists of values"),
+        ("nz_values", [["a"], [], ["b"]], "lists of values"),
+        ("nz_idx", [[0.5], [], [1.5]], "lists of ids"),
+        ("nz_idx", [4, 7, 0], "lists of ids"),
+    ],
+)
+def test_a_file_for_a_model_with_columns_of_other_kinds(opened, name, column, what):
+    schema = opened(ROWS).schema
+    with pytest.raises(InputError, match=f"column `{name}` is of type .*, where {what} are needed"):
+        opened({**ROWS, name: column}, schema)
+    empty = opened({**ROWS, "nz_idx": [[], [], []], "nz_values": [[], [], []]}, schema)
+    assert plain(empty) == [([], 1), ([], 0), ([], 1)]

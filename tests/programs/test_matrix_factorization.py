@@ -340,3 +340,9 @@ def test_mistakes_are_told() -> None:
     with pytest.raises(InputError, match="no ratings to compare with"):
         program.evaluate(hogwild.ratings_of(["u1"], ["i1"], names=(program.users, program.items)))
     assert rated.implicit is False
+
+
+@pytest.mark.parametrize("name", ["\ud800", 3])
+def test_names_that_no_file_can_hold_are_refused(name: Any) -> None:
+    with pytest.raises(ConfigError, match="a name of a user or an item is no text"):
+        MatrixFactorization(users=["a", name], items=["b"])

@@ -124,6 +124,7 @@ class ListEncoder:
                 near = nearest(absent[0], file.names)
                 raise InputError(f"{source.name}: there is no column `{shown(absent[0])}`{near};"
                                  f" {list_columns(file.names)}.")
+            _check_lists(file, self.plan)
             yield from file.frames([name for name in self.plan if name in file.names], number)
 
     def _take(self, frame: Frame) -> tuple[Chunk, list[tuple[int, str]]]:
@@ -203,6 +204,19 @@ def find_plan(file: ArrowFile, config: FeedConfig) -> ListPlan:
     return ListPlan(indices, values, label)
 
 
+def _check_lists(file: ArrowFile, plan: ListPlan) -> None:
+    """Raise InputError where a further file, or one for a model, has columns of these names but of other kinds."""
+    kinds = dict(zip(file.names, file.types, strict=True))
+    whole, null = pa.types.is_integer, pa.types.is_null  # null: all lists are empty
+    for name, fits, what in (
+        (plan.indices, lambda kind: whole(kind) or null(kind), "lists of ids"),
+        (plan.values, lambda kind: whole(kind) or null(kind) or pa.types.is_floating(kind), "lists of values"),
+    ):
+        if name and not _is_list(kinds[name], fits):
+            found = f"`{shown(name)}` is of type {shown(str(kinds[name]))}"
+            raise InputError(f"{file.source.name}: column {found}, where {what} are needed; write it as such.")
+
+
 def _named(columns: Sequence[str]) -> str:
     return ", ".join(map(shown, columns[:_LISTED])) + (", …" if len(columns) > _LISTED else "")
 
@@ -217,6 +231,7 @@ def _lists_of(column: Any, dtype: Any) -> _Lists:
     lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0), np.int64)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     flat = pc.list_flatten(column)
+    flat = flat.cast(pa.int64()) if pa.types.is_null(flat.type) else flat
     empty = np.asarray(flat.is_null())
     with np.errstate(over="ignore"):  # an infinite value is found by the checks
         items = flat.fill_null(0).to_numpy(zero_copy_only=False).astype(dtype)

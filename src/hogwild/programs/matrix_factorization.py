@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Step, Table
 from hogwild.config import Optimizer, RatingConfig, RecommenderConfig
-from hogwild.errors import ConfigError, InputError, ModelError, brief
+from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
 from hogwild.feeds.labels import counted
 from hogwild.feeds.ratings import RatingFeed
 from hogwild.kernels.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
@@ -73,6 +73,7 @@ class MatrixFactorization(Program):
         self.config = RecommenderConfig(dim, cast(Any, loss), optimizer, negatives, bias, l2, shrink, init)
         self.loss = loss
         self.users, self.items = tuple(users), tuple(items)
+        _check_names((*self.users, *self.items))
         self.constants = plain_constants(constants)
         self.mean, self.lowest, self.highest = 0.0, 0.0, 0.0
         self.seen = Seen(np.zeros(len(self.users) + 1, np.int64), np.zeros(0, np.int32))
@@ -378,3 +379,11 @@ class MatrixFactorization(Program):
         self.seen = factorarrays.seen_of(arrays, *sizes)
         rule, penalty = self._rule, self._penalty
         self.weights = factorarrays.unpack(arrays, sizes, rule, penalty, (self.config.dim, self.config.bias))
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Raise ConfigError for a name that no file can hold: half of a surrogate pair, or no text at all."""
+    try:
+        "".join(names).encode()
+    except (TypeError, UnicodeEncodeError) as error:
+        raise ConfigError(f"a name of a user or an item is no text: {shorten(error)}.") from None
