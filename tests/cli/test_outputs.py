@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 from hogwild.cli.outputs import check_outputs
 from hogwild.errors import ConfigError
 from hogwild.programs.store import load_model
+from small_disk import mounted
 
 RUN = ("--mode", "serial", "--lr", 0.2, "--epochs", 2)
 
@@ -186,13 +186,8 @@ def test_files_may_not_grow(files, tmp_path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place]
-    if not shutil.which("mount") or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount a file system")
-    yield place
-    subprocess.run(["umount", place], check=True)
+    with mounted(tmp_path / "disk", "1m") as place:
+        yield place
 
 
 def fill(place):

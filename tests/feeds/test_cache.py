@@ -7,7 +7,6 @@ import json
 import multiprocessing
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from hogwild.feeds.feed import Feed
 from hogwild.feeds.reader import open_feed
 from hogwild.feeds.source import Source, open_sources
 from hogwild.feeds.svmlight import SvmlightEncoder
+from small_disk import mounted
 
 TEXT = "1 1:0.5 3:2\n# c\n0 3:1 7:1\n1 3:4\n"
 
@@ -511,32 +511,20 @@ def test_a_file_of_the_user_in_an_entry_stays_and_is_named(path: Path, home: Pat
     assert (entry / "notes.txt").read_text() == "mine"
 
 
-def mounted(place: Path, size: str) -> bool:
-    """A small disk of its own, where the system lets us."""
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(place)]
-    try:
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
-
-
-def test_a_cache_on_a_full_disk_is_done_without(tmp_path: Path, home: Path) -> None:
-    if not mounted(home, "64k"):
-        pytest.skip("a disk cannot be mounted here")
-    try:
-        (file,) = make_files(tmp_path, 1)
-        file.write_text(file.read_text() * 20)
+def test_a_cache_on_a_full_disk_is_done_without(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file,) = make_files(tmp_path, 1)
+    file.write_text(file.read_text() * 20)
+    (tmp_path / "text").write_text("every word of a text occurs here\n" * 20_000)
+    with mounted(home, "64k"):
+        monkeypatch.setattr(workspace, "_left", set())
         feed = open_feed(file)
         assert len(feed) == 20_000
         assert "the disk of the cache is full, so the encoded data is not kept" in feed.notes[-1]
         assert feed.samples.targets.sum() == 10_000
         assert cache.entries() == []
-        (tmp_path / "text").write_text("every word of a text occurs here\n" * 20_000)
-        workspace._left.clear()
+        monkeypatch.setattr(workspace, "_left", set())
         corpus = open_corpus(tmp_path / "text")
         assert corpus.total == 140_000
         assert "the disk of the cache is full" in corpus.notes[-1]
-    finally:
-        workspace._left.clear()
-        subprocess.run(["umount", str(home)], check=True)

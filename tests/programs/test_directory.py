@@ -19,6 +19,7 @@ import pytest
 from hogwild.errors import SaveError
 from hogwild.programs import directory, store
 from hogwild.programs.store import check_model_output, load_model, save_model
+from small_disk import mounted
 from tiny import Tiny, save, value_at, value_of
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -124,13 +125,8 @@ def _listing(path: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Any:
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place]
-    if not shutil.which("mount") or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount a file system")
-    yield place
-    subprocess.run(["umount", place], check=True)
+    with mounted(tmp_path / "disk", "64k") as place:
+        yield place
 
 
 def test_full_disk(small_disk: Path) -> None:
