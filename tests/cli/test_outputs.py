@@ -120,6 +120,12 @@ def test_an_output_without_a_name(refused, words):
     assert "--output is there without a name" in refused(*words, "--output=")
 
 
+def test_an_output_without_a_name_in_a_file_of_options(refused, files, tmp_path):
+    (tmp_path / "run.toml").write_text('output = ""\n')
+    words = ("train", "classifier", files / "train.svm", "--config", tmp_path / "run.toml")
+    assert "run.toml: output is there without a name" in refused(*words)
+
+
 # -- found out before training ----------------------------------------------------------------------------------
 
 

@@ -37,9 +37,11 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     flags = [word for word in extra if word.startswith("-") and word != "-"]
     if flags:
         raise _unknown_flag(flags[0], known, page)
-    for name, value in given.items():
+    for name, value in {**values, **given}.items():
         if value == "" and {"DIR", "FILE"} & set(re.split(r"\W", known[name].metavar)):
-            raise ConfigError(f"{known[name].flag} is there without a name; give one, or leave the flag out.")
+            where = known[name].flag if name in given else f"{toml}: {name}"
+            raise ConfigError(f"{where} is there without a name; give one, or leave it out.")
+    for name, value in given.items():
         if known[name].many:
             value = tuple(word for words in value for word in words)
             if not value:
