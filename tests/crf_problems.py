@@ -13,11 +13,11 @@ import numpy as np
 import reference_crf as twin
 from hogwild.arrays import Chains, Scratch, ValuedChains, make_scratch
 from hogwild.feeds.tagging import TaggingFeed
-from hogwild.kernels.loop import Span, runner
-from hogwild.kernels.modes import FreeMode, RoundRobin, make_turns
-from hogwild.kernels.order import Order
-from hogwild.kernels.schedule import Schedule, elapsed_at
-from hogwild.kernels.trace import Untraced
+from hogwild.kernels.loop.modes import FreeMode, RoundRobin, make_turns
+from hogwild.kernels.loop.order import Order
+from hogwild.kernels.loop.schedule import Schedule, elapsed_at
+from hogwild.kernels.loop.span import Span, runner
+from hogwild.kernels.loop.trace import Untraced
 from hogwild.programs.crf import CRF
 
 GRADIENT, PAIR, FUSED = range(3)

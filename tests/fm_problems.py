@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import Room, Scratch, SlotRows, Step, ValuedSlotRows, make_scratch
-from hogwild.kernels.ffm import Fields
-from hogwild.kernels.fm import FMTask, FMWeights, OneField
-from hogwild.kernels.jit import kernel
-from hogwild.kernels.penalties import Free
-from hogwild.kernels.schedule import elapsed_at, rate_at
-from hogwild.kernels.task import apply, fused, gradient
-from hogwild.kernels.updates import row_cells
+from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.loop.schedule import elapsed_at, rate_at
+from hogwild.kernels.loop.task import apply, fused, gradient
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import row_cells
+from hogwild.kernels.sparse.ffm import Fields
+from hogwild.kernels.sparse.fm import FMTask, FMWeights, OneField
 from linear_problems import FEATURES, ROWS, make_rows
 
 SLOTS = 3

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import BinaryRows, DenseRows, Room, Rows, Scratch, Step, make_scratch
-from hogwild.kernels.jit import kernel
-from hogwild.kernels.linear import LinearWeights
-from hogwild.kernels.penalties import Free
-from hogwild.kernels.schedule import elapsed_at, rate_at
-from hogwild.kernels.task import apply, fused, gradient
-from hogwild.kernels.updates import row_cells
+from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.loop.schedule import elapsed_at, rate_at
+from hogwild.kernels.loop.task import apply, fused, gradient
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import row_cells
+from hogwild.kernels.sparse.linear import LinearWeights
 
 FEATURES = 12
 ROWS = 40

@@ -8,7 +8,7 @@ import numpy as np
 
 from hogwild.arrays import SlotRows
 from hogwild.feeds.feed import Feed
-from hogwild.kernels.ranking import ranks_of
+from hogwild.kernels.ids.ranking import ranks_of
 
 
 def pair_feed(rows: int = 600, seed: int = 1, kinds: int = 6, ranked: bool = True) -> Feed:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hogwild.kernels.rng import below, seeds
+from hogwild.kernels.compiler.rng import below, seeds
 
 
 def sample_loss(x, y, importance, weight, loss):

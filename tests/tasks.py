@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import hogwild
-from hogwild.kernels.atomics import load, store, wait_for
+from hogwild.kernels.compiler.atomics import load, store, wait_for
 
 
 class Cells(NamedTuple):

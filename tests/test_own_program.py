@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import hogwild
-from hogwild.kernels.order import locate, shuffled
-from hogwild.kernels.rng import below
+from hogwild.kernels.compiler.rng import below
+from hogwild.kernels.loop.order import locate, shuffled
 
 ROOT = Path(__file__).parent.parent
 MODES = ["hogwild", "serial", "locked", "round-robin", "minibatch"]

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import Room, Scratch, Step, aligned_floats, make_scratch
-from hogwild.kernels.cbow import Cbow, plan_cbow
-from hogwild.kernels.jit import kernel
-from hogwild.kernels.lanes import LANES, layout
-from hogwild.kernels.noise import alias_table, chances_to_stay
-from hogwild.kernels.skipgram import SkipGram, plan_skip_gram
-from hogwild.kernels.task import apply, fused, gradient
-from hogwild.kernels.windows import Embeddings, Text
+from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.loop.task import apply, fused, gradient
+from hogwild.kernels.simd.rows16 import LANES, layout
+from hogwild.kernels.word2vec.cbow import Cbow, plan_cbow
+from hogwild.kernels.word2vec.noise import alias_table, chances_to_stay
+from hogwild.kernels.word2vec.skipgram import SkipGram, plan_skip_gram
+from hogwild.kernels.word2vec.windows import Embeddings, Text
 from reference_word2vec import Pick
 
 GRADIENT, PAIR, FUSED = 0, 1, 2

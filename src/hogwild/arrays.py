@@ -134,7 +134,7 @@ class Scratch(NamedTuple):
     of the first, and so on, so that one number names one row of the whole model.
     count[1] is the sample of the next visit, set by the loop: a task may prefetch it. count[ORDER_KEY] and
     count[ORDER_SHIFT] are those of the epoch's order: a visit to a batch of rows finds them by `row_at`.
-    count[4:12] hold the ticks of a visit's phases where they are timed: see `kernels/phases.py`.
+    count[4:12] hold the ticks of a visit's phases where they are timed: see `kernels/compiler/clock.py`.
     clock[0] is the time of lazy regularization, set by the loop; random[0] the random state;
     floats (which begin at a cache line) and ints are for whatever else the task needs.
     """

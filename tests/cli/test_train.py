@@ -11,7 +11,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.metrics import accuracy_score
 
 from hogwild import Linear, open_feed, save_model, train
-from hogwild.kernels import codecache
+from hogwild.kernels.compiler import codecache
 
 SERIAL = ("--mode", "serial", "--lr", 0.2, "--epochs", 3)
 

@@ -14,7 +14,7 @@ from hogwild.executor.memory import CommonArray, round_to_pages
 from hogwild.executor.prepare import merge_pace
 from hogwild.executor.sharing import Sharing, private_rows, whole_pages
 from hogwild.executor.trial import Try, pick
-from hogwild.kernels.merge import merge_mixed_rows, merge_rows
+from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows
 from hogwild.machine import cores
 from tasks import Cells, count_program, touches
 

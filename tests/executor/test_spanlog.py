@@ -10,7 +10,7 @@ import pytest
 from hogwild.arrays import Room, make_scratch
 from hogwild.executor import spanlog
 from hogwild.executor.spanlog import Entry, SpanLog, log_of, thinned, timed_task
-from hogwild.kernels.phases import FIRST, Timed, Untimed
+from hogwild.kernels.compiler.clock import FIRST, Timed, Untimed
 from hogwild.timeline import Timeline, recording
 
 

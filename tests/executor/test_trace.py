@@ -8,8 +8,8 @@ import pytest
 import hogwild
 from hogwild.arrays import Table, make_scratch
 from hogwild.executor.trace import Trace, add_up
-from hogwild.kernels.jit import fresh
-from hogwild.kernels.trace import begin_writing, bucket_of, count_gradient, end_writing
+from hogwild.kernels.compiler.jit import fresh
+from hogwild.kernels.loop.trace import begin_writing, bucket_of, count_gradient, end_writing
 from tasks import Cells, Interleave, Touches, count_program, touches
 
 
@@ -115,7 +115,7 @@ def test_hogwild_on_one_row_shows_errors_and_counts_every_gradient() -> None:
 @pytest.mark.parametrize("delay", [0, 1, 255, 256, 300, 511, 512, 10_000, 10**9])
 def test_delay_buckets_are_exact_or_within_a_thirtieth(delay: int) -> None:
     from hogwild.executor.trace import _delay_counts
-    from hogwild.kernels.trace import BUCKETS
+    from hogwild.kernels.loop.trace import BUCKETS
 
     counts = np.zeros(BUCKETS, np.int64)
     counts[bucket_of(delay)] = 1
@@ -125,7 +125,7 @@ def test_delay_buckets_are_exact_or_within_a_thirtieth(delay: int) -> None:
 
 
 def test_without_trace_there_is_none_of_it_in_the_compiled_code() -> None:
-    from hogwild.kernels.loop import run_fresh_span
+    from hogwild.kernels.loop.span import run_fresh_span
 
     for trace in (False, True):
         executor = hogwild.AsyncExecutor(threads=1, mode="serial", trace=trace)

@@ -14,8 +14,8 @@ import reference_text as twin
 from hogwild.feeds.blocks import check_utf8
 from hogwild.feeds.delimited import Dialect, as_bytes, sniff
 from hogwild.feeds.hashed import Hashing, hash_texts
-from hogwild.kernels.hashing import hash_bytes, hash_fields, hash_seeded, hash_strings
-from hogwild.kernels.tokens import (
+from hogwild.kernels.ids.hashing import hash_bytes, hash_fields, hash_seeded, hash_strings
+from hogwild.kernels.ids.tokens import (
     BLANK,
     LONG,
     OK,

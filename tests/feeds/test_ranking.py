@@ -8,7 +8,7 @@ import pytest
 from hogwild.errors import InputError
 from hogwild.feeds import ranking
 from hogwild.feeds.ranking import Frequencies, check_features
-from hogwild.kernels import ranking as kernel
+from hogwild.kernels.ids import ranking as kernel
 
 
 @pytest.mark.parametrize("seed", range(5))

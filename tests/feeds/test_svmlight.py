@@ -18,7 +18,7 @@ from hogwild.feeds import svmlight
 from hogwild.feeds.chunk import Summary
 from hogwild.feeds.source import Source, open_sources
 from hogwild.feeds.svmlight import SvmlightEncoder
-from hogwild.kernels import svmlight as kernel
+from hogwild.kernels.parse import svmlight as kernel
 from reference_svmlight import Row, parse_text
 
 

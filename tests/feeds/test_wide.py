@@ -19,7 +19,7 @@ from hogwild.errors import InputError
 from hogwild.feeds import columns, frames, table
 from hogwild.feeds.delimited import Dialect, as_bytes, read_fields
 from hogwild.feeds.feed import Feed
-from hogwild.kernels.records import NO_QUOTE, copy_fields
+from hogwild.kernels.parse.tables import NO_QUOTE, copy_fields
 
 from .tables import read
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hogwild.kernels.atomics import compare_exchange, exchange, exchange_flag, fetch_add, load, store, wait_for
-from hogwild.kernels.jit import kernel
+from hogwild.kernels.compiler.atomics import compare_exchange, exchange, exchange_flag, fetch_add, load, store, wait_for
+from hogwild.kernels.compiler.jit import kernel
 
 TIMES = 20 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 100_000
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hogwild.kernels.blas import Block, libraries, multiply, multiply_by_turned, multiply_turned
-from hogwild.kernels.jit import kernel
+from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.nn.blas import Block, libraries, multiply, multiply_by_turned, multiply_turned
 
 
 @kernel

@@ -11,9 +11,9 @@ import pytest
 
 import reference_crf as twin
 from crf_problems import EVERY, GRADIENT, SOME, gradient_of, make_crf, make_feed, model_of, visit
-from hogwild.kernels import crf as crf_kernels
-from hogwild.kernels import viterbi as viterbi_kernels
-from hogwild.kernels.chain import STEEP
+from hogwild.kernels.crf import gradient as crf_kernels
+from hogwild.kernels.crf import viterbi as viterbi_kernels
+from hogwild.kernels.crf.forward_backward import STEEP
 from hogwild.programs.crf import CRF
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from hogwild.kernels import codecache
+from hogwild.kernels.compiler import codecache
 from hogwild.ownership import MARKER
 
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="there is no code to cache")
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reas
 SOURCE = Path(__file__).parents[2] / "src"
 NOBODY = 65534
 RUN = """
-from hogwild.kernels.crc32c import crc32c
+from hogwild.kernels.ids.crc32c import crc32c
 print(hex(int(crc32c(0, 0))), sum(crc32c.stats.cache_hits.values()))
 """
 

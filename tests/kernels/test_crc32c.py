@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hogwild.kernels.crc32c import crc32c, crc_by_tables, crc_of, has_instruction, masked, masked_crc
+from hogwild.kernels.ids.crc32c import crc32c, crc_by_tables, crc_of, has_instruction, masked, masked_crc
 from reference_tfrecord import crc32c as slow
 from reference_tfrecord import masked as slow_masked
 

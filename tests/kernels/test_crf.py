@@ -28,9 +28,9 @@ from crf_problems import (
     train,
     visit,
 )
-from hogwild.kernels import octets
-from hogwild.kernels.chain import cut
-from hogwild.kernels.schedule import Schedule
+from hogwild.kernels.crf.forward_backward import cut
+from hogwild.kernels.loop.schedule import Schedule
+from hogwild.kernels.simd import rows8
 from hogwild.programs.crf import CRF
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
@@ -287,4 +287,4 @@ def test_crfs_without_the_compiler(tmp_path: Path) -> None:
 
 
 def test_the_inner_run_is_interpreted() -> None:
-    assert (octets.score_rows is octets._score_rows) == OFF
+    assert (rows8.score_rows is rows8._score_rows) == OFF

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hogwild.kernels.decimals import WIDEST, write_number
+from hogwild.kernels.parse.decimals import WIDEST, write_number
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 SCRIPT = """

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hogwild.kernels.drafts import draft_options
-from hogwild.kernels.jit import inner, kernel
+from hogwild.kernels.compiler.drafts import draft_options
+from hogwild.kernels.compiler.jit import inner, kernel
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from hogwild.arrays import Interactions, Ratings, Room, Step, make_scratch
-from hogwild.kernels.factorization import (
+from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.loop.schedule import Schedule, elapsed_at, rate_at
+from hogwild.kernels.loop.task import apply, fused, gradient
+from hogwild.kernels.optim.losses import Squared
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells, settle
+from hogwild.kernels.sparse.factorization import (
     FactorTask,
     FactorWeights,
     Pairwise,
@@ -18,13 +24,7 @@ from hogwild.kernels.factorization import (
     Shape,
     draw_unseen_items,
 )
-from hogwild.kernels.jit import kernel
-from hogwild.kernels.losses import Squared
-from hogwild.kernels.penalties import Free, Penalty
-from hogwild.kernels.schedule import Schedule, elapsed_at, rate_at
-from hogwild.kernels.task import apply, fused, gradient
-from hogwild.kernels.topk import best_of_rows, hide_seen
-from hogwild.kernels.updates import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells, settle
+from hogwild.kernels.sparse.topk import best_of_rows, hide_seen
 from reference_factorization import FactorTwin
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"

@@ -14,8 +14,8 @@ import pytest
 import reference_tagging as twin
 from hogwild.feeds.featureplan import packed, plan_features
 from hogwild.feeds.templates import parse_templates
-from hogwild.kernels.features import NONE, keys_of_names, write_keys
-from hogwild.kernels.keytable import count_keys, find_keys, grown, make_table, settle, settle_valued
+from hogwild.kernels.ids.keytable import count_keys, find_keys, grown, make_table, settle, settle_valued
+from hogwild.kernels.ids.templates import NONE, keys_of_names, write_keys
 
 ROOT = Path(__file__).parents[2]
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"

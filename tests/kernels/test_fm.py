@@ -10,13 +10,13 @@ import pytest
 import reference_fm
 from fm_problems import SLOTS, drive, drive_pair, fields_of, make_machine, make_slot_rows, make_task, scratch_for
 from hogwild.arrays import BinaryRows, DenseRows, SlotRows
-from hogwild.kernels.factorpenalty import FactorPenalty
-from hogwild.kernels.fm import score_rows
-from hogwild.kernels.losses import Logistic, Squared
-from hogwild.kernels.penalties import Free, Penalty
-from hogwild.kernels.schedule import Schedule, elapsed_at
-from hogwild.kernels.task import gradient
-from hogwild.kernels.updates import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells, settle
+from hogwild.kernels.loop.schedule import Schedule, elapsed_at
+from hogwild.kernels.loop.task import gradient
+from hogwild.kernels.optim.losses import Logistic, Squared
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells, settle
+from hogwild.kernels.sparse.fm import score_rows
+from hogwild.kernels.sparse.fm_rows import FactorPenalty
 from linear_problems import FEATURES, ROWS, make_rows
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import hogwild.kernels
-from hogwild.kernels import jit
-from hogwild.kernels.codecache import KernelCache
-from hogwild.kernels.jit import choice, in_package
-from hogwild.kernels.losses import Logistic
-from hogwild.kernels.penalties import Free
+from hogwild.kernels.compiler import jit
+from hogwild.kernels.compiler.codecache import KernelCache
+from hogwild.kernels.compiler.jit import choice, in_package
+from hogwild.kernels.optim.losses import Logistic
+from hogwild.kernels.optim.penalties import Free
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="there is no code to cache")
 
@@ -27,9 +27,9 @@ USER = """
 from typing import NamedTuple
 import numpy as np
 from hogwild.arrays import Step
-from hogwild.kernels.jit import fresh
-from hogwild.kernels.penalties import Free
-from hogwild.kernels.updates import begin_row, counts_visits, slots_of, visits_of
+from hogwild.kernels.compiler.jit import fresh
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import begin_row, counts_visits, slots_of, visits_of
 
 class Mine(NamedTuple):
     scale: np.float32

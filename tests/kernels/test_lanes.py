@@ -14,9 +14,9 @@ import pytest
 
 import reference_word2vec as twin
 from hogwild.arrays import aligned_floats
-from hogwild.kernels import lanes as lanes_module
-from hogwild.kernels.jit import kernel
-from hogwild.kernels.lanes import LANES, MOST, add_rows, copy_row, dots, layout, prefetch_row, weigh
+from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.simd import rows16 as lanes_module
+from hogwild.kernels.simd.rows16 import LANES, MOST, add_rows, copy_row, dots, layout, prefetch_row, weigh
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 LAYOUTS = [((0,), 1), ((0,), 3), ((0, 0, 0), 2), ((0,) * MOST, 1)]

@@ -12,11 +12,11 @@ import pytest
 
 import reference
 from hogwild.arrays import BinaryRows, DenseRows, Rows
-from hogwild.kernels.linear import LinearTask, score_rows
-from hogwild.kernels.losses import Hinge, Logistic, Squared
-from hogwild.kernels.penalties import Free, Penalty
-from hogwild.kernels.schedule import Schedule
-from hogwild.kernels.updates import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells
+from hogwild.kernels.loop.schedule import Schedule
+from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells
+from hogwild.kernels.sparse.linear import LinearTask, score_rows
 from linear_problems import FEATURES, ROWS, drive, make_rows, make_weights, scratch_for
 
 SCHEDULE = Schedule(0.2, 0.5 / ROWS, 0.0)
@@ -116,11 +116,11 @@ def test_kernels_run_without_the_compiler(tmp_path):
 PLANTED = """
 import numpy as np
 from linear_problems import drive, make_rows, make_weights, scratch_for, FEATURES
-from hogwild.kernels.linear import LinearTask
-from hogwild.kernels.losses import Logistic
-from hogwild.kernels.penalties import Free
-from hogwild.kernels.schedule import Schedule
-from hogwild.kernels.updates import Sgd
+from hogwild.kernels.sparse.linear import LinearTask
+from hogwild.kernels.optim.losses import Logistic
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.loop.schedule import Schedule
+from hogwild.kernels.optim.rules import Sgd
 task = LinearTask(Logistic(), Sgd(), Free(), np.float32(1))
 samples = make_rows(1)
 drive(task, samples, make_weights(task, 1), scratch_for(1), Schedule(0.1, 0.0, 0.0), False)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import reference
-from hogwild.kernels.jit import kernel
-from hogwild.kernels.losses import Hinge, Logistic, Squared, cost, slope, slopes, softmax
+from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.optim.losses import Hinge, Logistic, Squared, cost, slope, slopes, softmax
 
 ONE_SCORE = [Logistic(), Hinge(), Squared()]
 EXTREME = [0.0, 1.0, -1.0, 0.3, -2.7, 40.0, -40.0, 200.0, -200.0]

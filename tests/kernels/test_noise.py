@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from scipy.stats import chisquare
 
 import reference_word2vec as twin
-from hogwild.kernels.noise import alias_table, chances_to_stay
+from hogwild.kernels.word2vec.noise import alias_table, chances_to_stay
 from word2vec_visits import (
     GRADIENT,
     SkipGram,

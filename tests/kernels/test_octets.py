@@ -11,10 +11,20 @@ import numpy as np
 import pytest
 
 from hogwild.arrays import aligned_floats
-from hogwild.kernels import octetmatrix, octets
-from hogwild.kernels.jit import kernel
-from hogwild.kernels.octetmatrix import add_outer, add_pairs, combine, row_products, take_pairs, times_outer
-from hogwild.kernels.octets import LANES, MOST, exps, extent, layout, multiply, scale_row, score_rows, take_from_rows
+from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.simd import matrix8, rows8
+from hogwild.kernels.simd.matrix8 import add_outer, add_pairs, combine, row_products, take_pairs, times_outer
+from hogwild.kernels.simd.rows8 import (
+    LANES,
+    MOST,
+    exps,
+    extent,
+    layout,
+    multiply,
+    scale_row,
+    score_rows,
+    take_from_rows,
+)
 
 # One layout compiles for all its numbers of tags: one vector, several with two sums each, eight, and blocks of five.
 TAGS = [1, 2, 3, 4, 5, 6, 7, 8, 17, 20, 23, 24, 57, 61, 64, 65, 69, 70]
@@ -83,7 +93,7 @@ def run_exps(array: Any, at: int, vectors: int, shift: Any) -> None:
 def both(run: Any, *arguments: Any, tolerance: float = 1e-5) -> tuple[Any, ...]:
     """Run a piece compiled and interpreted, each on copies; all arrays must be the same. Gives those of the first."""
     name = run.__name__.removeprefix("run")
-    slow = getattr(octets, name, None) or getattr(octetmatrix, name)
+    slow = getattr(rows8, name, None) or getattr(matrix8, name)
     mine, theirs = ([a.copy() if isinstance(a, np.ndarray) else a for a in arguments] for _ in range(2))
     plain = [len(a) if k == 1 and isinstance(a, tuple) else a for k, a in enumerate(theirs)]  # blocks
     found, expected = run(*mine), slow(*plain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hogwild.kernels.order import row_at
+from hogwild.kernels.loop.order import row_at
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 64, 100, 1000])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from hogwild.arrays import PAD, Room, make_scratch
-from hogwild.kernels.jit import fresh
-from hogwild.kernels.phases import DENSE, FIRST, LAST, LOOKUP, UPDATE, Timed, Untimed, mark, start, ticks
+from hogwild.kernels.compiler.clock import DENSE, FIRST, LAST, LOOKUP, UPDATE, Timed, Untimed, mark, start, ticks
+from hogwild.kernels.compiler.jit import fresh
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="there is no compiled code to look at")
 

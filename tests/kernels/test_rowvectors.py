@@ -7,12 +7,12 @@ import os
 import numpy as np
 import pytest
 
-from hogwild.kernels import rowvectors
-from hogwild.kernels.jit import kernel
-from hogwild.kernels.octetrules import fixes_of
-from hogwild.kernels.penalties import Penalty, flow, pace
-from hogwild.kernels.rowvectors import EIGHT, fade_eight, move_eight
-from hogwild.kernels.updates import RULES, Adagrad, Ftrl, Momentum, slots_of, update
+from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.optim.penalties import Penalty, flow, pace
+from hogwild.kernels.optim.rules import RULES, Adagrad, Ftrl, Momentum, slots_of, update
+from hogwild.kernels.simd import rowvectors
+from hogwild.kernels.simd.rowvectors import EIGHT, fade_eight, move_eight
+from hogwild.kernels.simd.rules8 import fixes_of
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 WIDTH = 11  # slots do not lie at whole vectors

@@ -7,12 +7,12 @@ import pytest
 
 import reference
 from hogwild.arrays import DenseRows, Rows
-from hogwild.kernels.linear import LinearTask
-from hogwild.kernels.losses import Hinge, Logistic
-from hogwild.kernels.penalties import Free, Penalty
-from hogwild.kernels.schedule import Schedule, elapsed_at
-from hogwild.kernels.softmax import ClassesTask, score_class_rows
-from hogwild.kernels.updates import Adagrad, Adam, Ftrl, Sgd, row_cells, settle
+from hogwild.kernels.loop.schedule import Schedule, elapsed_at
+from hogwild.kernels.optim.losses import Hinge, Logistic
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Sgd, row_cells, settle
+from hogwild.kernels.sparse.linear import LinearTask
+from hogwild.kernels.sparse.softmax import ClassesTask, score_class_rows
 from linear_problems import FEATURES, ROWS, drive, make_rows, make_weights, scratch_for
 
 SCHEDULE = Schedule(0.2, 0.5 / ROWS, 0.0)

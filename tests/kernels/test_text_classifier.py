@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from hogwild.arrays import BinaryRows, Room, Rows, make_scratch
-from hogwild.kernels.lanes import LANES, layout
-from hogwild.kernels.penalties import Free, Penalty
-from hogwild.kernels.rowmoves import move_rows
-from hogwild.kernels.schedule import Schedule
-from hogwild.kernels.text_classifier import TextTask, TextWeights, mean_rows
-from hogwild.kernels.updates import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells, settle
+from hogwild.kernels.loop.schedule import Schedule
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells, settle
+from hogwild.kernels.simd.rowmoves import move_rows
+from hogwild.kernels.simd.rows16 import LANES, layout
+from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_rows
 from linear_problems import FEATURES, ROWS, drive, make_rows
 from reference import time_of
 from reference_text_classifier import TextTwin
@@ -126,7 +126,7 @@ def test_means_of_rows(kind: type) -> None:
 
 
 def test_rows_move_one_after_the_other() -> None:
-    from hogwild.kernels.jit import fresh
+    from hogwild.kernels.compiler.jit import fresh
 
     @fresh
     def call(lanes, table, places, source, factors):  # type: ignore[no-untyped-def]

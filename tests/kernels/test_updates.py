@@ -7,12 +7,11 @@ import pytest
 
 import reference
 from hogwild.arrays import Step
-from hogwild.kernels.jit import kernel
-from hogwild.kernels.linear import LinearTask
-from hogwild.kernels.losses import Logistic
-from hogwild.kernels.penalties import Free, Penalty, flow, owes, shorten
-from hogwild.kernels.schedule import Schedule, elapsed_at
-from hogwild.kernels.updates import (
+from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.loop.schedule import Schedule, elapsed_at
+from hogwild.kernels.optim.losses import Logistic
+from hogwild.kernels.optim.penalties import Free, Penalty, flow, owes, shorten
+from hogwild.kernels.optim.rules import (
     RULES,
     Adagrad,
     Adam,
@@ -27,6 +26,7 @@ from hogwild.kernels.updates import (
     stride,
     update,
 )
+from hogwild.kernels.sparse.linear import LinearTask
 from linear_problems import FEATURES, ROWS, drive, make_rows, make_weights, scratch_for
 
 CONSTANT = Schedule(0.1, 0.0, 0.0)

@@ -14,7 +14,7 @@ import pytest
 import reference_crf as twin
 from crf_problems import EVERY, SOME, make_crf, make_feed, model_of
 from hogwild.errors import ConfigError
-from hogwild.kernels.viterbi import FORBIDDEN
+from hogwild.kernels.crf.viterbi import FORBIDDEN
 from hogwild.programs.crf import CRF
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import reference_word2vec as twin
-from hogwild.kernels.loss import total_loss
+from hogwild.kernels.loop.loss import total_loss
 from word2vec_visits import (
     FUSED,
     GRADIENT,

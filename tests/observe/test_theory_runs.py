@@ -18,8 +18,8 @@ import hogwild
 import reference_theory as twin
 from hogwild import theory
 from hogwild.errors import ConfigError, SaveError
-from hogwild.kernels.jit import kernel
-from hogwild.kernels.swap import swap
+from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.compiler.swap import swap
 from hogwild.observe.objective import Objective
 from hogwild.observe.windows import Window, pool
 

@@ -16,7 +16,7 @@ from crf_problems import SOME, make_crf, make_feed, model_of
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.schedule import make_schedule
 from hogwild.executor.workers import Counters
-from hogwild.kernels.order import shuffled
+from hogwild.kernels.loop.order import shuffled
 from hogwild.programs.crf import CRF
 from hogwild.programs.store import load_model, save_model
 

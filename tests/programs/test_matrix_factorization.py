@@ -14,8 +14,8 @@ from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.schedule import make_schedule
 from hogwild.feeds.ratings import RatingFeed
-from hogwild.kernels.order import shuffled
-from hogwild.kernels.rng import seeds
+from hogwild.kernels.compiler.rng import seeds
+from hogwild.kernels.loop.order import shuffled
 from hogwild.programs.matrix_factorization import MatrixFactorization
 from hogwild.programs.recommending import Seen, best_items, seen_in
 from hogwild.programs.store import load_model, save_model

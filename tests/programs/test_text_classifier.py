@@ -16,7 +16,7 @@ from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.schedule import make_schedule
-from hogwild.kernels.order import shuffled
+from hogwild.kernels.loop.order import shuffled
 from hogwild.programs import tablespace
 from hogwild.programs.tablespace import make_table
 from reference_text_classifier import TextTwin

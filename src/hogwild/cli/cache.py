@@ -70,7 +70,7 @@ def run(options: Options) -> int:
 
 def _list(options: Options) -> tuple[dict[str, Any], list[str]]:
     from hogwild.feeds import cache
-    from hogwild.kernels import codecache
+    from hogwild.kernels.compiler import codecache
 
     found: dict[str, Any] = {}
     lines = []
@@ -89,7 +89,7 @@ def _list(options: Options) -> tuple[dict[str, Any], list[str]]:
 
 def _clear(options: Options) -> tuple[dict[str, Any], list[str]]:
     from hogwild.feeds import cache
-    from hogwild.kernels import codecache
+    from hogwild.kernels.compiler import codecache
 
     found: dict[str, Any] = {}
     lines = []

@@ -50,7 +50,7 @@ def stay_usable() -> None:
         deleted = os.open(".", os.O_RDONLY)
         os.chdir("/")
         try:
-            importlib.import_module("hogwild.kernels.jit")  # the compiler, by way of the tools that it looks for
+            importlib.import_module("hogwild.kernels.compiler.jit")  # the compiler, by way of its tools
         finally:
             os.fchdir(deleted)  # names without a directory still mean nothing
             os.close(deleted)

@@ -21,7 +21,7 @@ from hogwild.executor.position import RunState
 from hogwild.executor.progress import COMPILING, Display, show_progress
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.watch import make_watch, parse_every
-from hogwild.kernels.compiling import seconds_compiled
+from hogwild.kernels.compiler.compiling import seconds_compiled
 from hogwild.messages import say, show
 from hogwild.observe.jsonlines import NAME as LOG
 from hogwild.observe.logs import Logs

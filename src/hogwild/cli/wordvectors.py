@@ -15,7 +15,7 @@ from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
 from hogwild.feeds.corpus import Corpus
 from hogwild.feeds.corpusreader import open_corpus
-from hogwild.kernels.noise import chances_to_stay
+from hogwild.kernels.word2vec.noise import chances_to_stay
 from hogwild.programs.store import load_model
 from hogwild.programs.vectors import Vectors
 from hogwild.programs.word2vec import Word2Vec

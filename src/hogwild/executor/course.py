@@ -15,7 +15,7 @@ from hogwild.executor.prepare import Plan
 from hogwild.executor.schedule import rate_after
 from hogwild.executor.trace import Trace
 from hogwild.executor.workers import Crew
-from hogwild.kernels.schedule import elapsed_at
+from hogwild.kernels.loop.schedule import elapsed_at
 from hogwild.timeline import timed
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from hogwild.arrays import CELL, Offsets, Room, make_scratch
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
-from hogwild.kernels.modes import DONE, READY, TURN, FreeMode, Locked, Minibatch, RoundRobin, make_turns
+from hogwild.kernels.loop.modes import DONE, READY, TURN, FreeMode, Locked, Minibatch, RoundRobin, make_turns
 from hogwild.machine import cores, memory
 
 IN_ROUNDS = ("round-robin", "minibatch")

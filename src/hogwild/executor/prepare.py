@@ -17,10 +17,10 @@ from hogwild.executor.sharing import Sharing, private_rows
 from hogwild.executor.spanlog import timed_task
 from hogwild.executor.trace import Trace
 from hogwild.executor.workers import Counters, Crew
-from hogwild.kernels.order import Order, file_order, shuffled
-from hogwild.kernels.rng import seeds
-from hogwild.kernels.schedule import Schedule
-from hogwild.kernels.trace import Untraced
+from hogwild.kernels.compiler.rng import seeds
+from hogwild.kernels.loop.order import Order, file_order, shuffled
+from hogwild.kernels.loop.schedule import Schedule
+from hogwild.kernels.loop.trace import Untraced
 from hogwild.machine import memory
 
 _BLOCK = 1 << 14  # samples that stay together when data larger than memory is shuffled

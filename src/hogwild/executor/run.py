@@ -19,7 +19,7 @@ from hogwild.executor.prepare import Plan, build_crew, make_plan
 from hogwild.executor.schedule import calibrate, compile_tries, make_schedule
 from hogwild.executor.spanlog import log_of
 from hogwild.executor.trial import choose_sharing
-from hogwild.kernels.jit import NumbaError, explain
+from hogwild.kernels.compiler.jit import NumbaError, explain
 from hogwild.options import check_names
 from hogwild.programs.blas import one_blas_thread
 from hogwild.timeline import timed

@@ -10,11 +10,11 @@ import numpy as np
 
 from hogwild.arrays import bytes_of, make_scratch
 from hogwild.errors import ConfigError
-from hogwild.kernels.loop import Span, runner
-from hogwild.kernels.modes import FreeMode
-from hogwild.kernels.order import Order, file_order, shuffled
-from hogwild.kernels.schedule import Schedule
-from hogwild.kernels.trace import Untraced
+from hogwild.kernels.loop.modes import FreeMode
+from hogwild.kernels.loop.order import Order, file_order, shuffled
+from hogwild.kernels.loop.schedule import Schedule
+from hogwild.kernels.loop.span import Span, runner
+from hogwild.kernels.loop.trace import Untraced
 
 if TYPE_CHECKING:
     from hogwild.executor.prepare import Plan

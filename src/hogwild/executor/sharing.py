@@ -20,7 +20,7 @@ import numpy as np
 from hogwild.arrays import CELL, Floats, Table
 from hogwild.executor.claims import SPAN_SECONDS
 from hogwild.executor.memory import CommonArray, round_to_pages
-from hogwild.kernels.merge import merge_mixed_rows, merge_rows
+from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows
 
 TIER_ROWS = 4096  # ranks below this are merged at every turn, below 4 times this at every fourth, and so on
 HOT_ROWS = 1 << 16  # private beginning of each ranked array under `hot`, at the most

@@ -6,7 +6,7 @@ import time
 from typing import Any, NamedTuple
 
 from hogwild.arrays import Scratch
-from hogwild.kernels.phases import FIRST, PHASES, Timed, ticks
+from hogwild.kernels.compiler.clock import FIRST, PHASES, Timed, ticks
 from hogwild.timeline import current
 
 _MOST = 1 << 14  # entries of a worker; when there are more, two neighbours become one

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import CELL, PAD, Room, Table, make_scratch
-from hogwild.kernels.trace import (
+from hogwild.kernels.loop.trace import (
     BUCKETS,
     DELAY_MAX,
     DELAY_SUM,

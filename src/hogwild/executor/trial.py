@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from hogwild.arrays import bytes_of
 from hogwild.executor.prepare import Plan, build_crew
-from hogwild.kernels.order import Order
-from hogwild.kernels.schedule import Schedule
+from hogwild.kernels.loop.order import Order
+from hogwild.kernels.loop.schedule import Schedule
 from hogwild.machine import cores
 
 CANDIDATES = ("all", "hot", "replica")

@@ -18,11 +18,11 @@ from hogwild.executor.modes import Turns
 from hogwild.executor.schedule import rate_after
 from hogwild.executor.sharing import Sharing
 from hogwild.executor.spanlog import SpanLog
-from hogwild.kernels.atomics import exchange_flag
-from hogwild.kernels.jit import entry
-from hogwild.kernels.loop import Span, runner
-from hogwild.kernels.order import Order
-from hogwild.kernels.schedule import Schedule
+from hogwild.kernels.compiler.atomics import exchange_flag
+from hogwild.kernels.compiler.jit import entry
+from hogwild.kernels.loop.order import Order
+from hogwild.kernels.loop.schedule import Schedule
+from hogwild.kernels.loop.span import Span, runner
 
 
 class Counters:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hogwild.errors import HogwildError
 from hogwild.feeds.workspace import writing
-from hogwild.kernels.crc32c import crc32c
+from hogwild.kernels.ids.crc32c import crc32c
 from hogwild.machine import cores
 from hogwild.ownership import open_private, private_opener
 

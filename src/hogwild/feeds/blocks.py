@@ -9,7 +9,7 @@ import numpy as np
 
 from hogwild.errors import InputError
 from hogwild.feeds.source import Bytes, Source
-from hogwild.kernels.tokens import NEWLINE, find_odd_byte, replace_odd_bytes
+from hogwild.kernels.ids.tokens import NEWLINE, find_odd_byte, replace_odd_bytes
 
 SIGN = ord("?")   # stands for a byte that is not UTF-8
 HEAD = 1 << 20    # bytes from which columns are judged

@@ -13,7 +13,7 @@ from hogwild.errors import InputError
 from hogwild.feeds.frames import Codes, string_buffers
 from hogwild.feeds.hashed import Hashing
 from hogwild.feeds.labels import counted
-from hogwild.kernels.hashing import hash_seeded, hash_strings
+from hogwild.kernels.ids.hashing import hash_seeded, hash_strings
 
 _MOST = 2**31 - 1
 

@@ -23,7 +23,7 @@ from hogwild.feeds.textpass import Stretch, TextPass, read_texts, settled
 from hogwild.feeds.wordranks import Vocabulary, checked, known, merge, rank
 from hogwild.feeds.words import Words
 from hogwild.feeds.workspace import drop_workspace, make_workspace
-from hogwild.kernels.wordtable import UNKNOWN
+from hogwild.kernels.ids.words import UNKNOWN
 from hogwild.machine import cores
 
 Read = Callable[[list[Words]], TextPass]

@@ -13,8 +13,8 @@ from hogwild.config import FeedConfig
 from hogwild.feeds import labels
 from hogwild.feeds.slottext import SlotTextEncoder, reading_slots
 from hogwild.feeds.source import Bytes
-from hogwild.kernels import criteo as kernel
-from hogwild.kernels.slotblock import SlotBlock, room_for
+from hogwild.kernels.parse import criteo as kernel
+from hogwild.kernels.parse.slots import SlotBlock, room_for
 
 COLUMNS = tuple(f"I{k + 1}" for k in range(kernel.NUMBERS))
 SLOTS = tuple(f"C{k + 1}" for k in range(kernel.CATEGORIES))

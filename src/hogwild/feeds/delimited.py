@@ -15,7 +15,7 @@ from hogwild.errors import InputError
 from hogwild.feeds.blocks import Block, check_utf8
 from hogwild.feeds.frames import Frame
 from hogwild.feeds.source import Bytes
-from hogwild.kernels.records import NO_QUOTE, Records, copy_fields, count_ends, find_records, make_records
+from hogwild.kernels.parse.tables import NO_QUOTE, Records, copy_fields, count_ends, find_records, make_records
 
 QUOTE = '"'
 DELIMITERS = (",", "\t", ";", "|")

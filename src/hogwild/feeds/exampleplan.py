@@ -11,8 +11,8 @@ from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.examplefeatures import LISTED, Record, Seen, listed
 from hogwild.feeds.labels import NAMES, shown
 from hogwild.feeds.slotfile import BINARY, SlotPlan
-from hogwild.kernels import exampleparts as kernel
-from hogwild.kernels.exampleparts import Wanted, make_wanted
+from hogwild.kernels.tfrecord import exampleparts as kernel
+from hogwild.kernels.tfrecord.exampleparts import Wanted, make_wanted
 from hogwild.options import nearest
 
 INDICES, VALUES, LABEL = "nz_idx", "nz_values", "label"

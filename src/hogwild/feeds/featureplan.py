@@ -1,4 +1,4 @@
-"""From columns and templates to the arrays of kernels/features.py: every transform applied once to a distinct value."""
+"""From columns and templates to the arrays of kernels/ids/templates.py: each transform once for a distinct value."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hogwild.feeds.presets import YES
 from hogwild.feeds.taggedtext import TaggedText, TextColumn
 from hogwild.feeds.templates import Atom, Step, Templates
 from hogwild.feeds.transforms import TRANSFORMS
-from hogwild.kernels.features import MISSING, Plan, Values, measure_names, start_hashes, write_names
+from hogwild.kernels.ids.templates import MISSING, Plan, Values, measure_names, start_hashes, write_names
 
-_ATOM = 5  # cells of an atom, see kernels/features.py
+_ATOM = 5  # cells of an atom, see kernels/ids/templates.py
 
 
 @dataclass(frozen=True)

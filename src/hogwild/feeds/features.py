@@ -17,8 +17,8 @@ from hogwild.feeds.taggedtext import TaggedText
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.feeds.tagnames import encode_tags
 from hogwild.feeds.templates import Templates, preset_of
-from hogwild.kernels.features import keys_of_names, write_keys
-from hogwild.kernels.keytable import KeyTable, count_keys, find_keys, grown, make_table, settle
+from hogwild.kernels.ids.keytable import KeyTable, count_keys, find_keys, grown, make_table, settle
+from hogwild.kernels.ids.templates import keys_of_names, write_keys
 from hogwild.machine import cores
 
 MOST = 2**31 - 1   # numbers that features can have

@@ -14,7 +14,7 @@ from hogwild.config import FeedConfig
 from hogwild.errors import InputError, ModelError
 from hogwild.feeds.rows import Features, all_ones
 from hogwild.feeds.source import Bytes
-from hogwild.kernels.tokens import Recipe, encode_texts, letters, make_bags
+from hogwild.kernels.ids.tokens import Recipe, encode_texts, letters, make_bags
 
 SEED = FeedConfig.hash_seed  # unless the user says otherwise
 

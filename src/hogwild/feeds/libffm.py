@@ -20,9 +20,9 @@ from hogwild.feeds.labels import counted
 from hogwild.feeds.slotids import SlotIds
 from hogwild.feeds.slottext import SlotFeatures, SlotTextEncoder, reading_slots
 from hogwild.feeds.source import Bytes
-from hogwild.kernels import libffm as kernel
-from hogwild.kernels import slotblock
-from hogwild.kernels.slotblock import Keys, SlotBlock, room_for
+from hogwild.kernels.parse import libffm as kernel
+from hogwild.kernels.parse import slots as slotblock
+from hogwild.kernels.parse.slots import Keys, SlotBlock, room_for
 
 _FIELDS = 2**16
 _LAST_ID = 2**31 - 2

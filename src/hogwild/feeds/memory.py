@@ -15,7 +15,7 @@ from hogwild.feeds.feed import Feed
 from hogwild.feeds.labels import shown
 from hogwild.feeds.ranking import Frequencies, check_features
 from hogwild.feeds.sparsematrix import as_csr, sound
-from hogwild.kernels.ranking import replace_ids
+from hogwild.kernels.ids.ranking import replace_ids
 
 
 def feed_of(

@@ -14,8 +14,8 @@ from hogwild.feeds import labels
 from hogwild.feeds.slotfile import NUMBER, Slot, SlotPlan, known_plan, read_slots
 from hogwild.feeds.slottext import SlotTextEncoder, reading_slots
 from hogwild.feeds.source import Bytes, Source
-from hogwild.kernels import multislot as kernel
-from hogwild.kernels.slotblock import SlotBlock, room_for
+from hogwild.kernels.parse import multislot as kernel
+from hogwild.kernels.parse.slots import SlotBlock, room_for
 
 _LONGEST = 1 << 26  # bytes in which the first line must end, for widths to be found in it
 

@@ -17,7 +17,7 @@ from hogwild.feeds.labels import counted
 from hogwild.feeds.textpass import Stretch, write_ids
 from hogwild.feeds.words import Words
 from hogwild.feeds.workspace import writing
-from hogwild.kernels.pairs import (
+from hogwild.kernels.ids.pairs import (
     PairTable,
     best_pairs,
     count_pairs,
@@ -26,7 +26,7 @@ from hogwild.kernels.pairs import (
     move_pairs,
     next_break,
 )
-from hogwild.kernels.wordlists import count_words
+from hogwild.kernels.ids.wordlists import count_words
 
 PAIRS_A_WORD = 4        # different pairs that are held, for each word that may be held
 JOINT = b"_"

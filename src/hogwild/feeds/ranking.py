@@ -6,7 +6,7 @@ import numpy as np
 
 from hogwild.arrays import Ids
 from hogwild.errors import InputError
-from hogwild.kernels.ranking import count_ids, ranks_of
+from hogwild.kernels.ids.ranking import count_ids, ranks_of
 from hogwild.machine import memory
 
 MOST = 2**31 - 1       # features that int32 ids can name, 0 included

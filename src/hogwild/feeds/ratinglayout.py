@@ -11,7 +11,7 @@ from hogwild.config import RatingConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.columns import find_column, numbers_of
 from hogwild.feeds.labels import number_of
-from hogwild.kernels.ratingtext import COLON, COMMA, NONE, SEMICOLON, SPACE, TAB, Layout
+from hogwild.kernels.parse.ratings import COLON, COMMA, NONE, SEMICOLON, SPACE, TAB, Layout
 
 SEPARATORS = {"colons": COLON, "tab": TAB, "comma": COMMA, "semicolon": SEMICOLON, "space": SPACE}
 _SIGNS = {"colons": "::", "tab": "\t", "comma": ",", "semicolon": ";"}

@@ -21,7 +21,7 @@ from hogwild.feeds.ratingstore import map_ratings, write_ratings
 from hogwild.feeds.ratingtext import Encoded, RatingReader
 from hogwild.feeds.source import Paths, Source, open_sources
 from hogwild.feeds.words import Words
-from hogwild.kernels.ranking import count_ids, ranks_of
+from hogwild.kernels.ids.ranking import count_ids, ranks_of
 
 Names = tuple[Sequence[str], Sequence[str]]
 

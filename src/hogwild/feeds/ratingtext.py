@@ -18,8 +18,8 @@ from hogwild.feeds.labels import counted, shown
 from hogwild.feeds.ratinglayout import SEPARATORS, Found, choose_columns, find_layout, split
 from hogwild.feeds.source import READ_AHEAD, Source
 from hogwild.feeds.words import Words
-from hogwild.kernels import ratingtext as reading
-from hogwild.kernels.ratingtext import NONE, Columns, Layout, Tables, read_columns, read_lists
+from hogwild.kernels.parse import ratings as reading
+from hogwild.kernels.parse.ratings import NONE, Columns, Layout, Tables, read_columns, read_lists
 
 _MOST = 1 << 30  # users or items: all of them are kept
 _NAMES = {number: name for name, number in SEPARATORS.items()}

@@ -244,7 +244,7 @@ def _is_record(head: bytes) -> bool:
     """Whether a file begins with a record of TFRecord files: a length, and the masked CRC of it."""
     if len(head) < 16:
         return False
-    from hogwild.kernels.crc32c import crc_of, masked  # late: few need it
+    from hogwild.kernels.ids.crc32c import crc_of, masked  # late: few need it
 
     return int.from_bytes(head[8:12], "little") == masked(crc_of(head[:8]))
 

@@ -14,7 +14,7 @@ from hogwild.feeds.labels import shown
 from hogwild.feeds.textpass import Stretch, TextPass, write_ids
 from hogwild.feeds.words import Words
 from hogwild.feeds.workspace import writing
-from hogwild.kernels.wordtable import END
+from hogwild.kernels.ids.words import END
 
 _BATCH = 1 << 18  # words, about
 

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from hogwild.arrays import Ids, Offsets, Slots
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.kernels.hashing import hash_bytes
-from hogwild.kernels.ranking import count_ids
-from hogwild.kernels.slotblock import Keys
-from hogwild.kernels.slotkeys import AHEAD, SlotTable, find_keys, grown, hash_keys, make_table, number_keys, table_of
+from hogwild.kernels.ids.hashing import hash_bytes
+from hogwild.kernels.ids.keys import AHEAD, SlotTable, find_keys, grown, hash_keys, make_table, number_keys, table_of
+from hogwild.kernels.ids.ranking import count_ids
+from hogwild.kernels.parse.slots import Keys
 
 _ROOM = 1 << 16         # categories that a new table has room for
 _MOST = 2**31 - 2**17   # categories, and one more for each slot, that int32 can number

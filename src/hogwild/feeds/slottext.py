@@ -21,9 +21,9 @@ from hogwild.feeds.labels import counted
 from hogwild.feeds.scales import scale, scales_of
 from hogwild.feeds.slotids import SlotIds
 from hogwild.feeds.source import Bytes, Source
-from hogwild.kernels import slotblock
-from hogwild.kernels.slotblock import Keys, SlotBlock
-from hogwild.kernels.slotkeys import drop_unknown
+from hogwild.kernels.ids.keys import drop_unknown
+from hogwild.kernels.parse import slots as slotblock
+from hogwild.kernels.parse.slots import Keys, SlotBlock
 
 BLOCK = 1 << 19            # bytes of text that are parsed at a time: with what becomes of them, they stay in the cache
 _ROOM = BLOCK + (1 << 16)  # bytes of text that arrays which are used again can take

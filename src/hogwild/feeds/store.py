@@ -18,7 +18,7 @@ from hogwild.feeds.feed import Feed
 from hogwild.feeds.ranking import Frequencies
 from hogwild.feeds.source import Source
 from hogwild.feeds.workspace import writing
-from hogwild.kernels.ranking import replace_ids
+from hogwild.kernels.ids.ranking import replace_ids
 
 _ARRAYS = ("offsets", "ids", "values", "targets", "importance", "lines", "original", "slots", "dense")
 _PIECE = 1 << 20  # items changed at a time

@@ -16,7 +16,7 @@ from hogwild.feeds.chunk import Chunk, Summary
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import counted
 from hogwild.feeds.source import BLOCK, Bytes, Source
-from hogwild.kernels import svmlight as kernel
+from hogwild.kernels.parse import svmlight as kernel
 
 _AFTER_NUMBER = re.compile(rb"[\s#]")
 _ROOM = BLOCK + (1 << 16)  # bytes of text that arrays which are used again can take

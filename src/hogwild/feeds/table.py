@@ -49,7 +49,7 @@ from hogwild.feeds.scales import TOO_LARGE, scales_of
 from hogwild.feeds.source import Source
 from hogwild.feeds.tableslots import slot_cells, slot_schema
 from hogwild.feeds.wide import WideShape, read_wide, wide_shape
-from hogwild.kernels.cells import Cells, fill_rows, make_filled
+from hogwild.kernels.parse.cells import Cells, fill_rows, make_filled
 
 _JUDGED = 16  # lines that are looked at to judge columns, however long they are
 _REMEDY = "Correct the line, or skip such lines with --bad-lines skip."

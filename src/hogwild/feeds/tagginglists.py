@@ -17,7 +17,7 @@ from hogwild.feeds.labels import counted, fits_float32, shown
 from hogwild.feeds.taggedtext import TaggedText, TextColumn
 from hogwild.feeds.tagging import TaggingFeed
 from hogwild.feeds.tagnames import encode_tags
-from hogwild.kernels.keytable import settle_valued
+from hogwild.kernels.ids.keytable import settle_valued
 
 Token = Sequence[str] | set[str] | Mapping[str, Any]
 FeatureFunction = Callable[[list[dict[str, str]], int], Token]

@@ -29,8 +29,8 @@ from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import NAMES, Labels, counted
 from hogwild.feeds.rows import Features, keep_rows
 from hogwild.feeds.source import Source
-from hogwild.kernels.hashing import hash_fields
-from hogwild.kernels.tokens import OK, SHORT, Layout, Lines, count_lines, make_lines, split_lines
+from hogwild.kernels.ids.hashing import hash_fields
+from hogwild.kernels.ids.tokens import OK, SHORT, Layout, Lines, count_lines, make_lines, split_lines
 
 
 class _Item(NamedTuple):

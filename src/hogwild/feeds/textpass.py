@@ -22,9 +22,9 @@ from hogwild.feeds.inorder import in_order
 from hogwild.feeds.source import BLOCK, READ_AHEAD, Bytes, Piece, Source
 from hogwild.feeds.words import Words
 from hogwild.feeds.workspace import writing
-from hogwild.kernels.tokens import NEWLINE, count_lines, find_odd_byte, replace_odd_bytes
-from hogwild.kernels.wordlists import blank_nuls, lower_ascii, settle
-from hogwild.kernels.wordtable import CLOSED, END, after_word
+from hogwild.kernels.ids.tokens import NEWLINE, count_lines, find_odd_byte, replace_odd_bytes
+from hogwild.kernels.ids.wordlists import blank_nuls, lower_ascii, settle
+from hogwild.kernels.ids.words import CLOSED, END, after_word
 
 
 class Stretch(NamedTuple):

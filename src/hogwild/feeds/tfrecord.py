@@ -25,10 +25,10 @@ from hogwild.feeds.slotfile import SlotPlan, known_plan, read_slots
 from hogwild.feeds.slotids import SlotIds
 from hogwild.feeds.slottext import reading_slots
 from hogwild.feeds.source import Bytes, Source
-from hogwild.kernels import exampleparts as kernel
-from hogwild.kernels.exampleparts import Keyed, Parsed, Terms, Wanted
-from hogwild.kernels.slotkeys import drop_unknown
-from hogwild.kernels.tfrecord import READ_AHEAD, parse_records
+from hogwild.kernels.ids.keys import drop_unknown
+from hogwild.kernels.tfrecord import exampleparts as kernel
+from hogwild.kernels.tfrecord.exampleparts import Keyed, Parsed, Terms, Wanted
+from hogwild.kernels.tfrecord.records import READ_AHEAD, parse_records
 
 _LAST_ID = 2**31 - 1
 _SIZE = 1 << 19  # bytes of a block: it stays in the nearer caches with all that is made of it

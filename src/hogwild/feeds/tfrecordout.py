@@ -14,8 +14,8 @@ from hogwild.errors import InputError
 from hogwild.feeds.exampleplan import INDICES, LABEL, VALUES
 from hogwild.feeds.outfile import write_file
 from hogwild.feeds.source import Bytes
-from hogwild.kernels import examplesout as kernel
-from hogwild.kernels.protobuf import FIELD2, FIELD3
+from hogwild.kernels.tfrecord import write as kernel
+from hogwild.kernels.tfrecord.protobuf import FIELD2, FIELD3
 
 _AT_ONCE = 1 << 20   # entries that are encoded together, about
 _EXACT = 1 << 24     # labels up to here are written as integers: float32 has all of them

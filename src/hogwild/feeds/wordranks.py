@@ -13,8 +13,8 @@ from hogwild.config import CorpusConfig
 from hogwild.errors import InputError
 from hogwild.feeds.labels import counted, shown
 from hogwild.feeds.words import Words
-from hogwild.kernels.wordlists import beyond_ascii, prefixes_of
-from hogwild.kernels.wordtable import LONGEST, UNKNOWN
+from hogwild.kernels.ids.wordlists import beyond_ascii, prefixes_of
+from hogwild.kernels.ids.words import LONGEST, UNKNOWN
 
 _UNBOUNDED = 1 << 30
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from hogwild.arrays import PAD, Ids, Offsets, bytes_of
 from hogwild.errors import InputError
 from hogwild.feeds.source import READ_AHEAD, Bytes
-from hogwild.kernels.wordlists import add_counts, copy_slots, copy_words, move_words
-from hogwild.kernels.wordtable import (
+from hogwild.kernels.ids.wordlists import add_counts, copy_slots, copy_words, move_words
+from hogwild.kernels.ids.words import (
     BYTES,
     CLOSED,
     LONG,

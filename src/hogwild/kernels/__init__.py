@@ -1,5 +1,5 @@
 """Compiled code: the only folder that imports numba."""
 
-from hogwild.kernels.forking import hold_forks
+from hogwild.kernels.compiler.forking import hold_forks
 
 hold_forks()

@@ -12,9 +12,9 @@ from hogwild.arrays import PAD, DenseRows, Room
 from hogwild.errors import ConfigError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.feed import Feed
-from hogwild.kernels import asyngrad
-from hogwild.kernels.asyngrad import AsynGradTask, AsynGradWeights, Meter
-from hogwild.kernels.losses import Logistic, Squared
+from hogwild.kernels.optim.losses import Logistic, Squared
+from hogwild.kernels.sparse import asyngrad
+from hogwild.kernels.sparse.asyngrad import AsynGradTask, AsynGradWeights, Meter
 from hogwild.observe.objective import Objective, Vector
 from hogwild.observe.windows import Window
 from hogwild.programs.custom import CustomProgram

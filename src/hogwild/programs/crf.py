@@ -14,10 +14,10 @@ from hogwild.arrays import CELL, Floats, Room, Step, Table, ValuedChains, aligne
 from hogwild.config import CRFConfig, Optimizer
 from hogwild.errors import ConfigError, InputError, ModelError, brief
 from hogwild.feeds.tagging import TaggingFeed
-from hogwild.kernels.chains import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
-from hogwild.kernels.octets import LANES, layout
-from hogwild.kernels.penalties import Free, Penalty
-from hogwild.kernels.updates import RULES, Ftrl, Sgd, additive_cells, row_cells, settle, settle_copy
+from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import RULES, Ftrl, Sgd, additive_cells, row_cells, settle, settle_copy
+from hogwild.kernels.simd.rows8 import LANES, layout
 from hogwild.machine import memory
 from hogwild.programs import crfarrays, decoding
 from hogwild.programs.program import Metrics, Program, plain_constants

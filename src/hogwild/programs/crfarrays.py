@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats
 from hogwild.errors import ModelError, brief
-from hogwild.kernels.chains import ChainWeights
-from hogwild.kernels.octets import LANES
+from hogwild.kernels.crf.task import ChainWeights
+from hogwild.kernels.simd.rows8 import LANES
 from hogwild.programs.richpairs import RichPairs
 
 Arrays = Mapping[str, npt.NDArray[Any]]

@@ -13,12 +13,12 @@ import numpy.typing as npt
 from hogwild.arrays import CELL, Floats, Room, ValuedChains, aligned_floats, make_scratch
 from hogwild.errors import ConfigError
 from hogwild.feeds.tagging import TaggingFeed
-from hogwild.kernels.chains import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
-from hogwild.kernels.crf import fill_marginals, sum_losses
-from hogwild.kernels.octets import LANES, layout
-from hogwild.kernels.penalties import Free
-from hogwild.kernels.updates import Sgd
-from hogwild.kernels.viterbi import FORBIDDEN, Rules, Trellis, find_paths
+from hogwild.kernels.crf.gradient import fill_marginals, sum_losses
+from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
+from hogwild.kernels.crf.viterbi import FORBIDDEN, Rules, Trellis, find_paths
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import Sgd
+from hogwild.kernels.simd.rows8 import LANES, layout
 from hogwild.machine import memory
 from hogwild.programs import crfarrays
 from hogwild.programs.richpairs import RichPairs

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.errors import ModelError, brief
-from hogwild.kernels.factorization import FactorWeights
+from hogwild.kernels.sparse.factorization import FactorWeights
 from hogwild.programs.recommending import Factors, Seen
 from hogwild.programs.rowtable import put_together, take_apart
 

@@ -13,12 +13,12 @@ from hogwild.config import FMConfig, Optimizer
 from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.flat import Flattener
-from hogwild.kernels.factorpenalty import FactorPenalty
-from hogwild.kernels.ffm import Fields
-from hogwild.kernels.fm import FMTask, FMWeights, OneField
-from hogwild.kernels.losses import Logistic, Squared
-from hogwild.kernels.penalties import Free, Penalty
-from hogwild.kernels.updates import Ftrl, additive_cells, row_cells
+from hogwild.kernels.optim.losses import Logistic, Squared
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
+from hogwild.kernels.sparse.ffm import Fields
+from hogwild.kernels.sparse.fm import FMTask, FMWeights, OneField
+from hogwild.kernels.sparse.fm_rows import FactorPenalty
 from hogwild.programs.classes import ClassWeight, Label
 from hogwild.programs.fmarrays import FMLayout, load_arrays, new_table, save_arrays, start_factors
 from hogwild.programs.fmscores import OneRow, score_feed

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids
 from hogwild.errors import ModelError, brief
-from hogwild.kernels.penalties import Free
-from hogwild.kernels.rowvectors import EIGHT
-from hogwild.kernels.starts import draw_rows
-from hogwild.kernels.updates import row_cells
+from hogwild.kernels.optim.init import draw_rows
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import row_cells
+from hogwild.kernels.simd.rowvectors import EIGHT
 from hogwild.programs.rowtable import put_together, take_apart
 from hogwild.programs.tablespace import make_table
 
@@ -40,7 +40,7 @@ class FMLayout(NamedTuple):
         return row_cells(self.rule, self.penalty, self.width)
 
     def floats(self, longest: int) -> int:
-        """Numbers that a visit to a sample of so many features works with: see kernels/fm.py."""
+        """Numbers that a visit to a sample of so many features works with: see kernels/sparse/fm.py."""
         return (self.fields + longest) * -(-self.fields * self.dim // EIGHT) * EIGHT
 
     def split(self, name: str, part: npt.NDArray[Any]) -> Arrays:

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from hogwild.arrays import Floats, aligned_floats
 from hogwild.errors import InputError
 from hogwild.feeds.feed import Feed
-from hogwild.kernels.ffm import Fields, ValuedSlotEntries
-from hogwild.kernels.fm import FMTask, FMWeights, score_one, score_rows
-from hogwild.kernels.jit import entry
-from hogwild.kernels.losses import Squared
-from hogwild.kernels.penalties import Free
-from hogwild.kernels.samples import Entries
-from hogwild.kernels.updates import Sgd
+from hogwild.kernels.compiler.jit import entry
+from hogwild.kernels.optim.losses import Squared
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import Sgd
+from hogwild.kernels.sparse.ffm import Fields, ValuedSlotEntries
+from hogwild.kernels.sparse.fm import FMTask, FMWeights, score_one, score_rows
+from hogwild.kernels.sparse.samples import Entries
 from hogwild.programs.fmarrays import FMLayout
 from hogwild.programs.tabled import in_parts
 

@@ -13,11 +13,11 @@ from hogwild.config import LinearConfig, Optimizer
 from hogwild.errors import ModelError, brief
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.flat import Flattener
-from hogwild.kernels.linear import LinearTask, LinearWeights, score_rows
-from hogwild.kernels.losses import Hinge, Logistic, Squared
-from hogwild.kernels.penalties import Free, Penalty
-from hogwild.kernels.softmax import ClassesTask, score_class_rows
-from hogwild.kernels.updates import Ftrl, additive_cells, row_cells
+from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
+from hogwild.kernels.sparse.linear import LinearTask, LinearWeights, score_rows
+from hogwild.kernels.sparse.softmax import ClassesTask, score_class_rows
 from hogwild.programs.classes import ClassWeight
 from hogwild.programs.program import plain_constants
 from hogwild.programs.rowtable import grown, natural, put_together, ranked, take_apart, whole_order

@@ -13,10 +13,10 @@ from hogwild.config import Optimizer, RatingConfig, RecommenderConfig
 from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
 from hogwild.feeds.labels import counted
 from hogwild.feeds.ratings import RatingFeed
-from hogwild.kernels.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
-from hogwild.kernels.losses import Squared
-from hogwild.kernels.penalties import Free, Penalty
-from hogwild.kernels.updates import RULES, Ftrl, additive_cells, row_cells, settle, settle_copy
+from hogwild.kernels.optim.losses import Squared
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import RULES, Ftrl, additive_cells, row_cells, settle, settle_copy
+from hogwild.kernels.sparse.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
 from hogwild.machine import memory
 from hogwild.programs import factorarrays, recommending
 from hogwild.programs.program import Metrics, Program, plain_constants

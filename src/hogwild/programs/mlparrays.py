@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats, Table
 from hogwild.errors import ModelError, brief
-from hogwild.kernels.dense import layer_cells
-from hogwild.kernels.sparse_mlp import MlpTask, MlpWeights, MlpWeights1, MlpWeights2
-from hogwild.kernels.updates import SLOTS, Adam
+from hogwild.kernels.nn.dense import layer_cells
+from hogwild.kernels.nn.sparse_mlp import MlpTask, MlpWeights, MlpWeights1, MlpWeights2
+from hogwild.kernels.optim.rules import SLOTS, Adam
 from hogwild.programs.rowtable import put_together, take_apart
 from hogwild.programs.tablespace import make_table
 

@@ -10,9 +10,9 @@ import numpy as np
 from hogwild.arrays import Floats
 from hogwild.errors import InputError
 from hogwild.feeds.hashed import Hashing
-from hogwild.kernels.jit import entry
-from hogwild.kernels.onetext import mean_of_text
-from hogwild.kernels.tokens import make_bags
+from hogwild.kernels.compiler.jit import entry
+from hogwild.kernels.ids.tokens import make_bags
+from hogwild.kernels.sparse.onetext import mean_of_text
 
 _LENGTH = 1 << 14  # bytes of a text for which there is room from the beginning
 

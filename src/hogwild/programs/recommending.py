@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets, Ratings
-from hogwild.kernels.factorization import draw_unseen_items
-from hogwild.kernels.rng import seeds
-from hogwild.kernels.topk import best_of_rows, hide_seen
+from hogwild.kernels.compiler.rng import seeds
+from hogwild.kernels.sparse.factorization import draw_unseen_items
+from hogwild.kernels.sparse.topk import best_of_rows, hide_seen
 from hogwild.machine import cores
 from hogwild.programs.blas import one_blas_thread
 from hogwild.programs.program import Metrics

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hogwild.arrays import Ids, Offsets
 from hogwild.errors import ConfigError, ModelError, brief
 from hogwild.feeds.tagging import TaggingFeed
-from hogwild.kernels.octets import LANES
+from hogwild.kernels.simd.rows8 import LANES
 from hogwild.options import nearest
 
 _LISTED = 40  # templates in a message
@@ -47,7 +47,7 @@ class RichPairs:
 
     def cells(self, width: int) -> Ids:
         """The pairs in chunks, as cells of a matrix with rows that wide; fillings are the cell after its last row."""
-        rows = -(-self.tags // 4) * 4  # see kernels/chains.py
+        rows = -(-self.tags // 4) * 4  # see kernels/crf/task.py
         found = np.full(LANES * int(self.chunk_starts[-1]), rows * width, np.int32)
         found[self.slots] = self.pairs // self.tags * width + self.pairs % self.tags
         return found

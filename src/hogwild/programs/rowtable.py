@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids
 from hogwild.errors import InputError, ModelError
-from hogwild.kernels.updates import cell_names, row_cells
+from hogwild.kernels.optim.rules import cell_names, row_cells
 
 Arrays = dict[str, npt.NDArray[Any]]
 

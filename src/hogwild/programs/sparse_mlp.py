@@ -12,15 +12,15 @@ from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Table, Va
 from hogwild.config import Optimizer, SparseMLPConfig
 from hogwild.errors import ConfigError, InputError, shorten
 from hogwild.feeds.feed import Feed
-from hogwild.kernels.activations import ACTIVATIONS
-from hogwild.kernels.dense import batch_floats, layer_cells
-from hogwild.kernels.lookup import COMBINERS, ManySlots, OneSlot
-from hogwild.kernels.losses import Logistic, Squared
-from hogwild.kernels.penalties import Free, Penalty
-from hogwild.kernels.phases import Untimed
-from hogwild.kernels.sparse_mlp import ClassScores, MlpTask, OneScore, score_batches
-from hogwild.kernels.starts import draw_rows
-from hogwild.kernels.updates import Ftrl, Sgd, additive_cells
+from hogwild.kernels.compiler.clock import Untimed
+from hogwild.kernels.nn.activations import ACTIVATIONS
+from hogwild.kernels.nn.dense import batch_floats, layer_cells
+from hogwild.kernels.nn.lookup import COMBINERS, ManySlots, OneSlot
+from hogwild.kernels.nn.sparse_mlp import ClassScores, MlpTask, OneScore, score_batches
+from hogwild.kernels.optim.init import draw_rows
+from hogwild.kernels.optim.losses import Logistic, Squared
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import Ftrl, Sgd, additive_cells
 from hogwild.machine import memory
 from hogwild.programs.blas import one_blas_thread
 from hogwild.programs.evaluation import probabilities

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hogwild.arrays import AnyRows, DenseRows, Floats
 from hogwild.errors import ConfigError, brief
 from hogwild.feeds.feed import Feed
-from hogwild.kernels.updates import RULES, Ftrl
+from hogwild.kernels.optim.rules import RULES, Ftrl
 from hogwild.programs import metrics
 from hogwild.programs.classes import (
     ClassWeight,

@@ -12,8 +12,8 @@ import numpy as np
 from hogwild.arrays import Floats, Ids, Step
 from hogwild.errors import ConfigError
 from hogwild.feeds.feed import Feed
-from hogwild.kernels.penalties import Free
-from hogwild.kernels.updates import row_cells, settle, settle_copy
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import row_cells, settle, settle_copy
 from hogwild.programs.rowtable import grown, natural, ranked
 from hogwild.programs.supervised import Supervised
 

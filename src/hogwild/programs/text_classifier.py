@@ -14,10 +14,10 @@ from hogwild.config import Optimizer, TextConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.feed import Feed
 from hogwild.feeds.hashed import Hashing
-from hogwild.kernels.lanes import LANES, layout
-from hogwild.kernels.penalties import Free, Penalty
-from hogwild.kernels.text_classifier import TextTask, TextWeights, mean_rows
-from hogwild.kernels.updates import Ftrl, additive_cells, row_cells
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
+from hogwild.kernels.simd.rows16 import LANES, layout
+from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_rows
 from hogwild.programs.classes import ClassWeight, Label
 from hogwild.programs.evaluation import probabilities
 from hogwild.programs.onetext import OneText
@@ -156,7 +156,7 @@ class TextClassifier(Tabled):
             )
 
     def room(self, feed: Feed) -> Room:
-        """The rows of the longest text and of the outputs; see kernels/text_classifier.py."""
+        """The rows of the longest text and of the outputs; see kernels/sparse/text_classifier.py."""
         width = self.width
         floats = 3 * width + self.outputs + feed.longest + 1
         return Room(feed.longest + self.outputs, width + 1, floats, feed.longest + 1)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats
 from hogwild.errors import ModelError, brief
-from hogwild.kernels.penalties import Free
-from hogwild.kernels.text_classifier import TextWeights
-from hogwild.kernels.updates import cell_names
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import cell_names
+from hogwild.kernels.sparse.text_classifier import TextWeights
 from hogwild.programs.rowtable import put_together, take_apart
 
 if TYPE_CHECKING:

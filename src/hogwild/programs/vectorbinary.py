@@ -9,7 +9,7 @@ from hogwild.errors import InputError
 from hogwild.feeds.labels import shown
 from hogwild.feeds.source import Source
 from hogwild.feeds.streams import read_fully
-from hogwild.kernels import vectorfiles as kernel
+from hogwild.kernels.parse import vectors as kernel
 from hogwild.programs.vectorfiles import Gathered, Header, check_end, check_size
 
 _BLOCK = 1 << 24     # bytes read at a time

@@ -16,7 +16,7 @@ from hogwild.errors import SaveError
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import shown
 from hogwild.feeds.outfile import write_file
-from hogwild.kernels.vectorfiles import room_for_lines, write_lines
+from hogwild.kernels.parse.vectors import room_for_lines, write_lines
 from hogwild.programs.vectorfiles import Format
 
 # Blanks of ASCII, whatever some reader takes for the end of a line, and halves of characters, which UTF-8 cannot hold.

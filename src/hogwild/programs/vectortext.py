@@ -13,7 +13,7 @@ from hogwild.errors import InputError
 from hogwild.feeds.inorder import in_order
 from hogwild.feeds.labels import counted, fits_float32, number_of, shown
 from hogwild.feeds.source import Bytes, Source
-from hogwild.kernels import vectorfiles as kernel
+from hogwild.kernels.parse import vectors as kernel
 from hogwild.programs.vectorfiles import (
     BLANKS,
     Gathered,

@@ -12,12 +12,12 @@ from hogwild.arrays import CELL, Floats, Room, Table, aligned_floats, make_scrat
 from hogwild.config import Word2VecConfig
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.corpus import Corpus
-from hogwild.kernels.cbow import Cbow, plan_cbow
-from hogwild.kernels.lanes import LANES, layout
-from hogwild.kernels.loss import total_loss
-from hogwild.kernels.noise import alias_table, chances_to_stay
-from hogwild.kernels.skipgram import SkipGram, plan_skip_gram
-from hogwild.kernels.windows import Embeddings, Text
+from hogwild.kernels.loop.loss import total_loss
+from hogwild.kernels.simd.rows16 import LANES, layout
+from hogwild.kernels.word2vec.cbow import Cbow, plan_cbow
+from hogwild.kernels.word2vec.noise import alias_table, chances_to_stay
+from hogwild.kernels.word2vec.skipgram import SkipGram, plan_skip_gram
+from hogwild.kernels.word2vec.windows import Embeddings, Text
 from hogwild.machine import memory
 from hogwild.programs.program import Metrics, Program
 from hogwild.programs.vectors import Vectors

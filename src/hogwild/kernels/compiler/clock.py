@@ -1,0 +1,88 @@
+"""Where the time of a visit goes: a task says which phase has just ended, the worker's own scratch keeps the ticks.
+
+A task carries a `timer`: `Untimed()` costs nothing, as nothing of it is in the compiled code; `Timed()` reads the
+processor's counter, some 10 nanoseconds a mark, and adds what has passed since the mark before to the phase that ends.
+Ticks have a constant rate, the same on all cores, which whoever wants seconds measures: see `ticks`.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from typing import Any, NamedTuple
+
+import numba as nb
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from hogwild.kernels.compiler.jit import choice, kernel
+
+LOOKUP, DENSE, UPDATE = range(3)
+PHASES = ("lookup", "dense", "update")
+LAST, FIRST = 4, 5  # cells of Scratch.count: the counter at the last mark; ticks of the first phase, others after it
+_MACHINE = platform.machine().lower()
+
+
+class Untimed(NamedTuple):
+    """No clock: nothing of it is in the compiled code."""
+
+
+class Timed(NamedTuple):
+    """Ticks of each phase are summed in the scratch of the worker."""
+
+
+def _compiled() -> Any:
+    @intrinsic
+    def counter(typingctx: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.FunctionType(ir.IntType(64), [])
+            if _MACHINE in ("arm64", "aarch64"):
+                # the counter of cycles traps in programs of users there; the one of the clock does not
+                return builder.call(ir.InlineAsm(kind, "mrs $0, cntvct_el0", "=r", side_effect=True), [])
+            return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.readcyclecounter"), [])
+
+        return types.int64(), build
+
+    return counter
+
+
+_counter = time.perf_counter_ns if nb.config.DISABLE_JIT else _compiled()
+
+
+@kernel
+def ticks() -> int:
+    """The counter now; two readings with a clock beside them give its rate."""
+    return _counter()
+
+
+@choice
+def start(timer: Any, scratch: Any) -> None:
+    """A visit begins: what has passed since the last mark belongs to no phase."""
+
+
+@choice
+def mark(timer: Any, scratch: Any, phase: int) -> None:
+    """A phase has ended: it gets the time since the last mark, or since `start`."""
+
+
+@start.of(Untimed)
+def _nothing_started(timer: Any, scratch: Any) -> None:
+    return
+
+
+@mark.of(Untimed)
+def _nothing_marked(timer: Any, scratch: Any, phase: int) -> None:
+    return
+
+
+@start.of(Timed)
+def _start(timer: Any, scratch: Any) -> None:
+    scratch.count[LAST] = _counter()
+
+
+@mark.of(Timed)
+def _mark(timer: Any, scratch: Any, phase: int) -> None:
+    now = _counter()
+    scratch.count[FIRST + phase] += now - scratch.count[LAST]
+    scratch.count[LAST] = now

@@ -1,0 +1,1 @@
+"""Linear-chain CRFs: scores, forward-backward, gradient, Viterbi."""

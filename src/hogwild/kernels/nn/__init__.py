@@ -1,0 +1,1 @@
+"""Layers: dense ones by BLAS, lookups of embeddings, and the perceptron made of both."""

@@ -1,0 +1,167 @@
+"""Dense layers over a batch of rows, by BLAS: forward, backward, and the step of an update rule over all their weights.
+
+`sizes` lists the inputs of the first layer and the outputs of each. `layers` holds, one layer after the other, a matrix
+(inputs x outputs, in row order) and its biases. `floats` of scratch holds, for a batch of up to `batch` rows, the input
+of the first layer and what each layer gives, one after the other, then two matrices of derivatives that take turns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.kernels.compiler.jit import choice, inner
+from hogwild.kernels.nn.activations import activate, deactivate
+from hogwild.kernels.nn.blas import Block, multiply, multiply_by_turned, multiply_turned
+from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, moved
+
+
+def layer_cells(sizes: npt.NDArray[np.int64]) -> int:
+    """Weights and biases of all layers."""
+    return int(np.sum(sizes[:-1] * sizes[1:] + sizes[1:]))
+
+
+def batch_floats(sizes: npt.NDArray[np.int64], batch: int) -> int:
+    """Floats of scratch that a batch needs."""
+    return int(batch * (sizes.sum() + 2 * sizes.max()))
+
+
+@inner
+def place_of(sizes: Any, batch: int, layer: int) -> int:
+    """Where in `floats` stands what a layer gives; layer 0 is the input of the first."""
+    place = 0
+    for k in range(layer):
+        place += batch * sizes[k]
+    return place
+
+
+@inner
+def pulls_at(sizes: Any, batch: int, layer: int) -> int:
+    """Where in `floats` the derivatives in what a layer gives stand; the last layer's stand in place of its scores."""
+    last = len(sizes) - 1
+    if layer == last:
+        return place_of(sizes, batch, last)
+    widest = 0
+    for k in range(len(sizes)):
+        widest = max(widest, sizes[k])
+    return place_of(sizes, batch, last + 1) + (layer & 1) * batch * widest
+
+
+@inner
+def forward(task: Any, layers: Any, floats: Any, rows: int) -> None:
+    """Fill in what each layer gives, from the input of the first; the last one gives sums."""
+    sizes, batch = task.sizes, task.batch
+    last = len(sizes) - 1
+    at = 0
+    for layer in range(1, last + 1):
+        before, after = sizes[layer - 1], sizes[layer]
+        source, target = place_of(sizes, batch, layer - 1), place_of(sizes, batch, layer)
+        multiply(  # RACE(stale read): docs/races.md
+            Block(floats, source, before), Block(layers, at, after), Block(floats, target, after), rows, after,
+            before, np.float32(1), np.float32(0),
+        )  # fmt: skip
+        bias = layers[at + before * after : at + before * after + after]
+        for row in range(rows):
+            sums = floats[target + row * after : target + (row + 1) * after]
+            for k in range(after):
+                sums[k] += bias[k]  # RACE(stale read): docs/races.md
+            if layer < last:
+                activate(task.activation, sums)
+        at += before * after + after
+
+
+@inner
+def backward(task: Any, layers: Any, floats: Any, rows: int, out: Any, scale: Any, keep: Any) -> None:
+    """From the derivatives in the last layer's sums, those in the input of the first, and in all weights.
+
+    The derivatives in the weights of a layer, times `scale`, are added to `keep` times what stands in `out`. If that is
+    `layers` itself this is a step of gradient descent, in place and layer by layer, each read before it is written.
+    """
+    sizes, batch = task.sizes, task.batch
+    last = len(sizes) - 1
+    at = task.cells - sizes[last]
+    pulls = pulls_at(sizes, batch, last)
+    for row in range(rows):
+        add_biases(floats[pulls + row * sizes[last] : pulls + (row + 1) * sizes[last]], out, at, scale)
+    for layer in range(last, 0, -1):
+        before, after = sizes[layer - 1], sizes[layer]
+        at -= before * after
+        source, pulls = place_of(sizes, batch, layer - 1), pulls_at(sizes, batch, layer)
+        lower = pulls_at(sizes, batch, layer - 1)
+        multiply_by_turned(  # RACE(stale read): docs/races.md
+            Block(floats, pulls, after), Block(layers, at, after), Block(floats, lower, before), rows, before, after,
+            np.float32(1), np.float32(0),
+        )  # fmt: skip
+        multiply_turned(  # RACE(lost update): docs/races.md
+            Block(floats, source, before), Block(floats, pulls, after), Block(out, at, after), before, after, rows,
+            scale, keep,
+        )  # fmt: skip
+        if layer > 1:
+            at -= before
+            for row in range(rows):
+                own = floats[lower + row * before : lower + (row + 1) * before]
+                deactivate(task.activation, floats[source + row * before : source + (row + 1) * before], own)
+                add_biases(own, out, at, scale)
+
+
+@inner
+def add_biases(pulls: Any, out: Any, at: int, scale: Any) -> None:
+    """Add what one row gives to the derivatives in the biases of a layer, which pay no penalty."""
+    bias = out[at : at + len(pulls)]
+    for k in range(len(pulls)):
+        bias[k] += scale * pulls[k]  # RACE(lost update): docs/races.md
+
+
+# -- a step over all weights of the layers --------------------------------------------------------------------------
+
+
+@choice
+def step_layers(rule: Any, weights: Any, grads: Any, cells: int, rate: Any) -> None:
+    """Move all weights of the layers against their gradients, which stand in the same order."""
+
+
+@step_layers.of(Sgd)
+def _step_alone(rule: Any, weights: Any, grads: Any, cells: int, rate: Any) -> None:
+    layers = weights.layers[:cells]
+    none = np.float32(0)
+    for k in range(cells):
+        layers[k] = moved(rule, layers[k], none, none, grads[k], rate, none)[0]  # RACE(lost update): docs/races.md
+
+
+@step_layers.of(Momentum, Adagrad)
+def _step_one_slot(rule: Any, weights: Any, grads: Any, cells: int, rate: Any) -> None:
+    layers, first = weights.layers[:cells], weights.first[:cells]
+    none = np.float32(0)
+    for k in range(cells):
+        weight, one, _ = moved(rule, layers[k], first[k], none, grads[k], rate, none)
+        first[k] = one  # RACE(lost update): docs/races.md
+        layers[k] = weight  # RACE(lost update): docs/races.md
+
+
+@step_layers.of(Adam, Ftrl)
+def _step_two_slots(rule: Any, weights: Any, grads: Any, cells: int, rate: Any) -> None:
+    layers, first, second = weights.layers[:cells], weights.first[:cells], weights.second[:cells]
+    count = count_steps(rule, weights.second)
+    for k in range(cells):
+        weight, one, two = moved(rule, layers[k], first[k], second[k], grads[k], rate, count)
+        first[k] = one  # RACE(lost update): docs/races.md
+        second[k] = two  # RACE(lost update): docs/races.md
+        layers[k] = weight  # RACE(lost update): docs/races.md
+
+
+@choice
+def count_steps(rule: Any, second: Any) -> Any:
+    """Count this step in the last cell, where the rule wants it."""
+
+
+@count_steps.of(Adam)
+def _counted(rule: Any, second: Any) -> Any:
+    second[len(second) - 1] += np.float32(1)  # RACE(lost update): docs/races.md
+    return second[len(second) - 1]
+
+
+@count_steps.of(Ftrl)
+def _uncounted(rule: Any, second: Any) -> Any:
+    return np.float32(0)

@@ -1,0 +1,1 @@
+"""What is minimised and how weights step: losses, update rules, penalties, first values."""

@@ -1,0 +1,296 @@
+"""Update rules, chosen by type, and the rows of weights that they move.
+
+A row of weights is stored with what its update rule remembers, so that one cache line serves both:
+`[w_0 … w_{width-1} | slot 1 of each | slot 2 of each | count | stamp]`. The rule says how many slots it has
+and whether it counts visits; the stamp is there only with a penalty. A cell of weight k is `base + k`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hogwild.kernels.compiler.jit import choice, inner, open_kernel
+from hogwild.kernels.optim.penalties import charge, owes, pace, shorten, stamps
+
+
+class Sgd(NamedTuple):
+    """w -= rate * g."""
+
+
+class Momentum(NamedTuple):
+    """v = beta v + g; w -= rate * v, at the touches of a row only: between them neither v nor w moves or fades."""
+
+    beta: np.float32 = np.float32(0.9)
+
+
+class Adagrad(NamedTuple):
+    """s += g^2; w -= rate * g / sqrt(s + epsilon)."""
+
+    epsilon: np.float32 = np.float32(1e-12)
+
+
+class Adam(NamedTuple):
+    """Adam at the touches of a row only: its moving averages do not fade in between, and its bias correction counts
+    the touches of that row (a row that is named twice in one sample is touched twice)."""
+
+    beta1: np.float32 = np.float32(0.9)
+    beta2: np.float32 = np.float32(0.999)
+    epsilon: np.float32 = np.float32(1e-8)
+
+
+class Ftrl(NamedTuple):
+    """FTRL-proximal (McMahan et al. 2013) with alpha = the learning rate of the visit; l1 and l2 as in the paper.
+
+    After gradients g_1 … g_t of a weight, w minimises sum g_s w + sum (q_s - q_{s-1}) (w - w_s)^2 / 2 + l1 |w| +
+    l2 w^2 / 2, where q_s = (beta + sqrt(g_1^2 + … + g_s^2)) / rate_s. The paper keeps z = sum g_s - sum (q_s - q_{s-1})
+    w_s, and w = -shorten(z, l1) / (q_t + l2). The slot `pull` keeps z + q_t w instead: what the penalties hold back,
+    which is l1 sign(z) - l2 w, or the gradients that have not yet overcome l1. Then the next z is pull + g - q w: no
+    earlier q is needed, nothing grows as the rate falls to zero, and adding up over workers keeps it right.
+    """
+
+    beta: np.float32 = np.float32(1)
+    l1: np.float32 = np.float32(0)
+    l2: np.float32 = np.float32(0)
+
+
+RULES: dict[str, type] = {"sgd": Sgd, "momentum": Momentum, "adagrad": Adagrad, "adam": Adam, "ftrl": Ftrl}
+# What each rule remembers for a weight: a name, and whether merging adds it up over workers. Sums over visits add up;
+# moving averages stay with the worker who made them.
+SLOTS: dict[type, tuple[tuple[str, bool], ...]] = {
+    Sgd: (),
+    Momentum: (("speed", False),),
+    Adagrad: (("squares", True),),
+    Adam: (("mean", False), ("square", False)),
+    Ftrl: (("pull", True), ("squares", True)),
+}
+
+
+def row_cells(rule: Any, penalty: Any, width: int) -> int:
+    """Cells (float32) in one row of `width` weights."""
+    return width * (1 + len(SLOTS[type(rule)])) + isinstance(rule, Adam) + stamps(penalty)
+
+
+def additive_cells(rule: Any, penalty: Any, width: int) -> tuple[bool, ...]:
+    """Which cells of a row are merged by adding differences."""
+    slots = tuple(summed for _, summed in SLOTS[type(rule)] for _ in range(width))
+    count = (False,) * isinstance(rule, Adam)
+    stamp = (True,) * stamps(penalty)  # written by the one worker who pays, taken over by the others
+    return (True,) * width + slots + count + stamp
+
+
+def cell_names(rule: Any, penalty: Any) -> tuple[str, ...]:
+    """Names of the parts of a row after its weights, in their order; slots are `width` cells each, the rest one."""
+    names = tuple(name for name, _ in SLOTS[type(rule)])
+    return names + ("count",) * isinstance(rule, Adam) + ("stamp",) * stamps(penalty)
+
+
+@choice
+def slots_of(rule: Any) -> Any:
+    """Values that the rule remembers for each weight. A compile-time constant."""
+
+
+@slots_of.of(Sgd)
+def _no_slots(rule: Any) -> int:
+    return 0
+
+
+@slots_of.of(Momentum, Adagrad)
+def _one_slot(rule: Any) -> int:
+    return 1
+
+
+@slots_of.of(Adam, Ftrl)
+def _two_slots(rule: Any) -> int:
+    return 2
+
+
+@choice
+def counts_visits(rule: Any) -> Any:
+    """1 if the rule keeps a count for each row."""
+
+
+@counts_visits.of(Sgd, Momentum, Adagrad, Ftrl)
+def _uncounted(rule: Any) -> int:
+    return 0
+
+
+@counts_visits.of(Adam)
+def _counted(rule: Any) -> int:
+    return 1
+
+
+@inner
+def stride(rule: Any, penalty: Any, width: int) -> int:
+    """`row_cells` for compiled code: folds to a constant when the width is one."""
+    return width * (1 + slots_of(rule)) + counts_visits(rule) + stamps(penalty)
+
+
+# -- one weight -----------------------------------------------------------------------------------------------------
+
+
+@choice
+def moved(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    """A weight and the two slots of its rule after a step against the gradient; count: visits of its row."""
+
+
+@moved.of(Sgd)
+def _sgd(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    return weight - rate * gradient, first, second
+
+
+@moved.of(Momentum)
+def _momentum(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    speed = rule.beta * first + gradient
+    return weight - rate * speed, speed, second
+
+
+@moved.of(Adagrad)
+def _adagrad(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    total = first + gradient * gradient
+    # The compiler makes of this a fast reciprocal root; it does not if epsilon is added outside of the root.
+    return weight - rate * gradient / np.float32(math.sqrt(total + rule.epsilon)), total, second
+
+
+@moved.of(Adam)
+def _adam(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    one = np.float32(1)
+    mean = rule.beta1 * first + (one - rule.beta1) * gradient
+    square = rule.beta2 * second + (one - rule.beta2) * gradient * gradient
+    level = mean / (one - np.float32(rule.beta1**count))
+    spread = square / (one - np.float32(rule.beta2**count))
+    return weight - rate * level / (np.float32(math.sqrt(spread)) + rule.epsilon), mean, square
+
+
+@moved.of(Ftrl)
+def _ftrl(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    squares = second + gradient * gradient
+    firmness = (rule.beta + np.float32(math.sqrt(squares))) / rate
+    pull = first + gradient - firmness * weight
+    new = -shorten(pull, rule.l1) / (firmness + rule.l2)
+    # pull + firmness * weight, without the difference of large numbers
+    held = pull if new == np.float32(0) else np.float32(math.copysign(rule.l1, pull)) - rule.l2 * new
+    return new, held, squares
+
+
+@choice
+def update(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
+    """Move the weight at `cell` against its gradient; slots lie `width` cells apart; count: visits of its row."""
+
+
+@update.of(Sgd)
+def _update_alone(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
+    none = np.float32(0)
+    table[cell] = moved(rule, table[cell], none, none, gradient, rate, count)[0]  # RACE(lost update): docs/races.md
+
+
+@update.of(Momentum, Adagrad)
+def _update_one_slot(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
+    weight, first, _ = moved(rule, table[cell], table[cell + width], np.float32(0), gradient, rate, count)
+    table[cell + width] = first  # RACE(lost update): docs/races.md
+    table[cell] = weight  # RACE(lost update): docs/races.md
+
+
+@update.of(Adam, Ftrl)
+def _update_two_slots(rule: Any, table: Any, cell: int, width: int, gradient: Any, rate: Any, count: Any) -> None:
+    weight, first, second = moved(
+        rule, table[cell], table[cell + width], table[cell + 2 * width], gradient, rate, count
+    )
+    table[cell + width] = first  # RACE(lost update): docs/races.md
+    table[cell + 2 * width] = second  # RACE(lost update): docs/races.md
+    table[cell] = weight  # RACE(lost update): docs/races.md
+
+
+@choice
+def unpenalized(rule: Any) -> Any:
+    """The rule for a bias, which no penalty shrinks."""
+
+
+@unpenalized.of(Sgd, Momentum, Adagrad, Adam)
+def _as_it_is(rule: Any) -> Any:
+    return rule
+
+
+@unpenalized.of(Ftrl)
+def _without_penalty(rule: Any) -> Any:
+    return Ftrl(rule.beta, np.float32(0), np.float32(0))
+
+
+# -- the pace of a penalty ------------------------------------------------------------------------------------------
+
+
+@pace.of(Sgd, Ftrl)
+def _unit_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
+    return np.float32(1)
+
+
+@pace.of(Momentum)
+def _momentum_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
+    return np.float32(1) / (np.float32(1) - rule.beta)
+
+
+@pace.of(Adagrad)
+def _adagrad_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
+    squares = table[cell + width]
+    speed = np.float32(1) / np.float32(math.sqrt(squares + rule.epsilon))
+    return speed if squares > np.float32(0) else np.float32(0)  # never touched: the pace is not known yet
+
+
+@pace.of(Adam)
+def _adam_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
+    count = table[count_cell]
+    if count == np.float32(0):
+        return np.float32(0)
+    square = table[cell + 2 * width] / (np.float32(1) - np.float32(rule.beta2**count))
+    return np.float32(1) / (np.float32(math.sqrt(square)) + rule.epsilon)
+
+
+# -- one row --------------------------------------------------------------------------------------------------------
+
+
+@choice
+def visits_of(rule: Any, table: Any, count_cell: int) -> Any:
+    """Count this visit of a row, where the rule wants it."""
+
+
+@visits_of.of(Sgd, Momentum, Adagrad, Ftrl)
+def _never_counted(rule: Any, table: Any, count_cell: int) -> Any:
+    return np.float32(0)
+
+
+@visits_of.of(Adam)
+def _count_visit(rule: Any, table: Any, count_cell: int) -> Any:
+    table[count_cell] += np.float32(1)  # RACE(lost update): docs/races.md
+    return table[count_cell]
+
+
+@inner
+def begin_row(rule: Any, penalty: Any, table: Any, row: int, width: int, step: Any) -> Any:
+    """Before a row's weights move: pay its penalty, count the visit; returns the count."""
+    cells = stride(rule, penalty, width)
+    base = row * cells
+    if owes(step, row):
+        charge(penalty, rule, table, base, width, base + cells - 1, step.elapsed)
+    return visits_of(rule, table, base + cells - 1 - stamps(penalty))
+
+
+@open_kernel
+def settle(rule: Any, penalty: Any, table: Any, width: int, elapsed: Any) -> None:
+    """With the workers parked at the end of an epoch: pay every row's penalty and set the clocks to zero."""
+    cells = stride(rule, penalty, width)
+    for row in range(len(table) // cells):
+        base = row * cells
+        charge(penalty, rule, table, base, width, base + cells - 1, elapsed)
+        if stamps(penalty) == 1:
+            table[base + cells - 1] = np.float32(0)
+
+
+@open_kernel
+def settle_copy(rule: Any, penalty: Any, table: Any, width: int, step: Any) -> None:
+    """At the end of an epoch, on a worker's own copy: pay for the private rows of which it is the payer."""
+    cells = stride(rule, penalty, width)
+    for row in range(min(step.private, len(table) // cells)):
+        if owes(step, row):
+            charge(penalty, rule, table, row * cells, width, row * cells + cells - 1, step.elapsed)

@@ -1,0 +1,1 @@
+"""Bytes of text files into numbers."""

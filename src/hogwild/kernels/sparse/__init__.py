@@ -1,0 +1,1 @@
+"""Models of sparse rows: linear, factorization machines, texts, users and items."""

@@ -1,0 +1,236 @@
+"""Factorization machines: the score of a row is linear, plus a product for each pair of its features.
+
+Feature i has a weight w_i and a vector of factors v_i; entries of a sample are (i, x). Let s be the sum of x v_i. Then
+the sum over pairs of x_i x_j <v_i, v_j> is (<s, s> - sum of <x v_i, x v_i>) / 2, and its derivative in v_i is
+x (s - x v_i): the work is that of the entries, not that of the pairs.
+
+Field-aware machines (ffm.py) have a vector v_ig for each field g that a partner may be of, and a sum s_fg for each pair
+of fields; a plain one is a machine with one field. A row of the table is `[w | factors]`, with the slots of the update
+rule behind; in scratch.floats stand the sums, then the factors of each entry times its value, in rows of whole vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hogwild.arrays import Floats
+from hogwild.kernels.compiler.jit import choice, inner, kernel, open_kernel
+from hogwild.kernels.compiler.prefetch import prefetch
+from hogwild.kernels.loop.task import apply, fused, gradient
+from hogwild.kernels.optim.losses import cost, slope
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import begin_row, stride, unpenalized, update
+from hogwild.kernels.simd.rowvectors import EIGHT, move_eight, pull_eight
+from hogwild.kernels.simd.rules8 import fixes_of
+from hogwild.kernels.sparse.fm_rows import pay, read_row
+from hogwild.kernels.sparse.samples import LINE, count_of, entries_of, id_of, prefetch_entries, value_of
+
+
+class OneField(NamedTuple):
+    """All features are of one kind."""
+
+
+class FMTask(NamedTuple):
+    """Loss, update rules of weights and of factors, and penalty; `bias` is 1, or 0 for a model without one. `lanes` has
+    as many entries as a vector of factors: so compiled code knows the number."""
+
+    loss: Any
+    rule: Any
+    factor_rule: Any
+    penalty: Any
+    bias: np.float32
+    fields: Any
+    lanes: tuple[int, ...]
+
+
+class FMWeights(NamedTuple):
+    """Rows of `table` (one a feature) and `bias` (one), each with the slots of the update rule; flat."""
+
+    table: Floats
+    bias: Floats
+
+
+@choice
+def count_fields(fields: Any) -> Any:
+    """How many fields there are."""
+
+
+@choice
+def field_of(fields: Any, entries: Any, k: int) -> Any:
+    """The field of the k-th entry."""
+
+
+@choice
+def product_of_pairs(fields: Any, task: Any, entries: Any, floats: Any) -> Any:
+    """The sum over pairs of entries, from what scratch.floats holds."""
+
+
+@choice
+def pull_factors(fields: Any, task: Any, floats: Any, place: int, field: int, pull: Any) -> None:
+    """Turn the row at `place`, of an entry of a field, into the derivatives in its factors, times `pull`."""
+
+
+@count_fields.of(OneField)
+def _one_field(fields: Any) -> int:
+    return 1
+
+
+@field_of.of(OneField)
+def _first_field(fields: Any, entries: Any, k: int) -> int:
+    return 0
+
+
+@inner
+def factors_of(task: Any) -> int:
+    """Factors of a feature."""
+    return count_fields(task.fields) * len(task.lanes)
+
+
+@inner
+def room_of(task: Any) -> int:
+    """Cells of a row in scratch.floats."""
+    return (factors_of(task) + EIGHT - 1) // EIGHT * EIGHT
+
+
+@inner
+def place_of(task: Any, k: int) -> int:
+    """Where in scratch.floats the row of the k-th entry begins."""
+    return (count_fields(task.fields) + k) * room_of(task)
+
+
+@product_of_pairs.of(OneField)
+def _product(fields: Any, task: Any, entries: Any, floats: Any) -> Any:
+    room = room_of(task)
+    total = np.float32(0)
+    for c in range(room):
+        total += floats[c] * floats[c]
+    rows = floats[room : room + count_of(entries) * room]
+    for c in range(len(rows)):
+        total -= rows[c] * rows[c]
+    return np.float32(0.5) * total
+
+
+@pull_factors.of(OneField)
+def _pull(fields: Any, task: Any, floats: Any, place: int, field: int, pull: Any) -> None:
+    for c in range(0, room_of(task), EIGHT):
+        pull_eight(floats, c, place + c, pull)
+
+
+# -- one sample -----------------------------------------------------------------------------------------------------
+
+
+@inner
+def score_row(task: Any, entries: Any, weights: Any, floats: Any, elapsed: Any) -> Any:
+    """The score of one sample under the weights as they stand."""
+    room, width = room_of(task), 1 + factors_of(task)
+    for c in range(count_fields(task.fields) * room):
+        floats[c] = np.float32(0)
+    total = np.float32(0)
+    for k in range(count_of(entries)):
+        row, value, place = id_of(entries, k), value_of(entries, k), place_of(task, k)
+        sums = field_of(task.fields, entries, k) * room
+        total += read_row(task.penalty, task.rule, weights.table, row, width, elapsed, value, floats, place, sums)
+    # RACE(stale read): docs/races.md
+    return total + product_of_pairs(task.fields, task, entries, floats) + task.bias * weights.bias[0]
+
+
+@inner
+def move_row(task: Any, weights: Any, row: Any, pull: Any, floats: Any, place: int, step: Any) -> None:
+    """Update the weights of one feature; the derivatives in its factors stand at `place` in scratch.floats."""
+    count = factors_of(task)
+    width = 1 + count
+    visits = begin_row(task.rule, task.penalty, weights.table, row, width, step)
+    base = row * stride(task.rule, task.penalty, width)
+    update(task.rule, weights.table, base, width, pull, step.rate, visits)
+    fixes = fixes_of(task.factor_rule, visits)
+    whole = count // EIGHT * EIGHT
+    for c in range(0, whole, EIGHT):
+        move_eight(task.factor_rule, weights.table, base + 1 + c, width, floats, place + c, step.rate, fixes)
+    for c in range(whole, count):
+        update(task.factor_rule, weights.table, base + 1 + c, width, floats[place + c], step.rate, visits)
+
+
+@inner
+def prefetch_rows(task: Any, entries: Any, table: Any) -> None:
+    """Ask for the rows of the next sample while those of this one are moved."""
+    cells = stride(task.rule, task.penalty, 1 + factors_of(task))
+    for k in range(count_of(entries)):
+        base = id_of(entries, k) * cells
+        for c in range(0, cells, LINE):
+            prefetch(table, base + c)
+        prefetch(table, base + cells - 1)
+
+
+@inner
+def move_bias(task: Any, weights: Any, pull: Any, step: Any) -> None:
+    """Update the bias, which no penalty shrinks."""
+    count = begin_row(task.rule, Free(), weights.bias, 0, 1, step)
+    update(unpenalized(task.rule), weights.bias, 0, 1, pull, step.rate, count)
+
+
+@gradient.of(FMTask)
+def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
+    entries = entries_of(samples, visit)
+    score = score_row(task, entries, weights, scratch.floats, scratch.clock[0])
+    pull = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
+    count, factors = count_of(entries), factors_of(task)
+    for k in range(count):
+        mine, place = pull * value_of(entries, k), place_of(task, k)
+        pull_factors(task.fields, task, scratch.floats, place, field_of(task.fields, entries, k), mine)
+        scratch.rows[k] = id_of(entries, k)
+        scratch.grads[k, 0] = mine
+        for c in range(factors):
+            scratch.grads[k, 1 + c] = scratch.floats[place + c]
+    scratch.rows[count] = len(weights.table) // stride(task.rule, task.penalty, 1 + factors)
+    scratch.grads[count, 0] = pull * task.bias
+    scratch.grads[count, 1:] = np.float32(0)
+    scratch.count[0] = count + 1
+    return cost(task.loss, score, samples.targets[visit]) * samples.importance[visit]
+
+
+@apply.of(FMTask)
+def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    factors = factors_of(task)
+    features = len(weights.table) // stride(task.rule, task.penalty, 1 + factors)
+    for k in range(scratch.count[0]):
+        row = np.int64(scratch.rows[k])
+        if row < features:
+            for c in range(factors):
+                scratch.floats[c] = scratch.grads[k, 1 + c]
+            move_row(task, weights, row, scratch.grads[k, 0], scratch.floats, 0, step)
+        else:
+            move_bias(task, weights, scratch.grads[k, 0], step)
+
+
+@fused.of(FMTask)
+def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step: Any) -> Any:
+    entries = entries_of(samples, visit)
+    count = count_of(entries)
+    for k in range(0, count, LINE):
+        prefetch_entries(samples, scratch.count[1], k)  # samples are visited in random order: none is in the cache
+    for k in range(count):
+        pay(task.penalty, task.rule, weights.table, id_of(entries, k), 1 + factors_of(task), step)
+    score = score_row(task, entries, weights, scratch.floats, step.elapsed)
+    pull = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
+    prefetch_rows(task, entries_of(samples, scratch.count[1]), weights.table)
+    for k in range(count):
+        mine, place = pull * value_of(entries, k), place_of(task, k)
+        pull_factors(task.fields, task, scratch.floats, place, field_of(task.fields, entries, k), mine)
+        move_row(task, weights, id_of(entries, k), mine, scratch.floats, place, step)
+    move_bias(task, weights, pull * task.bias, step)
+    return cost(task.loss, score, samples.targets[visit]) * samples.importance[visit]
+
+
+@open_kernel
+def score_rows(task: Any, samples: Any, weights: Any, floats: Any, scores: Any, first: int) -> None:
+    """Scores of the samples from `first` on, as many as there is room for; `floats` as in scratch."""
+    for i in range(len(scores)):
+        scores[i] = score_row(task, entries_of(samples, first + i), weights, floats, np.float32(0))
+
+
+@kernel
+def score_one(machine: Any, listed: Any, numbers: Any, floats: Any) -> Any:
+    """The score of one sample: as `score_rows`, of entries; for types of this package only, as its cache is."""
+    return score_row(machine, listed, numbers, floats, np.float32(0))

@@ -1,0 +1,110 @@
+"""Rows of a weight and factors, read and paid for: lazy L2 with one rate for weights and one for factors."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hogwild.kernels.compiler.jit import choice, inner
+from hogwild.kernels.optim.penalties import Free, Penalty, charge, owes, pace, stamps
+from hogwild.kernels.optim.rules import counts_visits, stride
+from hogwild.kernels.simd.rowvectors import EIGHT, add_eight, fade_eight, read_eight
+from hogwild.kernels.simd.rules8 import faded, fixes_of
+
+
+class FactorPenalty(NamedTuple):
+    """As Penalty: `weight` for the first weight of a row, `factors` for the others, which know L2 only."""
+
+    weight: Penalty
+    factors: Penalty
+
+
+@stamps.of(FactorPenalty)
+def _stamped(penalty: Any) -> int:
+    return 1
+
+
+@inner
+def _visits(rule: Any, table: Any, stamp_cell: int) -> Any:
+    """How often a row was visited, where the rule counts that."""
+    return table[stamp_cell - 1] if counts_visits(rule) == 1 else np.float32(0)
+
+
+@charge.of(FactorPenalty)
+def _charge(penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any) -> None:
+    due = elapsed - table[stamp_cell]
+    if due <= np.float32(0):
+        return
+    table[stamp_cell] = elapsed  # RACE(lost update): docs/races.md
+    speed = pace(rule, table, base, width, stamp_cell - 1)
+    table[base] = faded(table[base], due * speed * penalty.weight.l2)  # RACE(lost update): docs/races.md
+    fixes = fixes_of(rule, _visits(rule, table, stamp_cell))
+    whole = (width - 1) // EIGHT * EIGHT
+    for c in range(1, 1 + whole, EIGHT):
+        fade_eight(rule, table, base + c, width, due * penalty.factors.l2, fixes, np.float32(1), table, base + c)
+    for c in range(1 + whole, width):
+        speed = pace(rule, table, base + c, width, stamp_cell - 1)
+        table[base + c] = faded(table[base + c], due * speed * penalty.factors.l2)  # RACE(lost update): docs/races.md
+
+
+@choice
+def pay(penalty: Any, rule: Any, table: Any, row: Any, width: int, step: Any) -> None:
+    """Pay for a row that is about to be read and moved, where this worker is to."""
+
+
+@choice
+def read_row(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
+    """The factors of a row, unpaid penalty deducted, times a value: to floats[place:], and added to floats[sums:].
+
+    Returns the weight times the value.
+    """
+
+
+@inner
+def _read(table: Any, base: int, width: int, value: Any, floats: Any, place: int, sums: int) -> Any:
+    whole = (width - 1) // EIGHT * EIGHT
+    for c in range(0, whole, EIGHT):
+        read_eight(table, base + 1 + c, value, floats, place + c, sums + c)
+    for c in range(whole, width - 1):
+        floats[place + c] = value * table[base + 1 + c]  # RACE(stale read): docs/races.md
+        floats[sums + c] += floats[place + c]
+    return value * table[base]  # RACE(stale read): docs/races.md
+
+
+@pay.of(Free)
+def _pay_nothing(penalty: Any, rule: Any, table: Any, row: Any, width: int, step: Any) -> None:
+    return
+
+
+@pay.of(FactorPenalty)
+def _pay(penalty: Any, rule: Any, table: Any, row: Any, width: int, step: Any) -> None:
+    if owes(step, row):
+        cells = stride(rule, penalty, width)
+        charge(penalty, rule, table, row * cells, width, row * cells + cells - 1, step.elapsed)
+
+
+@read_row.of(Free)
+def _read_free(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
+    return _read(table, row * stride(rule, penalty, width), width, value, floats, place, sums)
+
+
+@read_row.of(FactorPenalty)
+def _read_paid(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
+    cells = stride(rule, penalty, width)
+    base = row * cells
+    last = base + cells - 1
+    due = elapsed - table[last]  # RACE(stale read): docs/races.md
+    if due <= np.float32(0):
+        return _read(table, base, width, value, floats, place, sums)
+    fixes = fixes_of(rule, _visits(rule, table, last))
+    whole = (width - 1) // EIGHT * EIGHT
+    for c in range(0, whole, EIGHT):
+        fade_eight(rule, table, base + 1 + c, width, due * penalty.factors.l2, fixes, value, floats, place + c)
+        add_eight(floats, sums + c, place + c)
+    for c in range(whole, width - 1):
+        speed = pace(rule, table, base + 1 + c, width, last - 1)
+        floats[place + c] = value * faded(table[base + 1 + c], due * speed * penalty.factors.l2)
+        floats[sums + c] += floats[place + c]
+    speed = pace(rule, table, base, width, last - 1)
+    return value * faded(table[base], due * speed * penalty.weight.l2)  # RACE(stale read): docs/races.md

@@ -1,0 +1,127 @@
+"""One way to walk the features of a sample, whatever bundle holds it: compiled to plain indexing.
+
+    entries = entries_of(samples, visit)
+    for k in range(count_of(entries)):
+        ... id_of(entries, k), value_of(entries, k)
+
+A sample is taken out of its bundle as slices, and its loop begins at 0, for the sake of the compiler: in a loop from
+offset to offset it has to allow for negative indices, and then vectorises nothing (twice as slow).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hogwild.arrays import BinaryRows, DenseRows, Rows
+from hogwild.kernels.compiler.jit import choice
+from hogwild.kernels.compiler.prefetch import prefetch
+
+LINE = 16  # ids or values in one cache line
+
+
+class Entries(NamedTuple):
+    """Ids and values of one sample."""
+
+    ids: Any
+    values: Any
+
+
+class BinaryEntries(NamedTuple):
+    """Ids of one sample whose values are all 1."""
+
+    ids: Any
+
+
+class DenseEntries(NamedTuple):
+    """Values of one sample that has all features."""
+
+    values: Any
+
+
+@choice
+def entries_of(samples: Any, visit: int) -> Any:
+    """The features of one sample."""
+
+
+@choice
+def count_of(entries: Any) -> Any:
+    """How many features there are."""
+
+
+@choice
+def id_of(entries: Any, k: int) -> Any:
+    """Id of the k-th feature."""
+
+
+@choice
+def value_of(entries: Any, k: int) -> Any:
+    """Value of the k-th feature."""
+
+
+@choice
+def prefetch_entries(samples: Any, visit: int, k: int) -> None:
+    """Ask for the cache lines of the features from the k-th on of a sample that will be needed soon."""
+
+
+@entries_of.of(Rows)
+def _entries(samples: Any, visit: int) -> Any:
+    first, last = samples.offsets[visit], samples.offsets[visit + 1]
+    return Entries(samples.ids[first:last], samples.values[first:last])
+
+
+@entries_of.of(BinaryRows)
+def _binary_entries(samples: Any, visit: int) -> Any:
+    return BinaryEntries(samples.ids[samples.offsets[visit] : samples.offsets[visit + 1]])
+
+
+@entries_of.of(DenseRows)
+def _dense_entries(samples: Any, visit: int) -> Any:
+    return DenseEntries(samples.matrix[visit])
+
+
+@count_of.of(Entries, BinaryEntries)
+def _count_ids(entries: Any) -> Any:
+    return len(entries.ids)
+
+
+@count_of.of(DenseEntries)
+def _count_values(entries: Any) -> Any:
+    return len(entries.values)
+
+
+@id_of.of(Entries, BinaryEntries)
+def _listed_id(entries: Any, k: int) -> Any:
+    return np.int64(np.uint32(entries.ids[k]))  # by way of unsigned: the compiler then knows it is not negative
+
+
+@id_of.of(DenseEntries)
+def _own_number(entries: Any, k: int) -> Any:
+    return k
+
+
+@value_of.of(Entries, DenseEntries)
+def _listed_value(entries: Any, k: int) -> Any:
+    return entries.values[k]
+
+
+@value_of.of(BinaryEntries)
+def _one(entries: Any, k: int) -> Any:
+    return np.float32(1)
+
+
+@prefetch_entries.of(Rows)
+def _prefetch_pairs(samples: Any, visit: int, k: int) -> None:
+    prefetch(samples.ids, samples.offsets[visit] + k)
+    prefetch(samples.values, samples.offsets[visit] + k)
+
+
+@prefetch_entries.of(BinaryRows)
+def _prefetch_ids(samples: Any, visit: int, k: int) -> None:
+    prefetch(samples.ids, samples.offsets[visit] + k)
+
+
+@prefetch_entries.of(DenseRows)
+def _prefetch_nothing(samples: Any, visit: int, k: int) -> None:
+    return  # rows are long: the processor does it by itself

@@ -1,0 +1,1 @@
+"""TFRecord files: frames, protocol buffers, examples, both ways."""

@@ -1,0 +1,1 @@
+"""Word vectors: skip-gram and CBOW over windows of a text."""

@@ -1,0 +1,146 @@
+"""What one visit to running text looks at: the words that stay, the window of each, the negatives.
+
+A visit is a stretch of the text. Words at its ends have neighbours beyond them, which are looked at too. All of it
+goes to places in the worker's own arrays, which `Plan` names.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.compiler.rng import below, draw
+from hogwild.kernels.simd.rows16 import LANES
+from hogwild.kernels.word2vec.noise import draw_word, stays
+
+_FARTHEST = 64  # words that are looked at for each of a window, where nearly all are left out
+
+
+class Text(NamedTuple):
+    """Samples: the ids of running text (-1 ends a sentence), and by id the chance to stay and the alias table."""
+
+    ids: Any
+    stay: Any
+    chance: Any
+    alias: Any
+
+
+class Embeddings(NamedTuple):
+    """Weights: a row for each word as it is seen from itself, and one as it is seen from its neighbours."""
+
+    inputs: Any
+    outputs: Any
+
+
+class Plan(NamedTuple):
+    """Where things stand in `scratch.ints` and `scratch.floats`, and their sizes.
+
+    Positions are those of the words that stay: up to `window` before the stretch, then its own (the centres, from
+    position `window` on), then up to `window` after it.
+    ints: places (the first cell of the row of each position), low and high (the window of each centre, itself
+    included; before that: its sentence), own (places in floats of a centre's row), picks (places of negatives).
+    floats: band[i, q - p + window] belongs to centre i at position p and its neighbour q; rivals[i] to its negatives;
+    hits[i] to centre i itself; rows and more have a row for each centre.
+    """
+
+    most: int
+    low: int
+    high: int
+    own: int
+    picks: int
+    band: int
+    bands: int
+    rival: int
+    rivals: int
+    hit: int
+    row: int
+    more: int
+    ints: int
+    floats: int
+
+
+@kernel
+def _up(number: int, unit: int) -> int:
+    return (number + unit - 1) // unit * unit
+
+
+@kernel
+def plan_of(stretch: int, window: int, picks: int, own: bool, cells: int) -> Any:
+    """The plan for stretches of so many words; picks: negatives of the visit or, with `own`, of each centre."""
+    most = stretch + 2 * window + 4
+    bands = _up(2 * window + 4, LANES)
+    rivals = _up(picks + 4, LANES)
+    rival = most * bands
+    hit = rival + most * rivals
+    row = hit + _up(most, LANES)
+    more = row + most * cells
+    end = 4 * most + (most * rivals if own else rivals)
+    floats = more + most * cells
+    return Plan(most, most, 2 * most, 3 * most, 4 * most, 0, bands, rival, rivals, hit, row, more, end, floats)
+
+
+@kernel
+def pick_words(text: Any, visit: int, stretch: int, window: int, cells: int, plan: Any, scratch: Any) -> Any:
+    """The words that stay, and where the sentence of each begins and ends; returns (first, centres, end) positions."""
+    ids, ints = text.ids, scratch.ints
+    start = visit * stretch
+    stop = min(start + stretch, len(ids))
+    seed = draw(scratch.random)
+    first = window
+    for position in range(start - 1, max(-1, start - 1 - _FARTHEST * window), -1):
+        word = ids[position]
+        if word < 0 or first == 0:
+            break
+        if stays(seed, position, text.stay[word]):
+            first -= 1
+            ints[first] = np.int64(word) * cells
+    sentence = first
+    for at in range(first, window):
+        ints[plan.low + at] = sentence
+    at = window
+    for position in range(start, stop):
+        word = ids[position]
+        if word < 0:
+            sentence = at
+        else:
+            # Written in any case, kept only if the word stays: no branch that nobody can foresee.
+            ints[at] = np.int64(word) * cells
+            ints[plan.low + at] = sentence
+            at += int(stays(seed, position, text.stay[word]))
+    centres = at - window
+    last = at + window
+    for position in range(stop, min(len(ids), stop + _FARTHEST * window)):
+        word = ids[position]
+        if word < 0 or at == last or centres == 0:
+            break
+        if stays(seed, position, text.stay[word]):
+            ints[at] = np.int64(word) * cells
+            ints[plan.low + at] = sentence
+            at += 1
+    end = at
+    for beyond in range(4):
+        ints[end + beyond] = 0  # four rows are looked at together
+    for at in range(end - 1, first - 1, -1):
+        same = at + 1 < end and ints[plan.low + at + 1] == ints[plan.low + at]
+        ints[plan.high + at] = ints[plan.high + at + 1] if same else at
+    return first, centres, end
+
+
+@kernel
+def pick_windows(centres: int, window: int, plan: Any, scratch: Any) -> None:
+    """Each centre draws how far it sees, within its sentence."""
+    for at in range(window, window + centres):
+        far = below(scratch.random, window) + 1
+        scratch.ints[plan.low + at] = max(scratch.ints[plan.low + at], at - far)
+        scratch.ints[plan.high + at] = min(scratch.ints[plan.high + at], at + far)
+
+
+@kernel
+def pick_negatives(text: Any, first: int, count: int, cells: int, scratch: Any) -> None:
+    """Random words, to scratch.ints[first:first + count]; the three after them are looked at, too."""
+    for k in range(count):
+        scratch.ints[first + k] = draw_word(draw(scratch.random), text.chance, text.alias) * cells
+    for k in range(count, count + 3):
+        scratch.ints[first + k] = 0
