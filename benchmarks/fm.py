@@ -27,7 +27,7 @@ from fm_peers import MOST_EPOCHS, PEERS, SETTING, Split
 import hogwild
 from hogwild.arrays import SlotRows
 from hogwild.cli.main import main as command
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.metrics import auc
 
 HOME = Path(__file__).parents[2] / "shared" / "data"

@@ -24,8 +24,8 @@ from imdb import FEATURES, HOME, Split, load_imdb
 
 import hogwild
 from hogwild.config import SparseConfig
-from hogwild.feeds.synthetic import make_rows
-from hogwild.feeds.truth import Truth
+from hogwild.feeds.synthetic.sparse import make_rows
+from hogwild.feeds.synthetic.truth import Truth
 
 EPOCHS = 5
 SAME = 1.005  # losses that differ by less are the same

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 
 from hogwild.config import FeedConfig
-from hogwild.feeds import cache
-from hogwild.feeds.multislot import MultiSlotEncoder
-from hogwild.feeds.reader import open_feed
-from hogwild.feeds.source import open_sources
+from hogwild.feeds.io.source import open_sources
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.slots.multislot import MultiSlotEncoder
+from hogwild.feeds.storage import cache
 
 SLOTS, COLUMNS, FILES = 26, 13, 8
 THEIRS = "Paddle, 2 threads"

@@ -20,10 +20,10 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from hogwild.config import FeedConfig
-from hogwild.feeds import cache
-from hogwild.feeds.reader import open_feed
-from hogwild.feeds.source import open_sources
-from hogwild.feeds.svmlight import SvmlightEncoder
+from hogwild.feeds.io.source import open_sources
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.sparse.svmlight import SvmlightEncoder
+from hogwild.feeds.storage import cache
 
 KINDS = {"six digits": "{:.6g}", "sixteen digits": "{:.16g}", "ones": "1"}
 FEATURES = 1 << 20

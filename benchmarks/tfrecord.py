@@ -30,11 +30,11 @@ import tensorflow as tf
 
 from hogwild.arrays import Rows
 from hogwild.config import FeedConfig
-from hogwild.feeds import cache
-from hogwild.feeds.reader import open_feed
-from hogwild.feeds.source import open_sources
-from hogwild.feeds.tfrecord import TfrecordEncoder
-from hogwild.feeds.tfrecordout import write_tfrecord
+from hogwild.feeds.io.source import open_sources
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.storage import cache
+from hogwild.feeds.tfrecord.read import TfrecordEncoder
+from hogwild.feeds.tfrecord.write import write_tfrecord
 
 FEATURES = 1_000_000
 PARTS = {

@@ -22,8 +22,8 @@ import numpy as np
 from gensim.models import Word2Vec
 
 from hogwild.config import CorpusConfig
-from hogwild.feeds import cache
-from hogwild.feeds.corpusreader import open_corpus
+from hogwild.feeds.corpus.open import open_corpus
+from hogwild.feeds.storage import cache
 
 WIKI = Path(__file__).resolve().parents[2] / "shared" / "data" / "wiki" / "wiki100m.txt.xz"
 LINE = 1000

@@ -12,7 +12,7 @@ import numpy as np
 
 import reference_crf as twin
 from hogwild.arrays import Chains, Scratch, ValuedChains, make_scratch
-from hogwild.feeds.tagging import TaggingFeed
+from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.kernels.loop.modes import FreeMode, RoundRobin, make_turns
 from hogwild.kernels.loop.order import Order
 from hogwild.kernels.loop.schedule import Schedule, elapsed_at

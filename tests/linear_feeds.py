@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from hogwild.arrays import Rows
 from hogwild.executor.run import AsyncExecutor
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 
 FEATURES = 30
 ROWS = 400

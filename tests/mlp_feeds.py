@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import SlotRows
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.ids.ranking import ranks_of
 
 

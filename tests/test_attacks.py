@@ -20,7 +20,7 @@ import pytest
 import hogwild
 from another_user import NOBODY, as_another_user, shared_place
 from hogwild.errors import HogwildWarning, ModelError, SaveError
-from hogwild.feeds import cache
+from hogwild.feeds.storage import cache
 from hogwild.ownership import MARKER
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

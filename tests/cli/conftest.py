@@ -12,9 +12,9 @@ import pytest
 from cli.sentences import write_sentences, write_words
 from hogwild.cli.main import main
 from hogwild.config import SparseConfig
-from hogwild.feeds.made_text import svmlight
-from hogwild.feeds.synthetic import make_rows
-from hogwild.feeds.truth import Truth
+from hogwild.feeds.synthetic.lines import svmlight
+from hogwild.feeds.synthetic.sparse import make_rows
+from hogwild.feeds.synthetic.truth import Truth
 
 # Everywhere up to eight tags, sgd and rich edges: each combination is compiled for itself.
 SERIAL = ("--mode", "serial", "--epochs", 3)

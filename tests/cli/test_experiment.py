@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hogwild.feeds.grammar import make_sentences, write_lines
-from hogwild.feeds.templates import open_templates
+from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
+from hogwild.feeds.tagged.templates import open_templates
 from hogwild.observe.asyngrad import Experiment
 
 TINY = ("experiment", "asyngrad", "--no-rich-edges", "--threads", 1, 2, "--epochs", 2, "--seeds", 2)

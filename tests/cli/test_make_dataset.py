@@ -15,10 +15,10 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import LogisticRegression
 
 from hogwild.config import SparseConfig
-from hogwild.feeds.made_text import svmlight
-from hogwild.feeds.slotfile import read_slots
-from hogwild.feeds.synthetic import MadeRows, make_rows, true_weights
-from hogwild.feeds.truth import Truth
+from hogwild.feeds.slots.description import read_slots
+from hogwild.feeds.synthetic.lines import svmlight
+from hogwild.feeds.synthetic.sparse import MadeRows, make_rows, true_weights
+from hogwild.feeds.synthetic.truth import Truth
 
 
 def whole(config):
@@ -200,7 +200,7 @@ def test_an_old_file_stays_when_the_new_one_cannot_be_made(hogwild, refused, tmp
     def fail(rows, classes):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("hogwild.feeds.made_text.svmlight", fail)
+    monkeypatch.setattr("hogwild.feeds.synthetic.lines.svmlight", fail)
     assert "No space left" in refused("make-dataset", "sparse", "--rows", 5, "--output", path, code=1)
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["data.svm"]

@@ -15,7 +15,7 @@ from cli.sentences import TAGS, write_sentences, write_words
 from hogwild import load_model, save_model
 from hogwild.cli import taggedfiles
 from hogwild.config import TaggingConfig
-from hogwild.feeds.taggedreader import read_tagged
+from hogwild.feeds.tagged.read import read_tagged
 
 
 def sentences_of(text):

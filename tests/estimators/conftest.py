@@ -6,7 +6,7 @@ import pytest
 import sklearn_crfsuite
 
 from hogwild.estimators import CRF
-from hogwild.feeds.grammar import make_sentences
+from hogwild.feeds.synthetic.sentences import make_sentences
 
 ALL = {"all_possible_states": True, "all_possible_transitions": True}  # as it is here; then the optimum is the same
 

@@ -20,7 +20,7 @@ from sklearn_crfsuite import metrics
 
 from hogwild.estimators import CRF
 from hogwild.estimators.excerpt import Excerpts
-from hogwild.feeds.tagginglists import tagging_of
+from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.programs import crf as programs
 from hogwild.programs.richpairs import find_pairs
 

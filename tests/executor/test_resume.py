@@ -16,7 +16,7 @@ from hogwild.executor.checkpointer import Checkpointer, Output, identity_of
 from hogwild.executor.events import Parked, Progress
 from hogwild.executor.position import Position, RunState
 from hogwild.executor.run import AsyncExecutor
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.linear import Linear
 from hogwild.programs.store import load_model
 

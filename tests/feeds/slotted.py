@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 
 from hogwild.arrays import SlotRows, ValuedSlotRows
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from reference_slots import Row
 
 RARE = -1

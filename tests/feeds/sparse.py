@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from hogwild.arrays import Rows
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 
 
 def rows_of(feed: Feed) -> list[dict[int, float]]:

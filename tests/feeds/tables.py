@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hogwild.config import FeedConfig
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.reader import open_feed
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.sparse.feed import Feed
 
 BITS = 14
 PETS = "label,age,kind,weight\nyes,3,cat,4.5\nno,,dog,0\nyes,1,cat,1e1\nno,2,,-2\n"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hogwild.config import TaggingConfig
-from hogwild.feeds.taggedreader import read_tagged
-from hogwild.feeds.taggedtext import TaggedText, TextColumn
+from hogwild.feeds.tagged.read import read_tagged
+from hogwild.feeds.tagged.taggedtext import TaggedText, TextColumn
 
 VERSE = "to TO B-VP\nbe VB I-VP\n\nor CC O\nnot RB O\n"
 

@@ -13,10 +13,10 @@ from fuzz.kept import KEPT
 from fuzz.readers import arrow_files
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.feeds import arrowcheck
+from hogwild.feeds.io.source import Source
 from hogwild.feeds.memory import feed_of
-from hogwild.feeds.reader import open_feed
-from hogwild.feeds.source import Source
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.tables import arrowcheck
 
 
 def refusal(path: Path) -> str:

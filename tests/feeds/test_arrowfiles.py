@@ -14,8 +14,8 @@ from feeds.sparse import lines_of, rows_of, targets_of
 from feeds.tables import BITS, PETS, read
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.feeds.ratingreader import open_ratings
-from hogwild.feeds.reader import open_feed
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.ratings.open import open_ratings
 
 FRAME = pa.table(
     {

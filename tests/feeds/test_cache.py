@@ -17,13 +17,15 @@ import pytest
 from hogwild.arrays import BinaryRows, Rows
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, HogwildError, HogwildWarning, InputError, SaveError
-from hogwild.feeds import arrayfiles, cache, store, workspace
-from hogwild.feeds.chunk import Chunk, Summary
-from hogwild.feeds.corpusreader import open_corpus
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.reader import open_feed
-from hogwild.feeds.source import Source, open_sources
-from hogwild.feeds.svmlight import SvmlightEncoder
+from hogwild.feeds.corpus.open import open_corpus
+from hogwild.feeds.io import workspace
+from hogwild.feeds.io.source import Source, open_sources
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.sparse import store
+from hogwild.feeds.sparse.encoder import Chunk, Summary
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.sparse.svmlight import SvmlightEncoder
+from hogwild.feeds.storage import arrayfiles, cache
 from small_disk import mounted
 
 TEXT = "1 1:0.5 3:2\n# c\n0 3:1 7:1\n1 3:4\n"

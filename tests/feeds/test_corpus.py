@@ -15,9 +15,10 @@ import pytest
 import reference_corpus as twin
 from hogwild.config import CorpusConfig
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds import textpass, words
-from hogwild.feeds.corpus import Corpus
-from hogwild.feeds.corpusreader import corpus_of, open_corpus
+from hogwild.feeds.corpus import encode
+from hogwild.feeds.corpus.corpus import Corpus
+from hogwild.feeds.corpus.open import corpus_of, open_corpus
+from hogwild.feeds.storage import words
 
 VERSE = "to be or not to be\n\n  that is the question\r\nTo be\tÜber Straße ÜBER über\n"
 BLANKS = [b" ", b"\n", b"\t", b"\r", b"\v", b"\f", b"\0", b"  ", b"\n\n", b" \r\n", b"\x1c", b"\xc2\x85", b"\xc2\xa0"]
@@ -60,7 +61,7 @@ def test_random_texts_are_read_as_the_twin_reads_them(
 ) -> None:
     rng = random.Random(seed)
     data = random_text(rng, rng.choice([5, 50, 800])) + b" b\n"
-    monkeypatch.setattr(textpass, "BLOCK", rng.choice([40, 64, 1000, 1 << 21]))
+    monkeypatch.setattr(encode, "BLOCK", rng.choice([40, 64, 1000, 1 << 21]))
     monkeypatch.setattr(words, "_FIRST", rng.choice([2, 64]))
     longest, lowercase = rng.choice([9, 35]), rng.random() < 0.5
     sentences = twin.sentences_of(data, lowercase, longest)
@@ -97,7 +98,7 @@ def test_many_words_with_equal_beginnings_and_counts(file: Path) -> None:
 
 @pytest.mark.parametrize("end", ["", "\n", " ", "\n\n"])
 def test_an_endless_line_loses_no_word(file: Path, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(textpass, "BLOCK", 32)
+    monkeypatch.setattr(encode, "BLOCK", 32)
     data = " ".join(f"w{k % 17}" for k in range(500)) + end
     for pad in range(4):  # pieces end everywhere, also exactly with the file
         corpus = read(file, "x" * pad + " " + data, max_token=20)
@@ -186,7 +187,7 @@ def test_what_is_dropped_does_not_depend_on_threads(
 ) -> None:
     """Each thread dropped what was rare in the pieces that it came to take."""
     monkeypatch.setattr(words, "_FIRST", 2)
-    monkeypatch.setattr(textpass, "BLOCK", 256)
+    monkeypatch.setattr(encode, "BLOCK", 256)
     rng = random.Random(most)
     text = [f"w{int(rng.paretovariate(0.6)) % 5000}" for _ in range(6000)]
     file.write_text(" ".join(text))
@@ -203,7 +204,7 @@ def test_what_is_dropped_does_not_depend_on_threads(
 
 
 def test_a_limit_that_is_not_reached_changes_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(textpass, "BLOCK", 256)
+    monkeypatch.setattr(encode, "BLOCK", 256)
     text = [f"w{k * k % 61}" for k in range(3000)]
     file.write_text(" ".join(text))
     different = len(set(text))
@@ -247,7 +248,7 @@ def test_memory_is_told_before_it_is_taken(file: Path, monkeypatch: pytest.Monke
     ],
 )
 def test_bad_input(file: Path, data: Any, options: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(textpass, "BLOCK", 1100)
+    monkeypatch.setattr(encode, "BLOCK", 1100)
     with pytest.raises(InputError, match=message):
         read(file, data, **options)
 
@@ -258,7 +259,7 @@ def test_a_missing_file(file: Path) -> None:
 
 
 def test_the_line_of_a_bad_byte_far_inside(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(textpass, "BLOCK", 1100)
+    monkeypatch.setattr(encode, "BLOCK", 1100)
     data = b"some words here\n" * 1000 + b"and \xc3( not \xff\n" + b"more words\n" * 500 + b"\xff"
     for threads in (1, 2, 3):
         with pytest.raises(InputError, match=r"text\.txt:1001: byte 0xc3, byte 16,005 of"):

@@ -20,10 +20,12 @@ from hogwild.arrays import Tokens
 from hogwild.cli.main import main
 from hogwild.config import CorpusConfig
 from hogwild.errors import InputError, SaveError
-from hogwild.feeds import cache, corpusreader, textpass
-from hogwild.feeds.corpus import Corpus
-from hogwild.feeds.corpusreader import corpus_of, open_corpus
-from hogwild.feeds.textpass import TextPass
+from hogwild.feeds.corpus import encode
+from hogwild.feeds.corpus import open as corpusreader
+from hogwild.feeds.corpus.corpus import Corpus
+from hogwild.feeds.corpus.encode import TextPass
+from hogwild.feeds.corpus.open import corpus_of, open_corpus
+from hogwild.feeds.storage import cache
 
 ROOT = Path(__file__).parents[2]
 WIKI = ROOT.parent / "shared" / "data" / "wiki" / "wiki100m.txt.xz"
@@ -114,7 +116,7 @@ def test_a_failed_run_leaves_nothing(file: Path, home: Path) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_disk_that_fills(file: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(textpass, "open", lambda *rest, **more: open("/dev/full", "wb", 0), raising=False)  # noqa: SIM115
+    monkeypatch.setattr(encode, "open", lambda *rest, **more: open("/dev/full", "wb", 0), raising=False)  # noqa: SIM115
     with pytest.raises(SaveError, match="No space left on device"):
         open_corpus(file, CONFIG)
     assert entries_made(home) == []
@@ -163,7 +165,7 @@ import sys
 from pathlib import Path
 import reference_corpus as twin
 from hogwild.config import CorpusConfig
-from hogwild.feeds.corpusreader import corpus_of, open_corpus
+from hogwild.feeds.corpus.open import corpus_of, open_corpus
 from hogwild.kernels import wordtable
 path = Path(sys.argv[1])
 if sys.argv[2] == "collide":

@@ -12,9 +12,9 @@ import pytest
 
 import reference_corpus as twin
 from hogwild.config import CorpusConfig
-from hogwild.feeds import phrases
-from hogwild.feeds.corpus import Corpus
-from hogwild.feeds.corpusreader import corpus_of, open_corpus
+from hogwild.feeds.corpus import phrases
+from hogwild.feeds.corpus.corpus import Corpus
+from hogwild.feeds.corpus.open import corpus_of, open_corpus
 
 
 def text_of(seed: int, size: int = 300) -> twin.Sentences:

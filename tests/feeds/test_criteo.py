@@ -11,9 +11,9 @@ import pytest
 from feeds.slotted import rows_of
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.feeds import slottext
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.reader import open_feed
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.slots import encoder as slottext
+from hogwild.feeds.sparse.feed import Feed
 from reference_slots import criteo
 
 

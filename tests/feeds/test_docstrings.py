@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hogwild.feeds.docstrings import documentation
+from hogwild.feeds.synthetic.docstrings import documentation
 
 SOURCE = '''"""The first line says what. Then more is said!
 

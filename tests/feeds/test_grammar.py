@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from hogwild.config import TaggingConfig
-from hogwild.feeds.grammar import make_sentences, write_lines
-from hogwild.feeds.taggedreader import read_tagged
+from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
+from hogwild.feeds.tagged.read import read_tagged
 from hogwild.programs.chunks import chunks_of
 
 

@@ -11,9 +11,9 @@ import pyarrow.csv
 import pytest
 
 import reference_text as twin
-from hogwild.feeds.blocks import check_utf8
-from hogwild.feeds.delimited import Dialect, as_bytes, sniff
-from hogwild.feeds.hashed import Hashing, hash_texts
+from hogwild.feeds.io.blocks import check_utf8
+from hogwild.feeds.sparse.hashing import Hashing, hash_texts
+from hogwild.feeds.tables.delimited import Dialect, as_bytes, sniff
 from hogwild.kernels.ids.hashing import hash_bytes, hash_fields, hash_seeded, hash_strings
 from hogwild.kernels.ids.tokens import (
     BLANK,
@@ -168,7 +168,7 @@ def test_invalid_bytes_are_replaced_one_by_one() -> None:
 
 
 def test_valid_text_is_not_copied(tmp_path: object) -> None:
-    from hogwild.feeds.blocks import Block
+    from hogwild.feeds.io.blocks import Block
 
     text = array_of(b"plain\n")
     assert check_utf8(Block(None, 0, 1, text), replace=True)[0] is text  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import pytest
 
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError, ModelError
-from hogwild.feeds.reader import open_feed
+from hogwild.feeds.open import open_feed
 
 ROWS = {"label": [1, 0, 1], "nz_idx": [[4, 7], [], [0]], "nz_values": [[0.5, 2.0], None, [1.5]]}
 

@@ -12,9 +12,9 @@ from sklearn.metrics import roc_auc_score
 
 from hogwild.config import ClicksConfig
 from hogwild.errors import ConfigError
-from hogwild.feeds import made_text
-from hogwild.feeds.made_clicks import Clicks, slot_sizes
-from hogwild.feeds.truth import Truth
+from hogwild.feeds.synthetic import lines as made_text
+from hogwild.feeds.synthetic.clicks import Clicks, slot_sizes
+from hogwild.feeds.synthetic.truth import Truth
 
 SMALL = ClicksConfig(rows=3000, slots=5, numbers=2, features=400)
 

@@ -11,17 +11,17 @@ import pytest
 from hogwild.config import ClicksConfig, FeedConfig, SparseConfig
 from hogwild.errors import ConfigError
 from hogwild.executor.run import AsyncExecutor
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.made_clicks import Clicks
-from hogwild.feeds.made_files import (
+from hogwild.feeds.open import description_path, open_feed
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.synthetic.clicks import Clicks
+from hogwild.feeds.synthetic.files import (
     clicks_slots,
     sparse_slots,
     write_clicks,
     write_sparse,
 )
-from hogwild.feeds.reader import description_path, open_feed
-from hogwild.feeds.synthetic import make_rows
-from hogwild.feeds.truth import Truth
+from hogwild.feeds.synthetic.sparse import make_rows
+from hogwild.feeds.synthetic.truth import Truth
 from hogwild.programs.linear import Linear
 
 SPARSE = SparseConfig(rows=300, features=500, nonzeros="2:9")

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 
 from hogwild.arrays import BinaryRows, DenseRows, Rows
 from hogwild.errors import InputError
-from hogwild.feeds.feed import Feed
 from hogwild.feeds.memory import feed_of
-from hogwild.feeds.reader import open_feed
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.sparse.feed import Feed
 
 
 def dense_of(feed: Feed) -> np.ndarray:

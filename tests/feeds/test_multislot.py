@@ -20,12 +20,12 @@ from feeds.slotted import RARE, keys_of, rows_of
 from hogwild.arrays import SlotRows, ValuedSlotRows
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError, ModelError
-from hogwild.feeds import slottext
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.flat import flattened
-from hogwild.feeds.multislot import MultiSlotEncoder
-from hogwild.feeds.reader import open_feed
-from hogwild.feeds.source import open_sources
+from hogwild.feeds.io.source import open_sources
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.slots import encoder as slottext
+from hogwild.feeds.slots.flatten import flattened
+from hogwild.feeds.slots.multislot import MultiSlotEncoder
+from hogwild.feeds.sparse.feed import Feed
 from reference_slots import multislot
 
 SLOTS = """
@@ -349,7 +349,7 @@ def test_the_compiler_may_be_off(place: Place) -> None:
     path = place.directory / "part.txt"
     path.write_text(text)
     code = (
-        "import sys; from hogwild.feeds.reader import open_feed; from hogwild.config import FeedConfig;"
+        "import sys; from hogwild.feeds.open import open_feed; from hogwild.config import FeedConfig;"
         "from feeds.slotted import rows_of; path, slots = sys.argv[1:];"
         "make = lambda **more: open_feed(path, FeedConfig(slots=slots, scale=False, cache=False, **more));"
         "print(rows_of(make()) == rows_of(make(shared_ids=True)), rows_of(make(min_count=2))[1:2]);"

@@ -12,8 +12,8 @@ import pytest
 from hogwild.arrays import SlotRows
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.reader import open_feed
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.sparse.feed import Feed
 
 OPEN = '[[slot]]\nname = "click"\ntype = "uint64"\nlabel = true\n[[slot]]\nname = "I"\ntype = "float"\ndense = true\n'
 

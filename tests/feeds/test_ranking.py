@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hogwild.errors import InputError
-from hogwild.feeds import ranking
-from hogwild.feeds.ranking import Frequencies, check_features
+from hogwild.feeds.storage import ranking
+from hogwild.feeds.storage.ranking import Frequencies, check_features
 from hogwild.kernels.ids import ranking as kernel
 
 

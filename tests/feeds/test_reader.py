@@ -11,8 +11,8 @@ import pytest
 
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.feeds.reader import format_of, open_feed
-from hogwild.feeds.source import open_sources
+from hogwild.feeds.io.source import open_sources
+from hogwild.feeds.open import format_of, open_feed
 
 BY_NAME = [
     ("a.svm", "svmlight"),

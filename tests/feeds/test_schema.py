@@ -15,7 +15,7 @@ from feeds.sparse import rows_of, targets_of
 from feeds.tables import PETS, raw, read
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError, ModelError
-from hogwild.feeds.reader import open_feed
+from hogwild.feeds.open import open_feed
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.slotfile import Slot, SlotPlan, known_plan, parse_slots, read_slots
+from hogwild.feeds.slots.description import Slot, SlotPlan, known_plan, parse_slots, read_slots
 
 TOML = """
 [[slot]]

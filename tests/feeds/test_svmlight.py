@@ -14,10 +14,10 @@ from sklearn.datasets import load_svmlight_file
 
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.feeds import svmlight
-from hogwild.feeds.chunk import Summary
-from hogwild.feeds.source import Source, open_sources
-from hogwild.feeds.svmlight import SvmlightEncoder
+from hogwild.feeds.io.source import Source, open_sources
+from hogwild.feeds.sparse import svmlight
+from hogwild.feeds.sparse.encoder import Summary
+from hogwild.feeds.sparse.svmlight import SvmlightEncoder
 from hogwild.kernels.parse import svmlight as kernel
 from reference_svmlight import Row, parse_text
 

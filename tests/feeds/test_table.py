@@ -16,9 +16,9 @@ from feeds.tables import BITS, PETS, raw, read
 from hogwild.arrays import BinaryRows
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.hashed import SEED
-from hogwild.feeds.reader import open_feed
-from hogwild.feeds.source import Source
+from hogwild.feeds.io.source import Source
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.sparse.hashing import SEED
 
 
 @pytest.fixture

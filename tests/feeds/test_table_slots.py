@@ -19,8 +19,8 @@ from feeds.tables import read
 from hogwild.arrays import SlotRows, ValuedSlotRows
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.reader import open_feed
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.strongest import Names
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

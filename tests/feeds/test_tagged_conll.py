@@ -19,8 +19,8 @@ import reference_tagged as twin
 from feeds.taggedfiles import VERSE, names_of, read, sentences_of
 from hogwild.config import TaggingConfig
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.source import Source
-from hogwild.feeds.taggedreader import read_tagged
+from hogwild.feeds.io.source import Source
+from hogwild.feeds.tagged.read import read_tagged
 
 POEM = [[("to", "TO", "B-VP"), ("be", "VB", "I-VP")], [("or", "CC", "O"), ("not", "RB", "O")]]
 

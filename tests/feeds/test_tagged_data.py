@@ -11,8 +11,8 @@ import pytest
 import reference_tagged as twin
 from feeds.taggedfiles import check, names_of, sentences_of
 from hogwild.config import TaggingConfig
-from hogwild.feeds.taggedreader import read_tagged
-from hogwild.feeds.taggedwriter import write_tagged
+from hogwild.feeds.tagged.read import read_tagged
+from hogwild.feeds.tagged.write import write_tagged
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 pytestmark = [pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data"), pytest.mark.data]

@@ -12,8 +12,8 @@ import pytest
 from feeds.taggedfiles import VERSE, read
 from hogwild.config import TaggingConfig
 from hogwild.errors import HogwildError, InputError
-from hogwild.feeds.taggedreader import read_tagged
-from hogwild.feeds.taggedwriter import write_tagged
+from hogwild.feeds.tagged.read import read_tagged
+from hogwild.feeds.tagged.write import write_tagged
 
 JSON = json.dumps({"tokens": ["{", "a"], "tags": ["O", "O"]}) + "\n"
 ROW = "1\tVas\taller\tVERB\tV\t_\t0\troot\t_\t_\n"

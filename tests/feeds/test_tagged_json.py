@@ -10,7 +10,7 @@ import pytest
 
 from feeds.taggedfiles import names_of, read, sentences_of
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.taggedcolumns import narrowed
+from hogwild.feeds.tagged.columns import narrowed
 
 FIRST: dict[str, Any] = {"id": 7, "tokens": ["to", "be"], "tags": ["B", "I"], "pos": ["TO", "VB"], "spans": [[0, 2]]}
 SECOND: dict[str, Any] = {"tokens": ["or"], "pos": ["CC"], "tags": ["O"]}

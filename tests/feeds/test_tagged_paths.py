@@ -10,9 +10,9 @@ import pytest
 
 from hogwild.config import TaggingConfig
 from hogwild.errors import InputError
-from hogwild.feeds.taggedreader import read_tagged
-from hogwild.feeds.taggedtext import TaggedText
-from hogwild.feeds.taggedwriter import Path, write_paths
+from hogwild.feeds.tagged.read import read_tagged
+from hogwild.feeds.tagged.taggedtext import TaggedText
+from hogwild.feeds.tagged.write import Path, write_paths
 
 TAGS = ("X", "Y")
 PATHS = [

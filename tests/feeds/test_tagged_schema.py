@@ -10,8 +10,8 @@ import pytest
 from feeds.taggedfiles import VERSE, names_of, read, sentences_of
 from hogwild.config import TaggingConfig
 from hogwild.errors import InputError, ModelError
-from hogwild.feeds.taggedcolumns import narrowed
-from hogwild.feeds.taggingreader import open_tagging
+from hogwild.feeds.tagged.columns import narrowed
+from hogwild.feeds.tagged.open import open_tagging
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 import reference_tagged as twin
 from feeds.taggedfiles import names_of, read, sentences_of
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.source import Source
+from hogwild.feeds.io.source import Source
 
 LINES = "大 多数 的 加长型\n\n  A-AVG 🙂 \n"
 

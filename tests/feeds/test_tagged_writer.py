@@ -14,9 +14,9 @@ import pytest
 from feeds.taggedfiles import VERSE, read, sentences_of
 from hogwild.config import TaggingConfig
 from hogwild.errors import InputError
-from hogwild.feeds.taggedreader import read_tagged
-from hogwild.feeds.taggedtext import TaggedText, TextColumn
-from hogwild.feeds.taggedwriter import write_tagged
+from hogwild.feeds.tagged.read import read_tagged
+from hogwild.feeds.tagged.taggedtext import TaggedText, TextColumn
+from hogwild.feeds.tagged.write import write_tagged
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ import pytest
 import reference_tagging as twin
 from hogwild.arrays import Chains
 from hogwild.errors import InputError
-from hogwild.feeds import features
-from hogwild.feeds.features import encode
-from hogwild.feeds.presets import PRESETS
-from hogwild.feeds.taggedtext import TaggedText, TextColumn
-from hogwild.feeds.tagging import TaggingFeed
-from hogwild.feeds.templates import open_templates, parse_templates
+from hogwild.feeds.tagged import features
+from hogwild.feeds.tagged.features import encode
+from hogwild.feeds.tagged.presets import PRESETS
+from hogwild.feeds.tagged.taggedtext import TaggedText, TextColumn
+from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.templates import open_templates, parse_templates
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "conll2000"
 ALPHABET = ["a", "B", "c-", "7", "é", "漢", "xyz", "Xy", "", "_B-1", "a|b", "𝒳𝒴"]

@@ -18,10 +18,11 @@ import reference_tagging as twin
 from hogwild.cli.main import main
 from hogwild.config import TaggingConfig
 from hogwild.errors import InputError, ModelError
-from hogwild.feeds import cache, taggingreader
-from hogwild.feeds.tagging import TaggingFeed
-from hogwild.feeds.tagginglists import tagging_of
-from hogwild.feeds.taggingreader import open_tagging
+from hogwild.feeds.storage import cache
+from hogwild.feeds.tagged import open as taggingreader
+from hogwild.feeds.tagged.lists import tagging_of
+from hogwild.feeds.tagged.open import open_tagging
+from hogwild.feeds.tagged.tagging import TaggingFeed
 
 TEXT = "the D B\ncat N I\nsat V O\n\nthe D B\ndog N I\n\nÜber X O\n"
 OTHER = "the D B\nbird N E\n"

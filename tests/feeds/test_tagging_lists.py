@@ -15,9 +15,9 @@ import pytest
 import reference_tagging as twin
 from hogwild.arrays import Chains, ValuedChains
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.features import encode
-from hogwild.feeds.tagginglists import encode_with, tagging_of
-from hogwild.feeds.templates import parse_templates
+from hogwild.feeds.tagged.features import encode
+from hogwild.feeds.tagged.lists import encode_with, tagging_of
+from hogwild.feeds.tagged.templates import parse_templates
 
 TOKENS: list[Any] = [
     ["a", "b"],
@@ -155,7 +155,7 @@ def test_min_count_is_checked() -> None:
 
 
 def test_sets_have_the_same_order_in_every_process() -> None:
-    program = "from hogwild.feeds.tagginglists import tagging_of; print(tagging_of([[set('abcdefgh')]]).names)"
+    program = "from hogwild.feeds.tagged.lists import tagging_of; print(tagging_of([[set('abcdefgh')]]).names)"
     printed = set()
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}

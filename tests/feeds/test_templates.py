@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hogwild.errors import InputError
-from hogwild.feeds.presets import PRESETS
-from hogwild.feeds.templates import open_templates, parse_templates
-from hogwild.feeds.transforms import TRANSFORMS
+from hogwild.feeds.tagged.presets import PRESETS
+from hogwild.feeds.tagged.templates import open_templates, parse_templates
+from hogwild.feeds.tagged.transforms import TRANSFORMS
 
 
 @pytest.mark.parametrize(

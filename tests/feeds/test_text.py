@@ -14,12 +14,12 @@ import reference_text as twin
 from feeds.sparse import lines_of, rows_of, targets_of
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError, ModelError
-from hogwild.feeds.blocks import blocks_of
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.hashed import SEED
-from hogwild.feeds.reader import open_feed
-from hogwild.feeds.source import Source, open_sources
-from hogwild.feeds.text import TextEncoder
+from hogwild.feeds.io.blocks import blocks_of
+from hogwild.feeds.io.source import Source, open_sources
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.sparse.hashing import SEED
+from hogwild.feeds.tables.text import TextEncoder
 
 IMDB = Path(__file__).parents[3] / "shared" / "data" / "imdb"
 BITS = 14

@@ -17,11 +17,11 @@ import hogwild
 from hogwild.arrays import BinaryRows, Rows
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, HogwildError, InputError, ModelError
-from hogwild.feeds.chunk import Summary
-from hogwild.feeds.examplefeatures import features_of as seen_in
-from hogwild.feeds.recordblocks import record_blocks
-from hogwild.feeds.source import Source, open_sources
-from hogwild.feeds.tfrecord import TfrecordEncoder
+from hogwild.feeds.io.source import Source, open_sources
+from hogwild.feeds.sparse.encoder import Summary
+from hogwild.feeds.tfrecord.examplefeatures import features_of as seen_in
+from hogwild.feeds.tfrecord.read import TfrecordEncoder
+from hogwild.feeds.tfrecord.recordblocks import record_blocks
 from reference_tfrecord import entry, example, feature, field, masked, record, varint
 
 Row = tuple[float, list[int], list[float]]

@@ -17,8 +17,8 @@ import hogwild
 from hogwild.arrays import BinaryRows, Rows, SlotRows, ValuedSlotRows
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError, SaveError
-from hogwild.feeds import tfrecordout
-from hogwild.feeds.tfrecordout import ExampleList, ExampleNames, encode_examples, write_tfrecord
+from hogwild.feeds.tfrecord import write as tfrecordout
+from hogwild.feeds.tfrecord.write import ExampleList, ExampleNames, encode_examples, write_tfrecord
 from reference_tfrecord import example, features_of, record, records_of
 
 

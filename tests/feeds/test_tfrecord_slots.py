@@ -12,8 +12,8 @@ import hogwild
 from hogwild.arrays import SlotRows, ValuedSlotRows
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError, ModelError
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.tfrecord import TfrecordEncoder
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.tfrecord.read import TfrecordEncoder
 from reference_tfrecord import example, record
 
 SLOTS = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
-from hogwild.feeds.truth import Truth, drawn_labels, levels_for
+from hogwild.feeds.synthetic.truth import Truth, drawn_labels, levels_for
 
 
 def expected_by_pairs(chances):

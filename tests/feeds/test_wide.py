@@ -16,9 +16,10 @@ import pytest
 
 from hogwild import Linear, load_model, open_feed, save_model, train
 from hogwild.errors import InputError
-from hogwild.feeds import columns, frames, table
-from hogwild.feeds.delimited import Dialect, as_bytes, read_fields
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.tables import columns, frames
+from hogwild.feeds.tables import encoder as table
+from hogwild.feeds.tables.delimited import Dialect, as_bytes, read_fields
 from hogwild.kernels.parse.tables import NO_QUOTE, copy_fields
 
 from .tables import read

@@ -20,7 +20,7 @@ from hogwild.cli.flags import build
 from hogwild.cli.train_classifier import Options as ClassifierOptions
 from hogwild.executor.checkpoint import KIND as CHECKPOINT
 from hogwild.executor.checkpoint import checkpoint_path
-from hogwild.feeds.slotfile import read_slots
+from hogwild.feeds.slots.description import read_slots
 from hogwild.options import read_toml
 from hogwild.programs.sealed import read_sealed, write_sealed
 from hogwild.programs.store import KIND as MODEL

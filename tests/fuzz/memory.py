@@ -15,7 +15,7 @@ from fuzz.kept import KEPT
 from hogwild.errors import HogwildError
 from hogwild.estimators.linear import HogwildClassifier
 from hogwild.feeds.memory import feed_of
-from hogwild.feeds.ratingreader import ratings_of
+from hogwild.feeds.ratings.open import ratings_of
 
 FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
 ODD = (-1, 0, 1, 6, 7, 8, 2**31 - 1, -(2**31), 2**40, -(2**63), 10**6)

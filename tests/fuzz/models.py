@@ -18,10 +18,10 @@ from hogwild.executor.checkpoint import KIND as CHECKPOINT
 from hogwild.executor.checkpoint import checkpoint_path, load_checkpoint, save_checkpoint
 from hogwild.executor.checkpointer import identity_of
 from hogwild.executor.run import AsyncExecutor
-from hogwild.feeds.corpusreader import open_corpus
-from hogwild.feeds.ratingreader import open_ratings
-from hogwild.feeds.reader import open_feed
-from hogwild.feeds.taggingreader import open_tagging
+from hogwild.feeds.corpus.open import open_corpus
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.ratings.open import open_ratings
+from hogwild.feeds.tagged.open import open_tagging
 from hogwild.programs.crf import CRF
 from hogwild.programs.fm import FactorizationMachine
 from hogwild.programs.linear import Linear

@@ -17,13 +17,13 @@ from fuzz.harness import Target
 from fuzz.kept import KEPT
 from hogwild.config import CorpusConfig, FeedConfig, RatingConfig, TaggingConfig
 from hogwild.errors import HogwildError
-from hogwild.feeds import arrowcheck
-from hogwild.feeds.arrowchild import read_through
-from hogwild.feeds.corpusreader import open_corpus
-from hogwild.feeds.ratingreader import open_ratings
-from hogwild.feeds.reader import open_feed
-from hogwild.feeds.taggedreader import read_tagged
-from hogwild.feeds.taggingreader import open_tagging
+from hogwild.feeds.corpus.open import open_corpus
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.ratings.open import open_ratings
+from hogwild.feeds.tables import arrowcheck
+from hogwild.feeds.tables.arrowchild import read_through
+from hogwild.feeds.tagged.open import open_tagging
+from hogwild.feeds.tagged.read import read_tagged
 from reference_tfrecord import example, record
 
 LENIENT: dict[str, Any] = {"bad_lines": "skip", "bad_share": 1.0, "invalid_utf8": "replace"}

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import reference_tagging as twin
-from hogwild.feeds.featureplan import packed, plan_features
-from hogwild.feeds.templates import parse_templates
+from hogwild.feeds.tagged.featureplan import packed, plan_features
+from hogwild.feeds.tagged.templates import parse_templates
 from hogwild.kernels.ids.keytable import count_keys, find_keys, grown, make_table, settle, settle_valued
 from hogwild.kernels.ids.templates import NONE, keys_of_names, write_keys
 

@@ -10,7 +10,7 @@ import pytest
 
 import hogwild
 from hogwild.arrays import ORDER_KEY, ORDER_SHIFT, SlotRows, Step, ValuedSlotRows, make_scratch
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.jit import open_kernel
 from hogwild.kernels.loop.task import apply, fused, gradient
 from kernels.test_linear import in_new_process

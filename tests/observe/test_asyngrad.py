@@ -9,8 +9,8 @@ import pytest
 
 from hogwild.config import AsynGradConfig
 from hogwild.errors import ConfigError, WorkerError
-from hogwild.feeds.grammar import make_sentences
-from hogwild.feeds.tagginglists import tagging_of
+from hogwild.feeds.synthetic.sentences import make_sentences
+from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.observe.asyngrad import Experiment, Run, plan_runs
 from hogwild.observe.comparison import compare
 

@@ -17,8 +17,8 @@ from crf_problems import EVERY, GRADIENT, SOME, make_crf, make_feed, model_of, v
 from hogwild.arrays import Chains
 from hogwild.errors import ConfigError, InputError
 from hogwild.executor.run import AsyncExecutor
-from hogwild.feeds.tagging import TaggingFeed
-from hogwild.feeds.tagginglists import tagging_of
+from hogwild.feeds.tagged.lists import tagging_of
+from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.programs import crf as crf_module
 from hogwild.programs.crf import CRF
 

@@ -16,7 +16,7 @@ import reference_fm
 from hogwild.arrays import BinaryRows, DenseRows, Rows, SlotRows, ValuedSlotRows
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.fm import FactorizationMachine
 from hogwild.programs.linear import Linear
 from hogwild.programs.store import load_model, save_model

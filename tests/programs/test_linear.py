@@ -9,7 +9,7 @@ from sklearn import metrics as theirs
 from hogwild.arrays import BinaryRows, DenseRows
 from hogwild.errors import ConfigError
 from hogwild.executor.run import AsyncExecutor
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs import metrics
 from hogwild.programs.linear import Linear
 from linear_feeds import CONSTANT, FEATURES, ROWS, dense, fit, make_feed

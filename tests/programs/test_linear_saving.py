@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hogwild.errors import ModelError
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.linear import Linear
 from linear_feeds import FEATURES, ROWS, fit, make_feed
 

@@ -13,7 +13,7 @@ import hogwild
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.schedule import make_schedule
-from hogwild.feeds.ratings import RatingFeed
+from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.kernels.compiler.rng import seeds
 from hogwild.kernels.loop.order import shuffled
 from hogwild.programs.matrix_factorization import MatrixFactorization

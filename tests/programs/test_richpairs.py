@@ -9,7 +9,7 @@ import pytest
 
 from crf_problems import make_feed
 from hogwild.errors import ConfigError, ModelError
-from hogwild.feeds.tagging import TaggingFeed
+from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.programs.richpairs import RichPairs, find_pairs, no_pairs
 
 STARTS = np.array([0, 3, 3, 12], np.int64)

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 import hogwild  # noqa: E402
 from hogwild.arrays import ValuedSlotRows  # noqa: E402
 from hogwild.errors import ConfigError  # noqa: E402
-from hogwild.feeds.feed import Feed  # noqa: E402
+from hogwild.feeds.sparse.feed import Feed  # noqa: E402
 from hogwild.pytorch import module_of  # noqa: E402
 
 CASES: list[dict[str, Any]] = [

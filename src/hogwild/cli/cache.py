@@ -69,7 +69,7 @@ def run(options: Options) -> int:
 
 
 def _list(options: Options) -> tuple[dict[str, Any], list[str]]:
-    from hogwild.feeds import cache
+    from hogwild.feeds.storage import cache
     from hogwild.kernels.compiler import codecache
 
     found: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def _list(options: Options) -> tuple[dict[str, Any], list[str]]:
 
 
 def _clear(options: Options) -> tuple[dict[str, Any], list[str]]:
-    from hogwild.feeds import cache
+    from hogwild.feeds.storage import cache
     from hogwild.kernels.compiler import codecache
 
     found: dict[str, Any] = {}

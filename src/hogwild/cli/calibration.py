@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.machine import cores
 from hogwild.programs.classes import number_targets
 from hogwild.programs.metrics import Bin, calibration_table

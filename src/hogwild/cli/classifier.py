@@ -11,8 +11,8 @@ from hogwild.cli.models import make_model, needs_slots
 from hogwild.cli.train_classifier import Options
 from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.reader import description_path, open_feed
+from hogwild.feeds.open import description_path, open_feed
+from hogwild.feeds.sparse.feed import Feed
 
 
 class ClassifierJob(Job):

@@ -9,7 +9,7 @@ import numpy as np
 
 from hogwild.cli.classifier import ClassifierJob
 from hogwild.errors import InputError
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 
 _PAIRS = ({0.0, 1.0}, {-1.0, 1.0})
 

@@ -17,11 +17,11 @@ from hogwild.config import AsynGradConfig
 from hogwild.errors import SaveError
 from hogwild.executor.events import Finished, Progress, Started
 from hogwild.executor.progress import Display, show_progress
-from hogwild.feeds.grammar import make_sentences, write_lines
-from hogwild.feeds.outfile import write_file
-from hogwild.feeds.presets import PRESETS
-from hogwild.feeds.tagging import TaggingFeed
-from hogwild.feeds.taggingreader import open_tagging
+from hogwild.feeds.io.outfile import write_file
+from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
+from hogwild.feeds.tagged.open import open_tagging
+from hogwild.feeds.tagged.presets import PRESETS
+from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.messages import say, show
 from hogwild.observe.asyngrad import Experiment, Run
 

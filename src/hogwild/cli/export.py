@@ -57,7 +57,7 @@ def run(options: Options) -> int:
 
 def _write_tensors(options: Options) -> int:
     from hogwild.cli.summary import print_json
-    from hogwild.feeds.outfile import write_file
+    from hogwild.feeds.io.outfile import write_file
     from hogwild.programs.store import load_model
     from hogwild.programs.tensors import encode
 
@@ -79,7 +79,7 @@ def _write_tensors(options: Options) -> int:
 
 def _write_vectors(options: Options, wanted: Any) -> int:
     from hogwild.cli.summary import print_json
-    from hogwild.feeds.labels import counted
+    from hogwild.feeds.sparse.labels import counted
     from hogwild.programs.vectorfiles import format_of_name
     from hogwild.programs.vectors import Vectors
 

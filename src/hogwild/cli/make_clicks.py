@@ -46,8 +46,8 @@ class Options:
 def run(options: Options) -> int:
     """Write the file, then say what is in it."""
     from hogwild.cli.making import Making, make
-    from hogwild.feeds.made_files import check_clicks, clicks_slots, write_clicks
-    from hogwild.feeds.truth import Truth
+    from hogwild.feeds.synthetic.files import check_clicks, clicks_slots, write_clicks
+    from hogwild.feeds.synthetic.truth import Truth
 
     problem, file = options.problem, options.file
     check_clicks(file.format, problem)

@@ -46,8 +46,8 @@ class Options:
 def run(options: Options) -> int:
     """Write the file, then say what is in it."""
     from hogwild.cli.making import Making, make
-    from hogwild.feeds.made_files import sparse_slots, write_sparse
-    from hogwild.feeds.truth import Truth
+    from hogwild.feeds.synthetic.files import sparse_slots, write_sparse
+    from hogwild.feeds.synthetic.truth import Truth
 
     problem, file = options.problem, options.file
     truth = Truth(problem.classes)

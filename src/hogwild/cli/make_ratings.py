@@ -49,8 +49,8 @@ class Options:
 def run(options: Options) -> int:
     """Write the file, then say what is in it."""
     from hogwild.cli.summary import print_json
-    from hogwild.feeds.made_ratings import RatingTruth, csv_lines, make_lists, make_ratings
-    from hogwild.feeds.outfile import write_file
+    from hogwild.feeds.io.outfile import write_file
+    from hogwild.feeds.synthetic.ratings import RatingTruth, csv_lines, make_lists, make_ratings
 
     began = time.perf_counter()
     truth = RatingTruth()

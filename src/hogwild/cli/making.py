@@ -11,9 +11,9 @@ from hogwild.cli.outputs import check_outputs
 from hogwild.cli.summary import print_json
 from hogwild.config import ShowConfig
 from hogwild.errors import ConfigError
-from hogwild.feeds.outfile import write_file
-from hogwild.feeds.reader import description_path
-from hogwild.feeds.truth import Truth
+from hogwild.feeds.io.outfile import write_file
+from hogwild.feeds.open import description_path
+from hogwild.feeds.synthetic.truth import Truth
 from hogwild.messages import say
 
 

@@ -14,13 +14,13 @@ from hogwild.cli.reading import ReadConfig
 from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.config import File, ShowConfig
 from hogwild.errors import ConfigError
-from hogwild.feeds.outfile import write_file
+from hogwild.feeds.io.outfile import write_file
 from hogwild.machine import cores
 from hogwild.messages import say
 from hogwild.options import Shown, require
 
 if TYPE_CHECKING:
-    from hogwild.feeds.feed import Feed
+    from hogwild.feeds.sparse.feed import Feed
     from hogwild.programs.store import Model
 
 PAGE = Page(
@@ -71,7 +71,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Write the predictions."""
-    from hogwild.feeds.reader import description_path
+    from hogwild.feeds.open import description_path
     from hogwild.programs.store import load_model
 
     if options.show.json and options.write.output == "-":

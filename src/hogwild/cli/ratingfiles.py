@@ -12,7 +12,7 @@ from hogwild.messages import say
 if TYPE_CHECKING:
     from hogwild.cli.evaluate import Options as EvaluateOptions
     from hogwild.cli.predict import Options as PredictOptions
-    from hogwild.feeds.ratings import RatingFeed
+    from hogwild.feeds.ratings.feed import RatingFeed
     from hogwild.programs.store import Model
 
 RECOMMENDERS = ("matrix-factorization",)
@@ -46,7 +46,7 @@ def predict_pairs(options: PredictOptions, model: Model, began: float) -> int:
 
     from hogwild.arrays import Ratings
     from hogwild.cli.summary import print_json
-    from hogwild.feeds.outfile import write_file
+    from hogwild.feeds.io.outfile import write_file
 
     if options.write.proba:
         raise ConfigError("--proba is for classifiers and taggers, and this model is none; leave it out.")

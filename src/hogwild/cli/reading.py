@@ -11,7 +11,7 @@ from hogwild.errors import ConfigError
 from hogwild.options import Shown
 
 if TYPE_CHECKING:
-    from hogwild.feeds.feed import Feed
+    from hogwild.feeds.sparse.feed import Feed
     from hogwild.programs.store import Model
 
 _AT_ONCE = 1 << 17  # rows that are predicted together
@@ -42,7 +42,7 @@ class ReadConfig:
 
 def open_for(model: Model, files: tuple[str, ...], reading: ReadConfig, unlabelled: bool = False) -> Feed:
     """The files as samples with the ids of the model; with `unlabelled` they need no labels."""
-    from hogwild.feeds.reader import open_feed
+    from hogwild.feeds.open import open_feed
 
     config = model.feed_config or FeedConfig()
     if reading.format != "same":

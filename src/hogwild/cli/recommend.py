@@ -57,7 +57,7 @@ class Options:
 def run(options: Options) -> int:
     """Write the lists."""
     from hogwild.cli.summary import print_json
-    from hogwild.feeds.outfile import write_file
+    from hogwild.feeds.io.outfile import write_file
     from hogwild.programs.store import load_model
 
     check_outputs([options.what.output], [options.show.config], [options.model])
@@ -96,7 +96,7 @@ def run(options: Options) -> int:
 
 
 def _users(given: tuple[str, ...]) -> Any:
-    from hogwild.feeds.source import standard_input
+    from hogwild.feeds.io.source import standard_input
 
     for user in given:
         if user == "-":

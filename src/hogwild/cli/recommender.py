@@ -11,9 +11,9 @@ from hogwild.cli.job import Job
 from hogwild.cli.train_recommender import Options
 from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
-from hogwild.feeds.labels import counted
-from hogwild.feeds.ratingreader import open_ratings
-from hogwild.feeds.ratings import RatingFeed
+from hogwild.feeds.ratings.feed import RatingFeed
+from hogwild.feeds.ratings.open import open_ratings
+from hogwild.feeds.sparse.labels import counted
 from hogwild.programs.matrix_factorization import MatrixFactorization
 
 

@@ -16,11 +16,11 @@ from hogwild.config import FeedConfig, SparseConfig
 from hogwild.executor.events import EpochEnded, Finished, Started
 from hogwild.executor.progress import count, show_progress
 from hogwild.executor.run import AsyncExecutor
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.made_text import svmlight
-from hogwild.feeds.reader import open_feed
-from hogwild.feeds.synthetic import make_rows
-from hogwild.feeds.truth import Truth
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.synthetic.lines import svmlight
+from hogwild.feeds.synthetic.sparse import make_rows
+from hogwild.feeds.synthetic.truth import Truth
 from hogwild.programs.linear import Linear
 
 

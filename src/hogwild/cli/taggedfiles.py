@@ -11,7 +11,7 @@ from hogwild.errors import ConfigError
 from hogwild.options import Shown
 
 if TYPE_CHECKING:
-    from hogwild.feeds.tagging import TaggingFeed
+    from hogwild.feeds.tagged.tagging import TaggingFeed
     from hogwild.programs.store import Model
 
 TAGGERS = ("crf",)
@@ -47,7 +47,7 @@ def open_tagged(
 ) -> TaggingFeed:
     """The files as sentences with the features and tags of the model; without `with_tags` they need no tags."""
     from hogwild.config import TaggingConfig
-    from hogwild.feeds.taggingreader import open_tagging
+    from hogwild.feeds.tagged.open import open_tagging
 
     if read.label:
         raise ConfigError("--label is not for taggers; --tag-column names the column of the tags.")

@@ -11,11 +11,11 @@ from hogwild.cli.job import Job
 from hogwild.cli.train_tagger import Options
 from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
-from hogwild.feeds.labels import counted, shown
-from hogwild.feeds.presets import PRESETS
-from hogwild.feeds.tagging import TaggingFeed
-from hogwild.feeds.taggingreader import open_tagging
-from hogwild.feeds.templates import open_templates
+from hogwild.feeds.sparse.labels import counted, shown
+from hogwild.feeds.tagged.open import open_tagging
+from hogwild.feeds.tagged.presets import PRESETS
+from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.templates import open_templates
 from hogwild.programs.crf import CRF
 from hogwild.programs.schemes import errors_of, kind_of, scheme_of, strays_of
 

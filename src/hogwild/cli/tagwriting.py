@@ -14,9 +14,9 @@ from hogwild.cli.summary import print_json
 from hogwild.cli.taggedfiles import READING, TAGGING, open_tagged, pieces
 from hogwild.errors import ConfigError
 from hogwild.executor.progress import show_progress
-from hogwild.feeds.outfile import write_file
-from hogwild.feeds.taggedwriter import Path, write_paths
-from hogwild.feeds.tagging import TaggingFeed
+from hogwild.feeds.io.outfile import write_file
+from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.write import Path, write_paths
 from hogwild.machine import cores
 from hogwild.programs.store import Model
 

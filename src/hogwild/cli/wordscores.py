@@ -16,7 +16,7 @@ from hogwild.cli.reading import ReadConfig
 from hogwild.cli.summary import print_json
 from hogwild.cli.wordtables import add_row, make_table, points, print_tables
 from hogwild.errors import ConfigError
-from hogwild.feeds.labels import shown
+from hogwild.feeds.sparse.labels import shown
 from hogwild.messages import say
 from hogwild.programs.analogies import SectionScore, total_of
 from hogwild.programs.vectors import Vectors

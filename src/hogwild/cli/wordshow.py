@@ -13,8 +13,8 @@ from hogwild.errors import InputError
 from hogwild.executor.events import Finished, Started
 from hogwild.executor.progress import count, show_progress
 from hogwild.executor.run import AsyncExecutor
-from hogwild.feeds.corpusreader import corpus_of
-from hogwild.feeds.docstrings import documentation
+from hogwild.feeds.corpus.open import corpus_of
+from hogwild.feeds.synthetic.docstrings import documentation
 from hogwild.messages import for_output
 from hogwild.programs.word2vec import Word2Vec
 

@@ -13,8 +13,8 @@ from hogwild.cli.train_word2vec import Options
 from hogwild.errors import ConfigError
 from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
-from hogwild.feeds.corpus import Corpus
-from hogwild.feeds.corpusreader import open_corpus
+from hogwild.feeds.corpus.corpus import Corpus
+from hogwild.feeds.corpus.open import open_corpus
 from hogwild.kernels.word2vec.noise import chances_to_stay
 from hogwild.programs.store import load_model
 from hogwild.programs.vectors import Vectors

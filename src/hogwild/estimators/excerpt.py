@@ -10,8 +10,8 @@ import numpy as np
 
 from hogwild.arrays import Floats
 from hogwild.errors import InputError
-from hogwild.feeds.tagging import TaggingFeed
-from hogwild.feeds.tagginglists import tagging_of
+from hogwild.feeds.tagged.lists import tagging_of
+from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.programs.crf import CRF
 from hogwild.programs.crfarrays import Plain
 from hogwild.programs.decoding import Decoder, rules_of

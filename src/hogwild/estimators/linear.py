@@ -13,9 +13,9 @@ from hogwild.errors import ConfigError
 from hogwild.estimators.mistakes import value_errors
 from hogwild.estimators.samples import SMALL, canonical
 from hogwild.executor.run import AsyncExecutor
-from hogwild.feeds.feed import Feed
 from hogwild.feeds.memory import feed_of
-from hogwild.feeds.sparsematrix import sound
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.sparse.matrix import sound
 from hogwild.programs.evaluation import chosen_classes, probabilities
 from hogwild.programs.linear import Linear
 

@@ -13,13 +13,13 @@ import pyarrow as pa
 from hogwild.arrays import BinaryRows, Floats, Rows
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.feeds.arrowcheck import trust
-from hogwild.feeds.chunk import Summary
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.labels import NAMES
-from hogwild.feeds.source import Source
-from hogwild.feeds.table import TableEncoder
-from hogwild.feeds.workspace import drop_workspace, make_workspace, writing
+from hogwild.feeds.io.source import Source
+from hogwild.feeds.io.workspace import drop_workspace, make_workspace, writing
+from hogwild.feeds.sparse.encoder import Summary
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.sparse.labels import NAMES
+from hogwild.feeds.tables.arrowcheck import trust
+from hogwild.feeds.tables.encoder import TableEncoder
 
 _LABELS = (*NAMES, "label column")
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import BinaryRows, DenseRows
 from hogwild.errors import ConfigError
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.linear import Linear
 
 Vector = npt.NDArray[np.float64]

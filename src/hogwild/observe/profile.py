@@ -17,7 +17,7 @@ from typing import Any
 
 from hogwild.errors import ConfigError
 from hogwild.executor.spanlog import Entry, SpanLog
-from hogwild.feeds.outfile import write_file
+from hogwild.feeds.io.outfile import write_file
 from hogwild.timeline import Interval, Timeline, own_track, recording
 
 OURS = '{"otherData": {"made_by": "hogwild"'  # what a file of ours begins with

@@ -11,7 +11,7 @@ import numpy as np
 from hogwild.arrays import PAD, DenseRows, Room
 from hogwild.errors import ConfigError
 from hogwild.executor.run import AsyncExecutor
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.sparse import asyngrad
 from hogwild.kernels.sparse.asyngrad import AsynGradTask, AsynGradWeights, Meter

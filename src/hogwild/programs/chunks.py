@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets
 from hogwild.errors import InputError
-from hogwild.feeds.labels import shown
+from hogwild.feeds.sparse.labels import shown
 
 Flags = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.integer]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats
 from hogwild.errors import ConfigError, InputError, brief
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 
 Label = str | int | float
 ClassWeight = Mapping[Any, float] | Sequence[tuple[Any, float]] | Literal["balanced"] | None

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hogwild.arrays import CELL, Floats, Room, Step, Table, ValuedChains, aligned_floats
 from hogwild.config import CRFConfig, Optimizer
 from hogwild.errors import ConfigError, InputError, ModelError, brief
-from hogwild.feeds.tagging import TaggingFeed
+from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import RULES, Ftrl, Sgd, additive_cells, row_cells, settle, settle_copy
@@ -269,7 +269,7 @@ class CRF(Program):
 
     def open(self, paths: Any, *, with_tags: bool = True, schema: Mapping[str, Any] | None = None) -> TaggingFeed:
         """Files in the ids of this model; `schema`: that of the feed it was trained on, for other than chunking."""
-        from hogwild.feeds.taggingreader import open_tagging
+        from hogwild.feeds.tagged.open import open_tagging
 
         return open_tagging(paths, schema=schema, names=self.names, tags=self.tags, with_tags=with_tags)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hogwild.arrays import Room, Table
 from hogwild.errors import ConfigError, ModelError
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.loop.task import apply, gradient
 from hogwild.programs.program import Metrics, Program
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats, aligned_floats
 from hogwild.errors import InputError
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.optim.losses import Squared
 from hogwild.kernels.optim.penalties import Free

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
 from hogwild.config import LinearConfig, Optimizer
 from hogwild.errors import ModelError, brief
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.flat import Flattener
+from hogwild.feeds.slots.flatten import Flattener
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells

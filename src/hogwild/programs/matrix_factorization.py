@@ -11,8 +11,8 @@ import numpy.typing as npt
 from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Step, Table
 from hogwild.config import Optimizer, RatingConfig, RecommenderConfig
 from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
-from hogwild.feeds.labels import counted
-from hogwild.feeds.ratings import RatingFeed
+from hogwild.feeds.ratings.feed import RatingFeed
+from hogwild.feeds.sparse.labels import counted
 from hogwild.kernels.optim.losses import Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import RULES, Ftrl, additive_cells, row_cells, settle, settle_copy
@@ -255,7 +255,7 @@ class MatrixFactorization(Program):
 
     def open(self, paths: Any, config: RatingConfig | None = None, *, with_ratings: bool = True) -> RatingFeed:
         """Files in the ids of this model."""
-        from hogwild.feeds.ratingreader import open_ratings
+        from hogwild.feeds.ratings.open import open_ratings
 
         return open_ratings(paths, config, users=self.users, items=self.items, with_ratings=with_ratings)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hogwild.arrays import Floats
 from hogwild.errors import InputError
-from hogwild.feeds.hashed import Hashing
+from hogwild.feeds.sparse.hashing import Hashing
 from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.ids.tokens import make_bags
 from hogwild.kernels.sparse.onetext import mean_of_text

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets
 from hogwild.errors import ConfigError, ModelError, brief
-from hogwild.feeds.tagging import TaggingFeed
+from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.kernels.simd.rows8 import LANES
 from hogwild.options import nearest
 

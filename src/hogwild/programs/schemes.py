@@ -17,7 +17,7 @@ import numpy as np
 
 from hogwild.arrays import Offsets
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.labels import counted, shown
+from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.programs.chunks import BEGIN, END, INSIDE, OUTSIDE, ROLES, SINGLE, Codes, Flags, TagParts, parts_of
 
 Kind = Literal["chunks", "words", "tags"]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hogwild.feeds.labels import counted, shown
+from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.programs.program import Metrics
 from hogwild.programs.schemes import Kind
 

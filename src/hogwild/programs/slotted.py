@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import AnyRows, BinaryRows, DenseRows, Ids, Rows, SlotRows, ValuedSlotRows
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 
 
 def slotted(samples: AnyRows) -> SlotRows | ValuedSlotRows:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
 from hogwild.config import Optimizer, SparseMLPConfig
 from hogwild.errors import ConfigError, InputError, shorten
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.clock import Untimed
 from hogwild.kernels.nn.activations import ACTIVATIONS
 from hogwild.kernels.nn.dense import batch_floats, layer_cells

@@ -16,7 +16,7 @@ from typing import Any
 
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, HogwildError, ModelError, SaveError, brief, shorten
-from hogwild.feeds.schema import check_schema
+from hogwild.feeds.tables.schema import check_schema
 from hogwild.options import convert, options_of
 from hogwild.programs.program import Metrics, Program
 from hogwild.programs.sealed import Sealed, check_sealed_output, read_sealed, remove_sealed, write_sealed

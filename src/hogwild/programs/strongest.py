@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats
 from hogwild.errors import ConfigError
-from hogwild.feeds.labels import shown
-from hogwild.feeds.slotids import feature_names
+from hogwild.feeds.slots.ids import feature_names
+from hogwild.feeds.sparse.labels import shown
 from hogwild.options import nearest
 from hogwild.programs.crf import CRF
 from hogwild.programs.linear import Linear

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import AnyRows, DenseRows, Floats
 from hogwild.errors import ConfigError, brief
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.rules import RULES, Ftrl
 from hogwild.programs import metrics
 from hogwild.programs.classes import (

@@ -11,7 +11,7 @@ import numpy as np
 
 from hogwild.arrays import Floats, Ids, Step
 from hogwild.errors import ConfigError
-from hogwild.feeds.feed import Feed
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import row_cells, settle, settle_copy
 from hogwild.programs.rowtable import grown, natural, ranked

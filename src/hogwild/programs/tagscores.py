@@ -10,8 +10,8 @@ import numpy as np
 
 from hogwild.arrays import Offsets
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.labels import counted
-from hogwild.feeds.tagging import TaggingFeed
+from hogwild.feeds.sparse.labels import counted
+from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.programs.chunks import SINGLE, Codes, Flags, Spans, TagParts, coded, parts_of, spans_of
 from hogwild.programs.schemes import Kind, kind_of
 from hogwild.programs.scorecard import New, Score, TagScores

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from hogwild.arrays import BinaryRows, Floats, Ids, Room, Rows, Table
 from hogwild.config import Optimizer, TextConfig
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.feed import Feed
-from hogwild.feeds.hashed import Hashing
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.sparse.hashing import Hashing
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
 from hogwild.kernels.simd.rows16 import LANES, layout

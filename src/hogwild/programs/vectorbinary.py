@@ -6,9 +6,9 @@ import numpy as np
 
 from hogwild.arrays import Floats
 from hogwild.errors import InputError
-from hogwild.feeds.labels import shown
-from hogwild.feeds.source import Source
-from hogwild.feeds.streams import read_fully
+from hogwild.feeds.io.source import Source
+from hogwild.feeds.io.streams import read_fully
+from hogwild.feeds.sparse.labels import shown
 from hogwild.kernels.parse import vectors as kernel
 from hogwild.programs.vectorfiles import Gathered, Header, check_end, check_size
 

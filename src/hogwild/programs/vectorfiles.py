@@ -16,9 +16,9 @@ import numpy as np
 
 from hogwild.arrays import Floats
 from hogwild.errors import InputError
-from hogwild.feeds.labels import shown
-from hogwild.feeds.source import Source, open_sources
-from hogwild.feeds.streams import SUFFIXES
+from hogwild.feeds.io.source import Source, open_sources
+from hogwild.feeds.io.streams import SUFFIXES
+from hogwild.feeds.sparse.labels import shown
 
 Format = Literal["text", "binary"]
 

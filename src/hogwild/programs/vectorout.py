@@ -13,9 +13,9 @@ import numpy as np
 
 from hogwild.arrays import Floats
 from hogwild.errors import SaveError
-from hogwild.feeds.inorder import in_order
-from hogwild.feeds.labels import shown
-from hogwild.feeds.outfile import write_file
+from hogwild.feeds.io.outfile import write_file
+from hogwild.feeds.io.parallel import in_order
+from hogwild.feeds.sparse.labels import shown
 from hogwild.kernels.parse.vectors import room_for_lines, write_lines
 from hogwild.programs.vectorfiles import Format
 

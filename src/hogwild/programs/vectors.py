@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats
 from hogwild.errors import ConfigError, HogwildError, InputError, ModelError, brief
-from hogwild.feeds.labels import shown
+from hogwild.feeds.sparse.labels import shown
 from hogwild.programs.similarity import Nearest, nearest, norms_of, units
 from hogwild.programs.vectorfiles import Format, format_of_name, read_vectors
 from hogwild.programs.wordindex import WordIndex

@@ -10,9 +10,9 @@ import numpy as np
 
 from hogwild.arrays import Floats
 from hogwild.errors import InputError
-from hogwild.feeds.inorder import in_order
-from hogwild.feeds.labels import counted, fits_float32, number_of, shown
-from hogwild.feeds.source import Bytes, Source
+from hogwild.feeds.io.parallel import in_order
+from hogwild.feeds.io.source import Bytes, Source
+from hogwild.feeds.sparse.labels import counted, fits_float32, number_of, shown
 from hogwild.kernels.parse import vectors as kernel
 from hogwild.programs.vectorfiles import (
     BLANKS,

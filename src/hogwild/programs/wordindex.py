@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.errors import HogwildError, InputError, UnknownWordError
-from hogwild.feeds.labels import shown
+from hogwild.feeds.sparse.labels import shown
 
 _SPELT = 24      # letters of the longest word that is spelt anew
 _GUESSED = 5     # unknown words for which others are suggested

@@ -14,9 +14,9 @@ from typing import Literal
 
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.feeds.badlines import BadLines
-from hogwild.feeds.labels import counted, fits_float32, number_of, shown
-from hogwild.feeds.source import Paths, Source, open_sources
+from hogwild.feeds.io.badlines import BadLines
+from hogwild.feeds.io.source import Paths, Source, open_sources
+from hogwild.feeds.sparse.labels import counted, fits_float32, number_of, shown
 from hogwild.programs.analogies import RESTRICT_VOCABULARY, Question, SectionScore, evaluate_analogies, total_of
 from hogwild.programs.vectors import Vectors
 from hogwild.programs.wordpairs import PAIRS_VOCABULARY, Pair, PairScores, evaluate_pairs

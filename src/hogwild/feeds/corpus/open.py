@@ -1,0 +1,226 @@
+"""Open running text as a corpus: read it in one pass, choose the vocabulary, settle the ids, use the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hogwild.arrays import Ids
+from hogwild.config import CorpusConfig
+from hogwild.errors import InputError
+from hogwild.feeds.corpus.corpus import Corpus
+from hogwild.feeds.corpus.encode import Stretch, TextPass, read_texts, settled
+from hogwild.feeds.corpus.feed import Described, map_corpus, write_corpus
+from hogwild.feeds.corpus.phrases import join_phrases
+from hogwild.feeds.corpus.sentences import Sentences
+from hogwild.feeds.corpus.vocabulary import Vocabulary, checked, known, merge, rank
+from hogwild.feeds.io.source import Paths, open_sources
+from hogwild.feeds.io.workspace import drop_workspace, make_workspace
+from hogwild.feeds.sparse.labels import counted
+from hogwild.feeds.storage import cache
+from hogwild.feeds.storage.words import Words
+from hogwild.kernels.ids.words import UNKNOWN
+from hogwild.machine import cores
+
+Read = Callable[[list[Words]], TextPass]
+
+
+def open_corpus(
+    paths: Paths, config: CorpusConfig | None = None, vocabulary: Sequence[str] | None = None, threads: int = 0
+) -> Corpus:
+    """Open running text, one sentence a line: encoded once into memory-mapped word ids, found again on the next run.
+
+    Parameters
+    ----------
+    paths
+        Text files, compressed or not, globs, or `-` for standard input. Words are separated by ASCII white space.
+        A line may be as long as the file.
+    config
+        How the text is read.
+    vocabulary
+        Words to encode with, instead of those that the text has often enough; their ids are their places. Other words
+        are left out.
+    threads
+        0: one a core, at least 2, at most 8. The result does not depend on it.
+
+    Returns
+    -------
+    Corpus
+        Ids are ranks of frequency; words that occur equally often are in the order of their bytes.
+
+    Examples
+    --------
+    >>> corpus = open_corpus("text.txt.gz", CorpusConfig(min_count=10, lowercase=True))     # doctest: +SKIP
+    """
+    config = config or CorpusConfig()
+    sources = open_sources(paths, config)
+    options = {name: value for name, value in asdict(config).items() if name != "cache"}
+    given = checked(vocabulary)
+    key = cache.key_from({"corpus": options, "vocabulary": given}, sources)
+    if config.cache:
+        corpus = cache.load_entry(key, sources, map_corpus)
+        if corpus is not None:
+            return corpus
+    tables = threads or max(2, min(cores(), 8))
+
+    def write(directory: Path) -> None:
+        scratch = make_workspace("text")
+        try:
+            maker = _Maker(config, [source.name for source in sources], scratch, tables)
+            maker.make(lambda words: read_texts(sources, config, words, scratch), given, directory)
+        finally:
+            drop_workspace(scratch)
+
+    return cache.make_entry(write, sources, key, map_corpus, config.cache)
+
+
+def corpus_of(
+    sentences: Iterable[Iterable[str]], config: CorpusConfig | None = None, vocabulary: Sequence[str] | None = None
+) -> Corpus:
+    """Make a corpus of sentences in memory.
+
+    Parameters
+    ----------
+    sentences
+        Lists of words, which may hold blanks. Read once, a batch at a time, so that a generator will do.
+    config
+        As for `open_corpus`; what concerns files is ignored.
+    vocabulary
+        As for `open_corpus`.
+
+    Examples
+    --------
+    >>> corpus = corpus_of([["to", "be"], ["or", "not", "to", "be"]], CorpusConfig(min_count=1))
+    >>> corpus.words, corpus.samples.ids.tolist()
+    (('be', 'to', 'not', 'or'), [1, 0, -1, 3, 2, 1, 0, -1])
+    """
+    config = config or CorpusConfig()
+    if isinstance(sentences, (str, bytes)) or not isinstance(sentences, Iterable):
+        raise InputError(
+            f"the sentences are {type(sentences).__name__}; give lists of words, or open a file with open_corpus."
+        )
+    given = checked(vocabulary)
+
+    def write(directory: Path) -> None:
+        scratch = make_workspace("text")
+        try:
+            _Maker(config, [], scratch, 1).make(Sentences(sentences, config, scratch), given, directory)
+        finally:
+            drop_workspace(scratch)
+
+    return cache.make_entry(write, [], "", map_corpus, keep=False)
+
+
+class _Encoded(NamedTuple):
+    """A text as ids: where they are, what they stand for, and the words with their counts."""
+
+    stretches: list[Stretch]
+    maps: list[Ids]
+    words: Words
+    total: int
+
+
+class _Maker:
+    """The steps from a pass over the text to a directory that holds the corpus."""
+
+    def __init__(self, config: CorpusConfig, names: list[str], scratch: Path, threads: int) -> None:
+        self.config, self.names, self.scratch, self.threads = config, names, scratch, threads
+        self.notes: list[str] = []
+
+    def make(self, read: Read, vocabulary: list[str] | None, directory: Path) -> None:
+        """Write the corpus."""
+        given = known(vocabulary) if vocabulary is not None else None
+        if given is not None and not self.config.phrases:
+            encoded = self._closed_pass(read, given)
+        else:
+            encoded = self._open_pass(read)
+        if self.config.phrases:
+            encoded = self._with_phrases(encoded, given)
+        name = ", ".join(self.names) or "the sentences"
+        if not encoded.total:
+            raise InputError(f"{name}: no words; is the file empty?")
+        if given is None:
+            chosen = rank(encoded.words, self.config, name)
+        else:
+            chosen = _choose_given(encoded.words, given, vocabulary or [], name)
+        self.notes += chosen.notes
+        schema = {
+            "format": "corpus",
+            "lowercase": self.config.lowercase,
+            "max_token": self.config.max_token,
+            "phrases": self.config.phrases,
+        }
+        described = Described(chosen.words, chosen.counts, encoded.total, schema, tuple(self.notes), self.names)
+        maps = [_through(ids, chosen.final) for ids in encoded.maps]
+        write_corpus(directory, settled(encoded.stretches, maps, self.threads), described)
+
+    def _open_pass(self, read: Read) -> _Encoded:
+        """Count all words; once more, if there were too many of them to be held."""
+        most = 1 << (self.config.max_vocabulary.bit_length() - 1)
+        share = 1 << (max(2, most // self.threads).bit_length() - 1)
+        found = read([Words(self.config.max_token, share) for _ in range(self.threads)])
+        if found.lost and len(found.tables) > 1:
+            del found  # gives its memory back. One table in the order of the text: what it drops is always the same
+            found = read([Words(self.config.max_token, most)])
+        whole, maps = merge(found.tables, self.config.lowercase)
+        if not found.lost:
+            self._note(found)
+            return _Encoded(found.in_order(), maps, whole, found.seen)
+        rare = "rarer ones may be" if found.lost >= self.config.min_count else "rarer ones are below --min-count"
+        self.notes.append(
+            f"More than {most:,} different words (--max-vocabulary), so that rare ones were dropped while they were"
+            f" counted, and the text was read again: counts are exact, and no word that occurs more than"
+            f" {found.lost:,} times is missing; {rare}."
+        )
+        return self._closed_pass(read, whole)
+
+    def _closed_pass(self, read: Read, base: Words) -> _Encoded:
+        """Encode with the words of a table."""
+        found = read([base.closed(self.config.max_token) for _ in range(self.threads)])
+        self._note(found)
+        counted_words = base.closed()
+        for table in found.tables:
+            counted_words.counts[:] += table.counts
+        same = np.arange(len(base), dtype=np.int32)
+        return _Encoded(found.in_order(), [same] * len(found.tables), counted_words, found.seen)
+
+    def _with_phrases(self, encoded: _Encoded, given: Words | None) -> _Encoded:
+        text = settled(encoded.stretches, encoded.maps, self.threads)
+        whole = encoded.words.opened()
+        joined = join_phrases(text, whole, self.config, self.scratch, self.threads, given)
+        self.notes += joined.notes
+        same = np.arange(len(whole), dtype=np.int32)
+        return _Encoded(joined.stretches, [same], whole, encoded.total - joined.joins)
+
+    def _note(self, found: TextPass) -> None:
+        if found.nuls:
+            self.notes.append(f"{counted(found.nuls, 'NUL byte')} read as white space.")
+        if found.replaced:
+            self.notes.append(f"{counted(found.replaced, 'byte')} not UTF-8, read as `?`.")
+        if found.too_long:
+            limit = f"{self.config.max_token:,} bytes (--max-token)"
+            self.notes.append(f"{counted(found.too_long, 'word')} longer than {limit} left out.")
+        if found.empty:
+            self.notes.append(f"{counted(found.empty, 'empty word')} left out.")
+
+
+def _choose_given(found: Words, given: Words, vocabulary: list[str], name: str) -> Vocabulary:
+    """The given words with the counts that they have in the text."""
+    lengths = np.diff(found.starts)
+    final = given.closed().encode_joined(found.table.blob[: int(found.starts[-1])].tobytes(), lengths)
+    counts = np.zeros(len(given), np.int64)
+    np.add.at(counts, final[final >= 0], found.counts[final >= 0])
+    if not counts.any():
+        raise InputError(f"{name}: no word of the text is in the vocabulary; is it that of another language?")
+    return Vocabulary(tuple(vocabulary), counts, final)
+
+
+def _through(ids: Ids, final: Ids) -> Ids:
+    """The final id of each id."""
+    return np.where(ids >= 0, final[ids], np.int32(UNKNOWN)).astype(np.int32)
+
+

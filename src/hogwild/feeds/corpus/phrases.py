@@ -1,0 +1,180 @@
+"""Pairs of words that occur together more often than by chance become one word, as `new_york`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hogwild.arrays import Ids
+from hogwild.config import CorpusConfig
+from hogwild.feeds.corpus.encode import Stretch, write_ids
+from hogwild.feeds.io.parallel import in_order
+from hogwild.feeds.io.workspace import writing
+from hogwild.feeds.sparse.labels import counted
+from hogwild.feeds.storage.arrayfiles import map_file
+from hogwild.feeds.storage.words import Words
+from hogwild.kernels.ids.pairs import (
+    PairTable,
+    best_pairs,
+    count_pairs,
+    join_pairs,
+    make_pairs,
+    move_pairs,
+    next_break,
+)
+from hogwild.kernels.ids.wordlists import count_words
+
+PAIRS_A_WORD = 4        # different pairs that are held, for each word that may be held
+JOINT = b"_"
+_FIRST = 1 << 12
+_PART = 1 << 19         # words that are joined at a time
+
+
+class Joined(NamedTuple):
+    """Text with phrases. joins: at how many places words were joined; notes: what was found."""
+
+    stretches: list[Stretch]
+    joins: int
+    notes: tuple[str, ...]
+
+
+def join_phrases(
+    ids: Iterable[Ids], words: Words, config: CorpusConfig, directory: Path, threads: int, given: Words | None = None
+) -> Joined:
+    """Join phrases in `config.phrases` passes; the words of `words` get new counts, and phrases are added to them.
+
+    With `given` words no pair is scored: those are joined that are a word there.
+    """
+    path = directory / "phrases-0"
+    size = _write_all(path, ids)
+    joins, notes = 0, []
+    most = PAIRS_A_WORD << (config.max_vocabulary.bit_length() - 1)
+    for turn in range(1, config.phrases + 1):
+        text = _mapped(path, size)
+        pairs, lost = count_all(text, threads, most)
+        chosen = _choose(pairs, words, config) if given is None else _given(pairs, words, given)
+        before, path = path, directory / f"phrases-{turn}"
+        places = size
+        size = _write_all(path, _join(text, chosen))
+        places -= size
+        joins += places
+        del text
+        before.unlink()
+        _recount(words, _mapped(path, size))
+        notes.append(f"Pass {turn}: {counted(int(chosen.state[0]), 'phrase')} joined at {counted(places, 'place')}.")
+        if lost:
+            notes.append(
+                f"Pass {turn}: more than {most:,} different pairs, so that rare ones were dropped while they were"
+                f" counted: counts of pairs may be low by {lost:,}, which gives fewer phrases."
+            )
+        if not places:
+            break
+    parts = range(0, size, _PART)
+    return Joined([Stretch(path, 0, start, min(_PART, size - start)) for start in parts], joins, tuple(notes))
+
+
+def count_all(text: Ids, threads: int, most: int) -> tuple[PairTable, int]:
+    """All pairs of neighbours with their counts, and how much a count can be too low; of more than `most` the rarest
+    are dropped."""
+    whole, lost = _count(text, threads, 1 << (max(2, most // threads).bit_length() - 1))
+    # One table in the order of the text: what it drops does not depend on the number of threads.
+    return _count(text, 1, most) if lost and threads > 1 else (whole, lost)
+
+
+def _count(text: Ids, threads: int, most: int) -> tuple[PairTable, int]:
+    edges = np.linspace(0, len(text), threads + 1).astype(np.int64).tolist()
+
+    def work(k: int) -> tuple[PairTable, int]:
+        table, at, lost = make_pairs(min(_FIRST, most)), edges[k], 0
+        while at < edges[k + 1]:
+            at = count_pairs(text, at, edges[k + 1], table)
+            if at < edges[k + 1]:
+                table, dropped = _more_room(table, most)
+                lost += dropped
+        return table, lost
+
+    with ThreadPoolExecutor(threads) as pool:
+        (whole, lost), *others = pool.map(work, range(threads))
+    for table, dropped in others:
+        lost += dropped
+        at = 0
+        while (at := move_pairs(table, at, 0, whole)) < len(table.keys):
+            whole, _ = _more_room(whole, len(table.keys) * threads)
+    return whole, lost
+
+
+def _more_room(table: PairTable, most: int) -> tuple[PairTable, int]:
+    """A larger table, or one of the same size without the rarer half; and the largest count that was dropped."""
+    room, rarest = len(table.keys) // 2, 0
+    if room < most:
+        room *= 2
+    else:
+        numbers = table.numbers[table.keys != 0]
+        rarest = int(np.partition(numbers, len(numbers) // 2)[len(numbers) // 2])
+    larger = make_pairs(room)
+    move_pairs(table, 0, rarest + 1, larger)
+    return larger, rarest
+
+
+def _choose(pairs: PairTable, words: Words, config: CorpusConfig) -> PairTable:
+    """The pairs with a score above the threshold, with the ids of their phrases."""
+    # N of the score: different words and pairs together, which makes it larger for larger texts.
+    size = int(np.count_nonzero(words.counts)) + int(pairs.state[0])
+    rule = np.array([config.phrase_min_count, size, config.phrase_threshold], np.float64)
+    found = np.empty(int(pairs.state[0]), np.int64)
+    chosen = pairs.keys[found[: best_pairs(pairs, words.counts, rule, found)]]
+    return _numbered(chosen, words.encode_strings(_phrases(chosen, words)))
+
+
+def _given(pairs: PairTable, words: Words, given: Words) -> PairTable:
+    """The pairs that are a word of `given`."""
+    keys = pairs.keys[pairs.keys != 0]
+    chosen = keys[given.closed().encode_strings(_phrases(keys, words)) >= 0]
+    return _numbered(chosen, words.encode_strings(_phrases(chosen, words)))
+
+
+def _phrases(keys: np.ndarray[tuple[int], np.dtype[np.uint64]], words: Words) -> Iterator[bytes]:
+    first, second = (keys >> np.uint64(32)).astype(np.int64) - 1, (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    for a, b in zip(first.tolist(), second.tolist(), strict=True):
+        yield words.word(a) + JOINT + words.word(b)
+
+
+def _numbered(keys: np.ndarray[tuple[int], np.dtype[np.uint64]], ids: Ids) -> PairTable:
+    listed = PairTable(keys, ids.astype(np.int64), np.zeros(1, np.int64))
+    table = make_pairs(1 << max(4, len(keys).bit_length()))
+    move_pairs(listed, 0, 0, table)
+    return table
+
+
+def _join(text: Ids, phrases: PairTable) -> Iterator[Ids]:
+    """The text with phrases, in parts that no phrase spans."""
+    edges = [int(next_break(text, start, phrases)) for start in range(0, len(text), _PART)] + [len(text)]
+
+    def work(k: int) -> Ids:
+        joined = np.empty(max(0, edges[k + 1] - edges[k]), np.int32)
+        return joined[: join_pairs(text, edges[k], edges[k + 1], phrases, joined)]
+
+    for _, joined in in_order(work, range(len(edges) - 1)):
+        yield joined
+
+
+def _recount(words: Words, text: Ids) -> None:
+    words.counts[:] = 0
+    count_words(text, words.counts)
+
+
+def _write_all(path: Path, parts: Iterable[Ids]) -> int:
+    size = 0
+    with writing(path), open(path, "wb", buffering=0) as file:
+        for part in parts:
+            write_ids(file, part)
+            size += len(part)
+    return size
+
+
+def _mapped(path: Path, size: int) -> Ids:
+    return map_file(path, "int32", size)

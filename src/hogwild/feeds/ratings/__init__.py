@@ -1,0 +1,1 @@
+"""Users, items and ratings."""

@@ -1,0 +1,1 @@
+"""Samples with slots: MultiSlot, Criteo, libffm, and their descriptions."""

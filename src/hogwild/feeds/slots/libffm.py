@@ -1,0 +1,147 @@
+"""libffm files: `label field:id:value …`, one row a line. Fields become slots; ids stay as they are, or are hashed.
+
+The same id in two fields is the same feature, as it is for libffm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hogwild.arrays import Ids, Slots
+from hogwild.config import FeedConfig
+from hogwild.errors import InputError
+from hogwild.feeds.io.source import Bytes
+from hogwild.feeds.slots.encoder import SlotFeatures, SlotTextEncoder, reading_slots
+from hogwild.feeds.slots.ids import SlotIds
+from hogwild.feeds.sparse import labels
+from hogwild.feeds.sparse.encoder import Summary
+from hogwild.feeds.sparse.labels import counted
+from hogwild.kernels.parse import libffm as kernel
+from hogwild.kernels.parse import slots as slotblock
+from hogwild.kernels.parse.slots import Keys, SlotBlock, room_for
+
+_FIELDS = 2**16
+_LAST_ID = 2**31 - 2
+
+
+class PlainIds:
+    """Ids that stay as they are. With a schema, those past its features are not known."""
+
+    def __init__(self, config: FeedConfig, schema: Mapping[str, Any]) -> None:
+        self.fixed = int(schema["features"]) if schema else 0
+        self.wanted = config.features
+        self.largest = -1
+
+    @property
+    def in_order(self) -> bool:
+        """The largest id is kept by one thread."""
+        return not self.fixed
+
+    @property
+    def features(self) -> int:
+        """Those of the model, else those that were asked for, else one more than the largest id."""
+        return self.fixed or self.wanted or max(self.largest + 1, 1)
+
+    def ids(self, keys: Keys, slots: Slots) -> tuple[Ids, int]:
+        """The id of each key, -1 for none, and how many are not known."""
+        ids = keys.astype(np.int32)
+        if not self.fixed:
+            self.largest = max(self.largest, int(ids.max(initial=-1)))
+            return ids, 0
+        unknown = ids >= self.fixed
+        ids[unknown] = -1
+        return ids, int(np.count_nonzero(unknown))
+
+    def finish(self) -> None:
+        """Ids are features."""
+        if self.wanted and not self.fixed and self.largest >= self.wanted:
+            raise InputError(f"id {self.largest} lies past the {self.wanted} features that were asked for; set"
+                             f" --features {self.largest + 1} or leave it out.")
+
+    def schema(self) -> dict[str, Any]:
+        """JSON values from which this is made again."""
+        return {"categories": "enumerate", "features": self.features}
+
+    def notes(self, unseen: int) -> list[str]:
+        """What to tell the user."""
+        return []
+
+
+class LibffmEncoder(SlotTextEncoder):
+    """Reads libffm files into chunks. Slots are named after the numbers of the fields that occur."""
+
+    form = "libffm"
+    options = (*SlotTextEncoder.options, "features")
+
+    def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
+        super().__init__(replace(config, shared_ids=True, min_count=1), schema, threads)
+        self.occurs = np.zeros(_FIELDS, np.bool_)
+        with reading_slots(self.schema, self.form):
+            self.hashed = self.schema.get("categories", config.categories) == "hash"
+            self.open(self.schema.get("slots", ()), ())
+            self.places = np.full(_FIELDS, -1, np.int32)
+            for place, name in enumerate(self.names):
+                self.places[int(name)] = place
+
+    def make_ids(self) -> SlotFeatures:
+        """Hashes, or ids as they are."""
+        return SlotIds(("field",), self.config, self.schema) if self.hashed else PlainIds(self.config, self.schema)
+
+    def room(self, size: int) -> SlotBlock:
+        """Arrays for a block of that many bytes."""
+        return room_for(size, 2, 0, valued=True)
+
+    def parse(self, text: Bytes, parsed: SlotBlock) -> None:
+        """Fill the arrays."""
+        limit = np.uint64(2**64 - 1 if self.hashed else _LAST_ID)
+        kernel.parse_block(text, parsed, limit, self.bad.stop, self.config.unlabelled)
+
+    def ids(self, parsed: SlotBlock) -> tuple[Ids, int]:
+        """The id of each entry, -1 where it or its field is unknown, and how many are."""
+        slots = parsed.slots[: parsed.counts[slotblock.ENTRIES]]
+        ids, unseen = super().ids(parsed)
+        if not self.schema:
+            self.occurs[slots] = True  # threads may write it at once: they write the same
+            return ids, unseen
+        places = self.places[slots]
+        ids[places < 0] = -1
+        slots[:] = np.maximum(places, 0)  # still in rising order where they are known
+        return ids, int(np.count_nonzero(ids < 0))
+
+    def summary(self) -> Summary:
+        """What holds for all rows that were yielded."""
+        found = np.flatnonzero(self.occurs)
+        if not self.schema:
+            self.names = tuple(str(field) for field in found)
+        summary = super().summary()
+        if self.schema:
+            return summary
+        final = np.zeros(_FIELDS, np.int64)
+        final[found] = np.arange(len(found))
+        return replace(summary, remap_slots=tuple(final[: int(found.max(initial=-1)) + 1].tolist()))
+
+    def notes(self, scaled: bool) -> Any:
+        """What to tell the user."""
+        yield from super().notes(scaled)
+        if self.unseen:
+            yield f"{counted(self.unseen, 'value')} left out: training never saw their ids or fields."
+
+    def explain(self, code: int, slot: int, token: str) -> str:
+        """What is wrong, in one clause."""
+        shown = labels.shown(token)
+        if code in (kernel.LABEL, kernel.VALUE):
+            value = labels.number_of(token.rpartition(":")[2])
+            if value is not None and not labels.fits_float32(value):
+                return f"`{shown}` is not a finite float32 number"
+        return {
+            kernel.LABEL: f"the label `{shown}` is not a number",
+            kernel.NO_LABEL: f"the label is missing: the line begins with `{shown}`",
+            kernel.ENTRY: f"`{shown}` is not field:id:value",
+            kernel.FIELD: f"the field of `{shown}` is past {_FIELDS - 1}, the largest possible",
+            kernel.ID_TOO_LARGE: f"the id of `{shown}` is past {_LAST_ID}; hash larger ones with --categories hash",
+            kernel.VALUE: f"the value of `{shown}` is not a number",
+        }[code]

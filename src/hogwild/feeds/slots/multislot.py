@@ -1,0 +1,163 @@
+"""MultiSlot files: for each slot of a description `count v1 … vn`, one row a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hogwild.config import FeedConfig
+from hogwild.errors import ConfigError, InputError
+from hogwild.feeds.io.source import Bytes, Source
+from hogwild.feeds.slots.description import NUMBER, Slot, SlotPlan, known_plan, read_slots
+from hogwild.feeds.slots.encoder import SlotTextEncoder, reading_slots
+from hogwild.feeds.sparse import labels
+from hogwild.kernels.parse import multislot as kernel
+from hogwild.kernels.parse.slots import SlotBlock, room_for
+
+_LONGEST = 1 << 26  # bytes in which the first line must end, for widths to be found in it
+
+_DIGITS = 10        # more than a count of values in that line has
+
+
+class MultiSlotEncoder(SlotTextEncoder):
+    """Reads MultiSlot files into chunks. Slots are those of the description, or of the model."""
+
+    form = "multislot"
+    options = (*SlotTextEncoder.options, "label", "ignore")
+
+    def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
+        super().__init__(config, schema, threads)
+        with reading_slots(self.schema, self.form):
+            if self.schema:
+                self.plan = known_plan(self.schema["plan"])
+                self._follow(self.plan)
+        if not self.schema:
+            self.plan = described_slots(config)
+        self.described = self.plan.schema()
+
+    def begin(self, sources: Sequence[Source]) -> None:
+        """Find the widths that the description leaves open."""
+        if not self.schema:
+            self._follow(_with_widths(self.plan, sources))
+
+    def _follow(self, plan: SlotPlan) -> None:
+        self.plan = plan
+        self.layout, self.row = _layout_of(plan)
+        self.open(plan.names, plan.columns)
+        self.valued = bool((self.layout.kinds == kernel.VALUES).any())
+
+    def room(self, size: int) -> SlotBlock:
+        """Arrays for a block of that many bytes."""
+        return room_for(size, self.row, len(self.columns), self.valued)
+
+    def parse(self, text: Bytes, parsed: SlotBlock) -> None:
+        """Fill the arrays."""
+        spans = np.zeros((len(self.layout.kinds), 2), np.int64)
+        kernel.parse_block(text, self.layout, parsed, spans, self.bad.stop, self.config.unlabelled)
+
+    def own_schema(self) -> dict[str, Any]:
+        """The plan."""
+        return {"plan": self.plan.schema()}
+
+    def notes(self, scaled: bool) -> Any:
+        """What to tell the user."""
+        yield from self.plan.notes
+        yield from super().notes(scaled)
+
+    def explain(self, code: int, slot: int, token: str) -> str:
+        """What is wrong, in one clause."""
+        which, shown = self.plan.slots[slot], labels.shown(token)
+        name = f"slot `{labels.shown(which.name)}`"
+        if code == kernel.NUMBER:
+            what = f"the label `{shown}`" if which.label else f"{name}: `{shown}`"
+            value = labels.number_of(token)
+            finite = value is None or labels.fits_float32(value)
+            return f"{what} is not a number" if finite else f"{what} is not a finite float32 number"
+        return {
+            kernel.MISSING: f"the line ends before {name}; {len(self.plan.slots)} slots are described",
+            kernel.COUNT: f"{name}: `{shown}` is not a count; perhaps a count before it is wrong",
+            kernel.NEGATIVE: f"{name}: the count {shown} is negative",
+            kernel.FEW: f"the line ends within {name}, whose count is larger than the number of its values",
+            kernel.WIDTH: f"{name}: its count is {shown}, but it is dense with {which.width}",
+            kernel.ID: f"{name}: `{shown}` is not an id, which is a whole number from 0 to {2**64 - 1}",
+            kernel.ID_TOO_LARGE: f"{name}: the id {shown} is past 64 bits",
+            kernel.LABEL: f"the label `{shown}` is neither 0 nor 1 (other numbers take label = \"number\")",
+            kernel.LABELS: f"the label {name} has the count {shown}; it must be 1",
+            kernel.PAIRS: f"{name}: its count {shown} is not that of the ids whose values it holds",
+            kernel.MORE: f"`{shown}` stands after the last slot; perhaps a count is wrong, or a slot is not described",
+        }[code]
+
+
+def described_slots(config: FeedConfig) -> SlotPlan:
+    """The slots that the configuration describes, if they can be those of MultiSlot lines."""
+    if not config.slots:
+        raise ConfigError("MultiSlot files need a description of their slots; give it with --slots FILE.")
+    plan = read_slots(config.slots, config.label, config.ignore)
+    places = {slot.name: place for place, slot in enumerate(plan.slots)}
+    for place, slot in enumerate(plan.slots):
+        if slot.used and slot.type == "string":
+            name = labels.shown(slot.name)
+            raise InputError(f"{config.slots}: slot `{name}` holds words; MultiSlot lines have uint64 and float.")
+        if slot.sparse and slot.values and places[slot.values] < place:
+            name, other = labels.shown(slot.name), labels.shown(slot.values)
+            raise InputError(f"{config.slots}: slot `{other}` stands before `{name}`, whose values it holds; in"
+                             " MultiSlot lines it must stand after it.")
+    return plan
+
+
+def _layout_of(plan: SlotPlan) -> tuple[kernel.Layout, int]:
+    """The plan for compiled code, and the bytes that a row takes at the least."""
+    places = {slot.name: place for place, slot in enumerate(plan.slots)}
+    owners = {slot.values: places[slot.name] for slot in plan.slots if slot.sparse and slot.values}
+    rows: list[tuple[int, int, int]] = []
+    number = column = bytes_of_row = 0
+    for slot in plan.slots:
+        if slot.used and slot.label:
+            rows.append((kernel.QUANTITY if slot.label == NUMBER else kernel.CLICK, 0, 1))
+            continue  # where labels may be missing, it takes no bytes
+        bytes_of_row += 2
+        if slot.sparse:
+            rows.append((kernel.IDS, number, 0))
+            number += 1
+        elif slot.used and slot.name in owners:
+            rows.append((kernel.VALUES, owners[slot.name], 0))
+        elif slot.used and slot.dense:
+            rows.append((kernel.DENSE, column, slot.width))
+            column += slot.width
+            bytes_of_row += 2 * slot.width
+        else:
+            rows.append((kernel.UNUSED, 0, 0))
+    kinds, spots, widths = (np.array(part, np.int64) for part in zip(*rows, strict=True))
+    return kernel.Layout(kinds, spots, widths, column), max(bytes_of_row, 2)
+
+
+def _with_widths(plan: SlotPlan, sources: Sequence[Source]) -> SlotPlan:
+    """With the widths of dense slots that have none yet from the first row; 1 where it cannot be read: it is
+    malformed, and will be reported."""
+    if not any(_is_open(slot) for slot in plan.slots):
+        return plan
+    words = next((words for source in sources if (words := _first_row(source))), [])
+    slots, at = [], 0
+    for slot in plan.slots:
+        whole = at < len(words) and words[at].isdigit() and len(words[at]) < _DIGITS
+        count = int(words[at]) if whole and int(words[at]) < len(words) - at else 1
+        at += 1 + count
+        slots.append(replace(slot, width=max(count, 1)) if _is_open(slot) else slot)
+    return replace(plan, slots=tuple(slots))
+
+
+def _is_open(slot: Slot) -> bool:
+    return slot.used and slot.dense and not slot.label and not slot.width
+
+
+def _first_row(source: Source) -> list[bytes]:
+    size = 1 << 16
+    while True:
+        head = source.head(size)
+        lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
+        if len(lines) > 1 or len(head) < size or size >= _LONGEST:
+            return lines[0].split() if lines else []
+        size *= 8

@@ -1,0 +1,1 @@
+"""Rows of features: the contract of a format, svmlight, the feed, its store."""

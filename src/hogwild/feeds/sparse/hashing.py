@@ -1,0 +1,71 @@
+"""Options of hashing: from the configuration when a model is trained, from its schema ever after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from hogwild.arrays import Offsets
+from hogwild.config import FeedConfig
+from hogwild.errors import InputError, ModelError
+from hogwild.feeds.io.source import Bytes
+from hogwild.feeds.sparse.features import Features, all_ones
+from hogwild.kernels.ids.tokens import Recipe, encode_texts, letters, make_bags
+
+SEED = FeedConfig.hash_seed  # unless the user says otherwise
+
+
+@dataclass(frozen=True)
+class Hashing:
+    """How words and categories become ids from 0 to 2^bits - 1."""
+
+    bits: int
+    seed: int
+    ngrams: int
+    lowercase: bool
+    normalize: bool
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.bits <= 30 and 0 <= self.seed < 2**64 and 1 <= self.ngrams <= 16):
+            raise ValueError("no such hashing")
+
+    @classmethod
+    def of(cls, config: FeedConfig, schema: Mapping[str, Any]) -> Hashing:
+        """As the schema says, else as the configuration asks."""
+        if "hashing" in schema:
+            return cls(**schema["hashing"])
+        return cls(config.hash_bits, config.hash_seed, config.ngrams, config.lowercase, config.normalize)
+
+    def schema(self) -> dict[str, Any]:
+        """JSON values from which `of` makes this again."""
+        return asdict(self)
+
+    def recipe(self) -> Recipe:
+        """The same for compiled code."""
+        return Recipe(letters(self.lowercase), np.uint64(self.seed), self.bits, self.ngrams, self.normalize)
+
+
+def hash_texts(recipe: Recipe, data: Bytes, bounds: Offsets) -> Features:
+    """The n-grams of the texts data[bounds[k, 0]:bounds[k, 1]] as features."""
+    size = int((bounds[:, 1] - bounds[:, 0]).sum())
+    bags = make_bags(len(bounds), size, recipe.ngrams)
+    with np.errstate(over="ignore"):  # hashes wrap around; only the interpreter, with the compiler off, would say so
+        total = encode_texts(data, bounds, recipe, bags)
+    # Copies: the room is several times larger than what was filled.
+    return Features(bags.lengths, bags.ids[:total].copy(), all_ones(bags.values[:total]).copy())
+
+
+@contextmanager
+def reading_schema(schema: Mapping[str, Any], what: str) -> Iterator[None]:
+    """Raise InputError if a schema is that of other than tables and text, ModelError if it makes no sense."""
+    if schema and schema.get("format") != "table":
+        known = schema.get("format", "another kind of data")
+        raise InputError(f"the model was trained on {known}, but this is {what}; give data of the same kind.")
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+        raise ModelError("what the model says of its columns is damaged; copy the model again.") from None

@@ -1,0 +1,204 @@
+"""A feed on disk: a directory of raw arrays and `feed.json`. Written a chunk at a time, opened by mapping it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import AnyRows, BinaryRows, Rows, SlotRows, ValuedSlotRows
+from hogwild.errors import InputError
+from hogwild.feeds.io.source import Source
+from hogwild.feeds.io.workspace import writing
+from hogwild.feeds.sparse.encoder import Chunk, Summary
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.storage.arrayfiles import DTYPES, ArrayWriter, Damaged, map_arrays, read_header
+from hogwild.feeds.storage.ranking import Frequencies
+from hogwild.kernels.ids.ranking import replace_ids
+
+_ARRAYS = ("offsets", "ids", "values", "targets", "importance", "lines", "original", "slots", "dense")
+_PIECE = 1 << 20  # items changed at a time
+_ONES = np.ones(1 << 18, np.float32)
+
+
+class FeedWriter:
+    """Appends chunks to the files of a directory. Only `finish` makes a feed of it.
+
+    Memory holds one chunk and, a feature, its count and rank.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._writer = ArrayWriter(directory)
+        self._sizes = self._writer.sizes
+        self._sizes.update(dict.fromkeys(_ARRAYS, 0))
+        self._seen = Frequencies()
+        self._starts: list[tuple[int, int]] = []  # (file, first row of a run of its rows)
+        self._writer.write("offsets", np.zeros(1, np.int64))
+
+    def add(self, chunk: Chunk) -> None:
+        """Append the rows of a chunk."""
+        entries = self._sizes["ids"]
+        self._seen.add(chunk.ids)
+        if len(chunk.values) and not self._sizes["values"]:
+            self._write_ones("values", entries)  # until here all were 1
+        if len(chunk.values):
+            self._writer.write("values", chunk.values)
+        elif self._sizes["values"]:
+            self._write_ones("values", len(chunk.ids))
+        if not self._starts or self._starts[-1][0] != chunk.file:
+            self._starts.append((chunk.file, self._sizes["targets"]))
+        self._writer.write("ids", chunk.ids)
+        self._writer.write("offsets", np.cumsum(chunk.lengths, dtype=np.int64) + entries)
+        self._writer.write("targets", chunk.targets)
+        self._writer.write("lines", chunk.lines)
+        self._write_ones("importance", len(chunk.targets))
+        if chunk.slots is not None:
+            self._writer.write("slots", chunk.slots)
+        if chunk.dense is not None:
+            self._writer.write("dense", chunk.dense.reshape(-1))
+
+    def finish(self, summary: Summary, sources: Sequence[Source]) -> None:
+        """Rank the ids, and write what belongs to the whole; all is on disk when this returns."""
+        if not self._sizes["targets"]:
+            names = ", ".join(source.name for source in sources)
+            raise InputError(f"{names}: no rows; is the file empty, or is this the right --format?")
+        if len(summary.scales) and not self._sizes["values"]:
+            self._write_ones("values", self._sizes["ids"])
+        rank, original = self._seen.rank(summary.features, summary.first_id, summary.remap)
+        self._writer.write("original", original)
+        header = {
+            "features": summary.features,
+            "labels": summary.labels,
+            "schema": summary.schema,
+            "notes": summary.notes,
+            "starts": self._starts,
+            "sources": [source.name for source in sources],
+        }
+        with writing(self.directory):
+            self._settle(summary)
+            _rewrite(self.directory / "ids", DTYPES["ids"], lambda ids, _: replace_ids(ids, rank, summary.first_id))
+        self._writer.seal(header)
+
+    def _settle(self, summary: Summary) -> None:
+        """Targets, values, dense columns and slots that are known only now."""
+        if len(summary.relabel):
+            final = np.asarray(summary.relabel, np.float32)
+
+            def relabel(targets: npt.NDArray[Any], place: int) -> None:
+                targets[:] = final[targets.astype(np.int64)]
+
+            _rewrite(self.directory / "targets", DTYPES["targets"], relabel)
+        if len(summary.scales):
+            factors = np.asarray(summary.scales, np.float32)
+            ids = np.memmap(self.directory / "ids", np.int32, "r")
+
+            def scale(values: npt.NDArray[Any], place: int) -> None:
+                features = ids[place : place + len(values)] - summary.first_id
+                covered = features < len(factors)
+                values[covered] *= factors[features[covered]]
+
+            _rewrite(self.directory / "values", DTYPES["values"], scale)
+        if len(summary.dense_scales) and self._sizes["dense"]:
+            columns = np.asarray(summary.dense_scales, np.float32)
+
+            def scale_dense(cells: npt.NDArray[Any], place: int) -> None:
+                cells *= columns[np.arange(place, place + len(cells)) % len(columns)]
+
+            _rewrite(self.directory / "dense", DTYPES["dense"], scale_dense)
+        if len(summary.remap_slots) and self._sizes["slots"]:
+            final_slots = np.asarray(summary.remap_slots, np.uint16)
+
+            def remap_slots(slots: npt.NDArray[Any], place: int) -> None:
+                slots[:] = final_slots[slots]
+
+            _rewrite(self.directory / "slots", DTYPES["slots"], remap_slots)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._writer.close()
+
+    def _write_ones(self, name: str, count: int) -> None:
+        for start in range(0, count, len(_ONES)):
+            self._writer.write(name, _ONES[: count - start])
+
+
+def _rewrite(path: Path, dtype: str, change: Callable[[npt.NDArray[Any], int], None]) -> None:
+    """Change the array in a file, a piece at a time: `change(piece, place of its first item)` works in place."""
+    room = np.empty(_PIECE, dtype)
+    items = os.path.getsize(path) // room.itemsize
+    with open(path, "r+b") as file:
+        for place in range(0, items, _PIECE):
+            piece = room[: items - place]
+            file.seek(place * room.itemsize)
+            if file.readinto(piece.data) != piece.nbytes:
+                raise OSError(f"{path.name} became shorter")
+            change(piece, place)
+            file.seek(place * room.itemsize)
+            file.write(piece.data)
+
+
+def write_feed(chunks: Iterable[Chunk], directory: Path) -> FeedWriter:
+    """Write all chunks; the caller calls `finish` with the summary."""
+    writer = FeedWriter(directory)
+    try:
+        for chunk in chunks:
+            writer.add(chunk)
+    except BaseException:
+        writer.close()
+        raise
+    return writer
+
+
+def _check_header(header: dict[str, Any]) -> None:
+    """Raise Damaged unless the sizes of the arrays fit together."""
+    try:
+        rows, entries = header["arrays"]["targets"][1], header["arrays"]["ids"][1]
+        expected = {"offsets": rows + 1, "importance": rows, "lines": rows, "original": header["features"]}
+        if any(header["arrays"][name][1] != size for name, size in expected.items()):
+            raise Damaged("its arrays do not fit together")
+        if header["arrays"]["values"][1] not in (0, entries):
+            raise Damaged("values do not fit ids")
+        slots, dense = header["arrays"]["slots"][1], header["arrays"]["dense"][1]
+        columns = len(header["schema"].get("dense", ()))
+        if slots not in (0, entries) or dense != rows * columns:
+            raise Damaged("slots or dense columns do not fit the rest")
+    except (KeyError, TypeError) as error:
+        raise Damaged(str(error)) from None
+
+
+def _samples_of(arrays: Mapping[str, npt.NDArray[Any]], schema: Mapping[str, Any]) -> AnyRows:
+    offsets, ids, values = arrays["offsets"], arrays["ids"], arrays["values"]
+    targets, importance = arrays["targets"], arrays["importance"]
+    binary = len(values) == 0 and len(ids) > 0
+    if "slots" in schema:
+        dense = arrays["dense"].reshape(len(targets), len(schema.get("dense", ())))
+        slotted = SlotRows(offsets, ids, arrays["slots"], dense, targets, importance)
+        return slotted if binary or not len(ids) else ValuedSlotRows(*slotted, values)
+    return BinaryRows(offsets, ids, targets, importance) if binary else Rows(offsets, ids, values, targets, importance)
+
+
+def map_feed(directory: Path, names: Sequence[str], fingerprint: str) -> Feed:
+    """Map the arrays of a directory. `names` are those of its sources as they are called now. Raises Damaged."""
+    header = read_header(directory)
+    _check_header(header)
+    arrays = map_arrays(directory, header)
+    offsets, ids = arrays["offsets"], arrays["ids"]
+    if offsets[0] != 0 or offsets[-1] != len(ids):
+        raise Damaged("offsets do not fit ids")
+    return Feed(
+        _samples_of(arrays, header["schema"]),
+        features=header["features"],
+        original=arrays["original"],
+        labels=tuple(header["labels"]),
+        schema=header["schema"],
+        notes=tuple(header["notes"]),
+        source=names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more",
+        fingerprint=fingerprint,
+        lines=arrays["lines"],
+        files=tuple((names[file], row) for file, row in header["starts"]),
+    )

@@ -1,0 +1,1 @@
+"""Encoded data on disk: arrays in files, the cache, ranks and tables of words."""

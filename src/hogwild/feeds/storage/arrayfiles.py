@@ -1,0 +1,151 @@
+"""Arrays in the files of one directory, with a header. Written a piece at a time, opened by mapping them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import mmap
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.errors import HogwildError
+from hogwild.feeds.io.workspace import writing
+from hogwild.kernels.ids.crc32c import crc32c
+from hogwild.machine import cores
+from hogwild.ownership import open_private, private_opener
+
+VERSION = 2
+HEADER = "feed.json"
+DTYPES = {
+    "offsets": "int64", "ids": "int32", "values": "float32", "targets": "float32", "importance": "float32",
+    "lines": "int64", "original": "int32", "counts": "int64", "words": "uint8", "letters": "int32",
+    "starts": "int64", "tags": "int32", "codes": "int32", "columns": "uint8", "column_letters": "int32",
+    "users": "int32", "items": "int32",
+    "slots": "uint16", "dense": "float32",
+}
+_PIECE = 1 << 24  # bytes that a thread checks at a time
+# Linux: pages that are never written need no memory set aside, so that data may be larger than memory.
+_NO_RESERVE = 0x4000 if sys.platform == "linux" else 0
+
+
+class Damaged(Exception):
+    """A directory does not hold what its header says."""
+
+
+class ArrayWriter:
+    """Appends to the arrays of a directory. Only `seal` makes an entry of it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.sizes: dict[str, int] = {}
+        self._files: dict[str, BinaryIO] = {}
+
+    def write(self, name: str, array: npt.NDArray[Any]) -> None:
+        """Append to an array."""
+        data = np.ascontiguousarray(array, dtype=DTYPES[name])
+        with writing(self.directory):
+            if name not in self._files:
+                path = self.directory / name
+                self._files[name] = open(path, "wb", buffering=0, opener=private_opener)  # noqa: SIM115
+            rest = data.data.cast("B") if len(data) else memoryview(b"")
+            while len(rest):
+                rest = rest[self._files[name].write(rest) :]
+        self.sizes[name] = self.sizes.get(name, 0) + len(data)
+
+    def seal(self, header: dict[str, Any]) -> None:
+        """Write the header; all is on disk when this returns."""
+        with writing(self.directory):
+            self.close(sync=True)
+            arrays = {name: self._sealed(name, size) for name, size in self.sizes.items()}
+            text = json.dumps({"version": VERSION, "arrays": arrays, **header}, ensure_ascii=False)
+            with open(self.directory / HEADER, "wb", opener=private_opener) as file:
+                # Half of a surrogate pair, as names of files may hold, is escaped as JSON escapes it.
+                file.write(text.encode("utf-8", "backslashreplace"))
+                file.flush()
+                os.fsync(file.fileno())
+
+    def _sealed(self, name: str, size: int) -> tuple[str, int, int]:
+        return DTYPES[name], size, checksum_of(map_file(self.directory / name, DTYPES[name], size))
+
+    def close(self, sync: bool = False) -> None:
+        """Close the files."""
+        for file in self._files.values():
+            if sync:
+                os.fsync(file.fileno())
+            file.close()
+        self._files = {}
+
+
+def checksum_of(array: npt.NDArray[Any]) -> int:
+    """CRC-32C of an array, of a long one that of the CRCs of its pieces: on all cores, fast enough to be always on."""
+    data = array.reshape(-1).view(np.uint8)
+
+    def check(start: int) -> int:
+        piece = data[start : start + _PIECE]
+        return int(crc32c(piece.ctypes.data, len(piece)))
+
+    starts = range(0, len(data), _PIECE)
+    if len(starts) <= 1:
+        return check(0)
+    with ThreadPoolExecutor(cores()) as pool:
+        found = np.fromiter(pool.map(check, starts), np.uint32, len(starts))
+    return int(crc32c(found.ctypes.data, found.nbytes))
+
+
+def read_header(directory: Path) -> dict[str, Any]:
+    """The header, after checking that every array has its size. Raises Damaged."""
+    try:
+        with open(open_private(directory / HEADER), encoding="utf-8") as file:
+            header: dict[str, Any] = json.load(file)
+        if header["version"] != VERSION:
+            raise Damaged(f"it has version {header['version']}, not {VERSION}")
+        for name, (dtype, size, _) in header["arrays"].items():
+            if dtype != DTYPES[name]:
+                raise Damaged(f"{name} is {dtype}")
+            if size and os.path.getsize(directory / name) != size * np.dtype(dtype).itemsize:
+                raise Damaged(f"{name} has the wrong size")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Damaged(str(error)) from None
+    return header
+
+
+def map_arrays(directory: Path, header: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
+    """Map all arrays that a header names, and compare their checksums: compiled code trusts them. Raises Damaged."""
+    found = {}
+    try:
+        for name, (dtype, size, checksum) in header["arrays"].items():
+            found[name] = map_file(open_private(directory / name), dtype, size) if size else np.empty(0, dtype)
+            if checksum_of(found[name]) != checksum:
+                raise Damaged(f"{name} was changed")
+    except OSError as error:
+        if error.errno == errno.ENOMEM:  # the entry is whole, and must stay
+            size = sum(size * np.dtype(dtype).itemsize for dtype, size, _ in header["arrays"].values())
+            raise HogwildError(
+                f"{size / 1e9:.1f} GB of encoded data do not fit the addresses that this process may use; raise the "
+                "limit (`ulimit -v unlimited`)."
+            ) from error
+        raise Damaged(str(error)) from None
+    return found
+
+
+def map_file(path: Path | int, dtype: str, size: int) -> npt.NDArray[Any]:
+    """Map a file, which may be given by its descriptor, privately: what is written to the array never reaches the file.
+
+    Not read-only, because compiled code would then be compiled once more for read-only arrays.
+    """
+    if not size:
+        return np.empty(0, dtype)
+    length = size * np.dtype(dtype).itemsize
+    with open(path, "rb") as file:
+        private = mmap.MAP_PRIVATE | _NO_RESERVE
+        try:
+            memory = mmap.mmap(file.fileno(), length, flags=private, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+        except OSError:  # a system that sets memory aside all the same
+            memory = mmap.mmap(file.fileno(), length, prot=mmap.PROT_READ)
+    return np.frombuffer(memory, dtype)

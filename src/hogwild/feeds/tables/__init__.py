@@ -1,0 +1,1 @@
+"""Tables: CSV, Arrow, Parquet and frames, their columns, categories, texts and lists."""

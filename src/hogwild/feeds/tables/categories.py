@@ -1,0 +1,192 @@
+"""Categories to ids: each with one of its own, in order of first appearance, or hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+from typing import NamedTuple
+
+import numpy as np
+
+from hogwild.arrays import Ids
+from hogwild.errors import InputError
+from hogwild.feeds.sparse.hashing import Hashing
+from hogwild.feeds.sparse.labels import counted
+from hogwild.feeds.tables.frames import Codes, string_buffers
+from hogwild.kernels.ids.hashing import hash_seeded, hash_strings
+
+_MOST = 2**31 - 1
+
+
+class Cut(NamedTuple):
+    """Values that occur less often than `min_count` become one; shared: the same value in two columns is one."""
+
+    min_count: int = 1
+    shared: bool = False
+
+
+class Vocabulary:
+    """Gives each column=value an id, from `first` on, row by row and column by column as they appear.
+
+    Parameters
+    ----------
+    columns
+        Names of the columns.
+    first
+        The first id.
+    known
+        Entries of an earlier vocabulary: then no new one is added, and what is not among them has id -1, or that of
+        the rare values of its column if there is a cut-off.
+    cut
+        Values that occur less often become one of their column, and whether columns share their values.
+    """
+
+    def __init__(
+        self, columns: Sequence[str], first: int, known: Sequence[str] | None = None, cut: Cut | None = None
+    ) -> None:
+        cut = cut or Cut()
+        self.first = first
+        self.fixed = known is not None
+        self.unseen = 0
+        self.min_count = cut.min_count
+        self.groups = min(len(columns), 1) if cut.shared else len(columns)
+        self._prefixes = ["=" if cut.shared else f"{_escaped(name)}=" for name in columns]
+        ids: list[dict[str, int]] = [{} for _ in range(self.groups)]
+        self._ids = [ids[min(k, self.groups - 1)] for k in range(len(columns))]
+        self._entries: list[str] = list(known or ())
+        self._counts = np.zeros(0, np.int64)
+        self._rare = (0, 0)  # values that are rare, and how often they occur
+        columns_of = {prefix: k for k, prefix in enumerate(self._prefixes)}
+        for place, entry in enumerate(self._entries):
+            end = _prefix_length(entry)
+            self._ids[columns_of[entry[:end]]][entry[end:]] = first + place
+
+    def __len__(self) -> int:
+        return len(self._entries) + (self.groups if self.min_count > 1 else 0)
+
+    def entries(self) -> list[str]:
+        r"""`column=value` for each id in order; `=` and `\` inside a column's name are written `\=` and `\\`."""
+        return self._entries
+
+    def ids(self, columns: Sequence[Codes], rows: int) -> Ids:
+        """For each row and column its id, or -1 where there is none."""
+        lists = [column.words.to_pylist() for column in columns]
+        tables = [self._tables(column, first) for first, column in _with_first(columns)]
+        if not self.fixed:
+            self._add(columns, lists, tables)
+        table = np.full((rows, len(self._prefixes)), -1, np.int32)
+        for (first, column), words, ids in zip(_with_first(columns), lists, tables, strict=True):
+            found = np.array([*map(dict.get, ids, words, repeat(-1)), -1], np.int32)
+            part = table[:, first : first + column.columns]
+            codes = column.codes.reshape(part.shape)
+            part[:] = found[codes]  # code -1 is the last place
+            unseen = (part < 0) & (codes >= 0)
+            self.unseen += int(np.count_nonzero(unseen))
+            if self.min_count > 1:
+                places = np.minimum(first + np.nonzero(unseen)[1], self.groups - 1)
+                part[unseen] = self.first + len(self._entries) + places
+        if self.min_count > 1 and not self.fixed:
+            counts = np.bincount(table[table >= 0] - self.first, minlength=len(self._entries))
+            counts[: len(self._counts)] += self._counts
+            self._counts = counts
+        return table
+
+    def _tables(self, column: Codes, first: int) -> list[dict[str, int]]:
+        """For each word of a column, or of several from the `first` on, the ids of its column."""
+        if column.owners is None:
+            return [self._ids[first]] * len(column.words)
+        return [self._ids[first + owner] for owner in column.owners.tolist()]
+
+    def finish(self) -> Ids | None:
+        """When all is read: the final id of each that was given; None if they are final."""
+        if self.fixed or self.min_count == 1:
+            return None
+        often = self._counts >= self.min_count
+        self._rare = (int(np.count_nonzero(~often)), int(self._counts[~often].sum()))
+        places = {prefix: min(k, self.groups - 1) for k, prefix in enumerate(self._prefixes)}
+        columns = [places[entry[: _prefix_length(entry)]] for entry in self._entries]
+        kept = self.first + np.cumsum(often) - 1
+        rare = self.first + int(often.sum()) + np.array(columns, np.int64)
+        self._entries = [entry for entry, keep in zip(self._entries, often.tolist(), strict=True) if keep]
+        return np.concatenate((np.arange(self.first), np.where(often, kept, rare))).astype(np.int32)
+
+    def notes(self) -> list[str]:
+        """What to tell the user."""
+        if self._rare[0]:
+            number, fields = self._rare[0], counted(self._rare[1], "field")
+            categories = f"{number:,} {'category' if number == 1 else 'categories'}"
+            seen = f"seen less than {self.min_count} times ({fields})"
+            return [f"{categories} {seen} are the rare feature of their column."]
+        if self.fixed and self.unseen and self.min_count > 1:
+            return [f"{counted(self.unseen, 'field')} with categories that training saw rarely or never are the rare"
+                    " feature of their column."]
+        if self.fixed and self.unseen:
+            return [f"{counted(self.unseen, 'field')} with categories that training never saw left out."]
+        return []
+
+    def _add(self, columns: Sequence[Codes], lists: list[list[str]], tables: list[list[dict[str, int]]]) -> None:
+        new: list[tuple[int, int, str]] = []
+        for (first, column), words, ids in zip(_with_first(columns), lists, tables, strict=True):
+            fresh = [k for k, (word, known) in enumerate(zip(words, ids, strict=True)) if word and word not in known]
+            if fresh:
+                cells = column.codes.size
+                firsts = np.full(len(words) + 1, cells)
+                np.minimum.at(firsts, column.codes.reshape(-1), np.arange(cells))
+                rows, places = (part.tolist() for part in np.divmod(firsts[fresh], column.columns))
+                met = zip(rows, places, fresh, strict=True)
+                new += [(row, first + place, words[k]) for row, place, k in met if row < len(column.codes)]
+        for _, k, word in sorted(new):
+            if word not in self._ids[k]:
+                self._ids[k][word] = self.first + len(self._entries)
+                self._entries.append(self._prefixes[k] + word)
+        if self.first + len(self._entries) > _MOST:
+            raise InputError("there are more categories than ids; hash them with --categories hash.")
+
+
+def _with_first(columns: Sequence[Codes]) -> Iterator[tuple[int, Codes]]:
+    """Columns, or several in one, each with the number of its first column."""
+    first = 0
+    for column in columns:
+        yield first, column
+        first += column.columns
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace("=", "\\=")
+
+
+def _prefix_length(entry: str) -> int:
+    """Length of the column's name in an entry, with the sign after it."""
+    place = 0
+    while entry[place] != "=":
+        place += 2 if entry[place] == "\\" else 1
+    return place + 1
+
+
+class HashedCategories:
+    """Hashes each column=value to one of 2^bits ids, from `first` on. Keeps no state: threads may share it."""
+
+    def __init__(self, columns: Sequence[str], first: int, hashing: Hashing, shared: bool = False) -> None:
+        self.first = first
+        self.bits = hashing.bits
+        names = [b"" if shared else name.encode() for name in columns]
+        self._seeds = np.empty(len(names), np.uint64)
+        joined = np.frombuffer(bytearray(b"".join(names)), np.uint8)
+        with np.errstate(over="ignore"):
+            hash_strings(joined, np.cumsum([0, *map(len, names)]), np.uint64(hashing.seed), self._seeds)
+
+    def ids(self, columns: Sequence[Codes], rows: int) -> Ids:
+        """For each row and column its id, or -1 where there is none."""
+        table = np.full((rows, len(self._seeds) if columns else 0), -1, np.int32)
+        for first, column in _with_first(columns):
+            part = table[:, first : first + column.columns]
+            hashes = np.empty(len(column.words), np.uint64)
+            strings = string_buffers(column.words)
+            with np.errstate(over="ignore"):
+                if column.owners is None:
+                    hash_strings(*strings, self._seeds[first], hashes)
+                else:
+                    hash_seeded(*strings, self._seeds[first + column.owners], hashes)
+            found = (hashes >> np.uint64(64 - self.bits)).astype(np.int32) + np.int32(self.first)
+            part[:] = np.append(found, np.int32(-1))[column.codes.reshape(part.shape)]
+        return table

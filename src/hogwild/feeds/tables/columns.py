@@ -1,0 +1,254 @@
+"""Which column of a table is what: found by name or number, decided once, and found again in every other file."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hogwild.config import FeedConfig
+from hogwild.errors import ConfigError, InputError
+from hogwild.feeds.sparse.labels import NAMES, number_of, shown
+
+NUMERIC, CATEGORICAL = "numeric", "categorical"
+TEXT_NAME = "text"
+_FEW = 0.1  # share of fields that are no numbers, where a column was perhaps meant to be one of numbers
+_LISTED = 12  # column names that a message lists
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which column is what. `columns` are all of the first file; without a header their names are 0, 1, …"""
+
+    columns: tuple[str, ...]
+    header: bool
+    label: str
+    text: str = ""
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+
+    @classmethod
+    def known(cls, schema: Mapping[str, Any]) -> Plan:
+        """The plan that an earlier feed was read by. Raises ValueError if there can be no such plan."""
+        columns, numeric, categorical = (tuple(schema[name]) for name in ("columns", "numeric", "categorical"))
+        plan = cls(columns, schema["header"], schema["label"], schema["text"], numeric, categorical)
+        used = (plan.label, *plan.features())
+        if len(used) < 2 or not set(used) <= set(columns) or not all(isinstance(name, str) for name in columns):
+            raise ValueError("no such columns")
+        return plan
+
+    def schema(self) -> dict[str, Any]:
+        """JSON values from which `known` makes this plan again."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+
+    def features(self) -> tuple[str, ...]:
+        """The columns that become features."""
+        return (*self.numeric, *self.categorical, *((self.text,) if self.text else ()))
+
+
+def names_of(fields: Sequence[str]) -> tuple[str, ...]:
+    """Column names from the fields of a header: without blanks around them, and none empty.
+
+    >>> names_of(["", " age "])
+    ('column 0', 'age')
+    """
+    return tuple(field.strip() or f"column {k}" for k, field in enumerate(fields))
+
+
+def numbers_of(count: int) -> tuple[str, ...]:
+    """Names of the columns of a table without a header."""
+    return tuple(str(k) for k in range(count))
+
+
+def find_column(wanted: str, columns: Sequence[str], option: str, where: str) -> str:
+    """The name of the column that a user means by its name or number. Raises ConfigError if there is none."""
+    if columns.count(wanted) > 1:
+        twice = f"two columns are named `{shown(wanted)}`"
+        raise InputError(f"{where}: {twice}; rename one, or give its number with {option}.")
+    if wanted in columns:
+        return wanted
+    try:
+        number = int(wanted)
+    except ValueError:
+        number = len(columns)
+    if -len(columns) <= number < len(columns):
+        return columns[number]
+    close = difflib.get_close_matches(wanted, columns, 1) or [c for c in columns if c.lower() == wanted.lower()]
+    hint = f" Did you mean `{shown(close[0])}`?" if close else ""
+    raise ConfigError(f"{where}: there is no column `{shown(wanted)}` ({option}); {list_columns(columns)}.{hint}")
+
+
+def list_columns(columns: Sequence[str]) -> str:
+    """The columns as a message lists them."""
+    if columns == numbers_of(len(columns)):
+        return f"the file has no header and {len(columns)} columns, 0 to {len(columns) - 1}"
+    more = ", …" if len(columns) > _LISTED else ""
+    return f"the columns are {', '.join(map(shown, columns[:_LISTED]))}{more}"
+
+
+def named_by_user(config: FeedConfig) -> set[str]:
+    """Columns that the configuration calls by a name that is no number."""
+    named = {config.label, config.text, *config.numeric, *config.categorical, *config.ignore}
+    return {name for name in named if name and not name.lstrip("+-").isdigit()}
+
+
+def has_header(first: Sequence[str], rest: Sequence[Sequence[str]], config: FeedConfig, plan: Plan | None) -> bool:
+    """Whether the first line of a file names its columns; `rest` are the lines after it.
+
+    A known header is recognised by its names. Otherwise: a name that the user gave, or no number in the first line
+    but a column of numbers below it, or a column with a usual name.
+    """
+    if config.header != "auto":
+        return config.header == "yes"
+    names = names_of(first)
+    if plan is not None:
+        return plan.header and bool({plan.label, *plan.features()} & set(names))
+    if named_by_user(config) & set(names):
+        return True
+    if any(number_of(field) is not None for field in first):
+        return False
+    if any(_all_numbers([row[k] for row in rest if k < len(row)]) for k in range(len(first))):
+        return True
+    return any(name.lower() in (*NAMES, TEXT_NAME) for name in names)
+
+
+def kinds_of(rows: Sequence[Sequence[str]], count: int) -> list[str]:
+    """For each of `count` columns: numeric if it has a number in these rows and nothing else."""
+    return [
+        NUMERIC if _all_numbers([row[k] for row in rows if k < len(row)]) else CATEGORICAL for k in range(count)
+    ]
+
+
+def _all_numbers(fields: Sequence[str]) -> bool:
+    present = [field for field in fields if field.strip()]
+    # NaN and inf count as numbers: in a column of numbers they shall be an error, not a category.
+    return bool(present) and all(number_of(field) is not None for field in present)
+
+
+def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, kinds: Sequence[str], where: str) -> Plan:
+    """Decide what each column is: as the user says, else by its kind. A kind that is neither numeric nor categorical
+    says why such a column cannot be a feature."""
+    repeated, times = Counter(columns).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"{where}: two columns are named `{shown(repeated)}`; rename one of them.")
+    label = find_column(config.label, columns, "--label", where) if config.label else _usual_label(columns)
+    places = {name: place for place, name in enumerate(columns)}
+
+    def find(wanted: str, option: str) -> str:
+        return wanted if wanted in places else find_column(wanted, columns, option, where)
+
+    taken = {label: "--label"}
+    text = _take(taken, [config.text], "--text", find)[0] if config.text else ""
+    numeric = _take(taken, config.numeric, "--numeric", find)
+    categorical = _take(taken, config.categorical, "--categorical", find)
+    ignored = {find(name, "--ignore") for name in config.ignore}
+    for name in (*([text] if text else ()), *numeric, *categorical):
+        kind = kinds[places[name]]
+        if kind not in (NUMERIC, CATEGORICAL):
+            raise InputError(f"{where}: column `{shown(name)}` {kind}.")
+    if not text:  # with a text column the others count only if they are declared
+        for name, kind in zip(columns, kinds, strict=True):
+            if name in taken or name in ignored:
+                continue
+            if kind not in (NUMERIC, CATEGORICAL):
+                short = shown(name)
+                raise InputError(f"{where}: column `{short}` {kind}, or leave it out with --ignore {short}.")
+            (numeric if kind == NUMERIC else categorical).append(name)
+    plan = Plan(columns, header, label, text, _ordered(numeric, columns), _ordered(categorical, columns))
+    if not plan.features():
+        beside = f"the label `{shown(label)}`"
+        raise InputError(f"{where}: no column is left for features beside {beside}; check the delimiter.")
+    return plan
+
+
+def _usual_label(columns: tuple[str, ...]) -> str:
+    for usual in NAMES:
+        for name in columns:
+            if name.lower() == usual:
+                return name
+    return columns[0]
+
+
+def _take(
+    taken: dict[str, str], wanted: Sequence[str], option: str, find: Callable[[str, str], str]
+) -> list[str]:
+    found = []
+    for each in wanted:
+        name = find(each, option)
+        if name in taken:
+            both = f"{taken[name]} and {option}"
+            raise ConfigError(f"column `{shown(name)}` is named by both {both}; it can only be one.")
+        taken[name] = option
+        found.append(name)
+    return found
+
+
+def _ordered(names: Sequence[str], columns: tuple[str, ...]) -> tuple[str, ...]:
+    wanted = set(names)
+    return tuple(name for name in columns if name in wanted)
+
+
+def place_columns(
+    plan: Plan, names: tuple[str, ...] | None, count: int, config: FeedConfig, where: str
+) -> dict[str, int]:
+    """Where in another file the columns of a plan stand; the label is left out if the file has none and may.
+
+    names: those of its header, None if it has none; count: its columns. A label column that the configuration names and
+    that the header has stands for the plan's.
+    """
+    if names is None:
+        names = plan.columns
+        if count == len(names) - 1 and config.unlabelled:
+            names = tuple(name for name in names if name != plan.label)
+        if count != len(names):
+            expected = list_columns(plan.columns)
+            raise InputError(f"{where}: {count} columns found, {len(plan.columns)} expected; {expected}.")
+    label = config.label if config.label in names else plan.label
+    found = {name: place for place, name in enumerate(names)}
+    for name in plan.features():
+        if name not in found:
+            missing = f"column `{shown(name)}` is missing, which was there before"
+            raise InputError(f"{where}: {missing}; {list_columns(names)}.")
+    places = {name: found[name] for name in plan.features()}
+    if label in found:
+        places[plan.label] = found[label]
+    elif not config.unlabelled:
+        raise InputError(f"{where}: the label column `{shown(label)}` is missing; {list_columns(names)}.")
+    return places
+
+
+def describe(plan: Plan, config: FeedConfig) -> list[str]:
+    """What was decided that the user did not say, for notes."""
+    notes = []
+    if not config.label:
+        notes.append(f"The label is column `{shown(plan.label)}` (--label chooses another).")
+    if plan.text:
+        ignored = {find_column(name, plan.columns, "--ignore", "") for name in config.ignore}
+        used = {plan.label, *plan.features(), *ignored}
+        groups = {"not read": tuple(name for name in plan.columns if name not in used)}
+    elif config.numeric and config.categorical:
+        groups = {}
+    else:
+        groups = {NUMERIC: plan.numeric, CATEGORICAL: plan.categorical}
+    parts = [_listed(kind, names) for kind, names in groups.items() if names]
+    return [*notes, f"Columns: {'; '.join(parts)}."] if parts else notes
+
+
+def _listed(kind: str, names: Sequence[str]) -> str:
+    more = ", …" if len(names) > _LISTED else ""
+    return f"{len(names)} {kind} ({', '.join(map(shown, names[:_LISTED]))}{more})"
+
+
+def doubts_of(rows: Sequence[Sequence[str]], plan: Plan, config: FeedConfig) -> list[str]:
+    """Columns that are read as words because of a few fields among numbers, for notes."""
+    notes, places = [], {name: place for place, name in enumerate(plan.columns)}
+    for name in plan.categorical:
+        place = places[name]
+        fields = [row[place] for row in rows if place < len(row) and row[place].strip()]
+        odd = [field for field in fields if number_of(field) is None]
+        if name not in config.categorical and len(odd) < _FEW * len(fields):
+            words = ", ".join(f"`{shown(word)}`" for word in sorted(set(odd))[:3])
+            notes.append(f"Column `{shown(name)}` is read as words: among its numbers is {words} (see --numeric).")
+    return notes

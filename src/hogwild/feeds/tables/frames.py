@@ -1,0 +1,189 @@
+"""Frames: runs of rows of a table as Arrow arrays, and the arrays as numbers, words and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hogwild.arrays import Offsets
+from hogwild.feeds.io.source import Bytes, Source
+from hogwild.feeds.sparse.labels import fits_float32, number_of, shown
+
+Numbers = npt.NDArray[np.float64]
+T = TypeVar("T", bound=np.generic)
+
+WIDE = 512  # columns, from which on those of one kind are read together
+
+
+class Frame(NamedTuple):
+    """Rows of one file: lines[i] is the line of row i (its number in a binary file), arrays[name] its fields.
+
+    wrong: what is the matter with lines that have no row here; seen: lines that were looked at, those included;
+    replaced: bytes that were not UTF-8. cells: numbers and categories of a table with very many columns.
+    """
+
+    source: Source
+    file: int
+    lines: Offsets
+    arrays: Mapping[str, Any]
+    wrong: Mapping[int, str]
+    seen: int
+    replaced: int = 0
+    cells: WideCells | None = None
+
+
+class WideCells(NamedTuple):
+    """All columns of numbers as one array, and all columns of categories.
+
+    Row after row as they stand in the file, and the orders say where in such a row each column of the plan stands; or,
+    without orders, column after column.
+    """
+
+    numbers: Any
+    words: Any
+    orders: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] | None = None
+
+    def matrix(self, flat: npt.NDArray[T], rows: int, kind: int) -> npt.NDArray[T]:
+        """What was made of an array, numbers (kind 0) or words (kind 1): by rows and columns of the plan."""
+        if self.orders is None:
+            return flat.reshape(-1, rows).T.copy() if rows else flat.reshape(0, 0)
+        order = self.orders[kind]
+        return flat.reshape(rows, len(order))[:, order]
+
+
+class Codes(NamedTuple):
+    """Words of a column: row i has words[codes[i]], or none where the code is -1.
+
+    Of several columns: codes[i, k] is that of column k, and owners[w] the only column that has the word w.
+    """
+
+    codes: npt.NDArray[np.int32]
+    words: Any
+    owners: npt.NDArray[np.int64] | None = None
+
+    @property
+    def columns(self) -> int:
+        """How many columns."""
+        return 1 if self.owners is None else self.codes.shape[1]
+
+
+def read_matrix(frame: Frame, names: Sequence[str]) -> tuple[Numbers, dict[int, str]]:
+    """Columns as a matrix of numbers, and what is wrong with rows where one is no finite float32."""
+    rows, wrong = len(frame.lines), dict[int, str]()
+    if frame.cells is None:
+        matrix = np.empty((rows, len(names)))
+        for k, name in enumerate(names):
+            matrix[:, k], odd = read_numbers(frame.arrays[name])
+            wrong.update((row, _no_number(name, word)) for row, word in odd.items())
+        return matrix, wrong
+    numbers, odd = read_numbers(frame.cells.numbers)
+    if odd:
+        places = frame.cells.matrix(np.arange(len(numbers)), rows, 0)
+        said = np.isin(places, list(odd))
+        for row, k in zip(*np.nonzero(said), strict=True):
+            wrong[int(row)] = _no_number(names[k], odd[int(places[row, k])])
+    return frame.cells.matrix(numbers, rows, 0), wrong
+
+
+def _no_number(name: str, word: str) -> str:
+    return f"column `{shown(name)}`: `{word}` is not a finite number"
+
+
+def read_categories(frame: Frame, names: Sequence[str]) -> list[Codes]:
+    """Columns of words, each for itself or all together."""
+    if frame.cells is None:
+        return [read_words(frame.arrays[name]) for name in names]
+    codes, words, _ = read_words(frame.cells.words)
+    matrix = frame.cells.matrix(codes, len(frame.lines), 1)
+    there = matrix >= 0
+    owned = np.nonzero(there)[1] * np.int64(len(words)) + matrix[there]
+    pairs, places = np.unique(owned, return_inverse=True)
+    matrix[there] = places
+    owners, used = np.divmod(pairs, max(1, len(words)))
+    return [Codes(matrix, words.take(pa.array(used)), owners)]
+
+
+def joined_columns(frame: Frame, numeric: Sequence[str], categorical: Sequence[str]) -> Frame:
+    """The frame with its columns of numbers joined to one array, and its columns of categories, if they are many."""
+    arrays = frame.arrays
+    if len(numeric) + len(categorical) < WIDE or any(_is_text(arrays[name].type) for name in numeric):
+        return frame
+    numbers = [pc.cast(_plain(arrays[name]), pa.float64(), safe=False) for name in numeric]
+    words = [pc.cast(_plain(arrays[name]), pa.string()) for name in categorical]
+    cells = WideCells(*(pa.concat_arrays(parts) if parts else pa.array([], pa.string()) for parts in (numbers, words)))
+    return frame._replace(cells=cells)
+
+
+def _plain(array: Any) -> Any:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _is_text(kind: Any) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def read_numbers(array: Any) -> tuple[Numbers, dict[int, str]]:
+    """A column as numbers, NaN where a field is empty, and the rows whose field is no finite float32."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        return _parse_numbers(array)
+    values = pc.cast(array, pa.float64(), safe=False)
+    numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False).astype(np.float64)
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(numbers.astype(np.float32))
+    wrong = {} if finite.all() else {int(k): str(numbers[k]) for k in np.flatnonzero(~finite)}
+    if values.null_count:
+        numbers[values.is_null().to_numpy(zero_copy_only=False)] = np.nan
+    return numbers, wrong
+
+
+def _parse_numbers(array: Any) -> tuple[Numbers, dict[int, str]]:
+    """One by one, as Python reads them: for blocks in which Arrow found something that is no number."""
+    numbers = np.full(len(array), np.nan)
+    wrong: dict[int, str] = {}
+    for k, word in enumerate(array.to_pylist()):
+        if not word or not word.strip():
+            continue
+        number = number_of(word)
+        if number is None or not fits_float32(number):
+            wrong[k] = shown(word)
+        else:
+            numbers[k] = number
+    return numbers, wrong
+
+
+def read_words(array: Any) -> Codes:
+    """A column as words without blanks around them; empty ones are none."""
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    words = pc.utf8_trim_whitespace(pc.cast(array.dictionary, pa.string()))
+    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    empty = pc.equal(pc.binary_length(words), 0).fill_null(True).to_numpy(zero_copy_only=False)
+    if empty.any():
+        codes[(codes >= 0) & empty[codes]] = -1
+    return Codes(codes, words)
+
+
+def read_texts(array: Any) -> tuple[Bytes, Offsets]:
+    """A column as bytes, and where in them the text of each row begins and ends."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    data, offsets = string_buffers(pc.cast(array, pa.string()).fill_null(""))
+    return data, np.stack((offsets[:-1], offsets[1:]), axis=1)
+
+
+def string_buffers(array: Any) -> tuple[Bytes, Offsets]:
+    """Bytes of an array of strings, and the offsets of each. Copies: what Arrow gives may not be written to, and code
+    would be compiled once more for such arrays."""
+    _, offsets, data = array.buffers()
+    ends = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    if data is None or not len(ends):
+        return np.zeros(0, np.uint8), np.zeros(len(array) + 1, np.int64)
+    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]].copy(), ends - ends[0]

@@ -1,0 +1,266 @@
+"""Encode tagged text with feature templates: features to ranks of frequency, tags to ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import Chains, Ids, Offsets
+from hogwild.errors import InputError
+from hogwild.feeds.sparse.labels import counted, shown
+from hogwild.feeds.tagged.featureplan import FeaturePlan, packed, plan_features
+from hogwild.feeds.tagged.taggedtext import TaggedText
+from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.tagnames import encode_tags
+from hogwild.feeds.tagged.templates import Templates, preset_of
+from hogwild.kernels.ids.keytable import KeyTable, count_keys, find_keys, grown, make_table, settle
+from hogwild.kernels.ids.templates import keys_of_names, write_keys
+from hogwild.machine import cores
+
+MOST = 2**31 - 1   # numbers that features can have
+_PIECE = 1 << 20   # keys that are held at a time
+_ROOM = 1 << 12    # keys that a table has room for at first
+_WASTE = 0.75      # of an array in use, below which it is copied to one of its size
+_SHOWN = 5
+
+
+def encode(
+    text: TaggedText,
+    templates: Templates,
+    *,
+    min_count: int = 1,
+    names: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    threads: int = 0,
+) -> TaggingFeed:
+    """Make chains of features of a text.
+
+    Parameters
+    ----------
+    text
+        Sentences in columns.
+    templates
+        What the features are.
+    min_count
+        Features that occur less often are left out. Not with `names`.
+    names, tags
+        Those of a model. Other features are left out and counted; other tags become -1.
+    threads
+        0: one a core, at most 8. The result does not depend on it.
+    """
+    if not text.tokens:
+        raise InputError(f"{text.source}: no tokens; is the file empty?")
+    layout = plan_features(text, templates)
+    pool = _Threads(threads or min(cores(), 8))
+    chosen = _count(layout, templates, text, min_count, pool) if names is None else _look_up(layout, text, names, pool)
+    tagged = encode_tags(text.tags, text.tokens, tags)
+    samples = Chains(layout.plan.offsets, chosen.starts, chosen.ids, tagged.codes)
+    return TaggingFeed(
+        samples,
+        chosen.names,
+        chosen.counts,
+        tagged.names,
+        {"templates": templates.lines(), "preset": preset_of(templates), "min_count": min_count},
+        tagged.strange,
+        chosen.unknown,
+        text,
+        (*text.notes, *chosen.notes, *tagged.notes),
+        text.source,
+    )
+
+
+class _Chosen(NamedTuple):
+    """The features of a text as ids, and what they are."""
+
+    starts: Offsets
+    ids: Ids
+    names: tuple[str, ...]
+    counts: Offsets
+    unknown: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class _Threads:
+    """Calls of one function, side by side."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def each(self, work: Callable[[int], Any]) -> list[Any]:
+        """work(0), work(1), … one a thread."""
+        if self.count == 1:
+            return [work(0)]
+        with ThreadPoolExecutor(self.count, thread_name_prefix="features") as pool:
+            return list(pool.map(work, range(self.count)))
+
+
+def _pieces(tokens: int, width: int) -> Iterable[tuple[int, int]]:
+    size = max(1, _PIECE // width)
+    for first in range(0, tokens, size):
+        yield first, min(first + size, tokens)
+
+
+def _fill(layout: FeaturePlan, first: int, keys: npt.NDArray[np.uint64], pool: _Threads) -> None:
+    """The keys of the tokens from `first` on, each thread a stretch of them."""
+    bounds = np.linspace(0, len(keys), pool.count + 1).astype(np.int64)
+    sentences = np.searchsorted(layout.plan.offsets, first + bounds[:-1], side="right") - 1
+
+    def work(k: int) -> None:
+        start, stop = int(bounds[k]), int(bounds[k + 1])
+        if start < stop:
+            write_keys(layout.plan, layout.values, int(sentences[k]), first + start, keys[start:stop])
+
+    pool.each(work)
+
+
+# -- training: features are counted and ranked --
+
+
+def _count(layout: FeaturePlan, templates: Templates, text: TaggedText, min_count: int, pool: _Threads) -> _Chosen:
+    tokens, width = text.tokens, len(templates)
+    numbers = np.empty(tokens * width, np.int32)
+    tables = [make_table(_ROOM) for _ in range(pool.count)]
+    keys = np.empty((min(tokens, max(1, _PIECE // width)), width), np.uint64)
+    for first, last in _pieces(tokens, width):
+        piece = keys[: last - first]
+        _fill(layout, first, piece, pool)
+        flat, place = piece.reshape(-1), first * width
+        out = numbers[place : last * width]
+
+        def work(k: int, flat: Any = flat, place: int = place, out: Ids = out) -> None:
+            done = 0
+            while done < len(flat):
+                done = int(count_keys(tables[k], flat, done, place, k, pool.count, out))
+                if done < len(flat):
+                    tables[k] = grown(tables[k])
+
+        pool.each(work)
+    ranked = _rank(tables, min_count, width)
+    notes = _notes(ranked, templates, text.source, min_count)
+    starts = np.empty(tokens + 1, np.int64)
+    total = int(settle(numbers, width, ranked.final, starts))
+    ids = numbers[:total]
+    if total < _WASTE * len(numbers):
+        ids = ids.copy()
+    return _Chosen(starts, ids, layout.names(ranked.firsts), ranked.counts, 0, notes)
+
+
+class _Ranked(NamedTuple):
+    """Features by falling count, with their first places; final: the rank of each number, or -1.
+
+    seen, kept: how many different features each template has, and how many of them stay. rare: features that are left
+    out, and their occurrences.
+    """
+
+    counts: Offsets
+    firsts: Offsets
+    final: Ids
+    seen: Offsets
+    kept: Offsets
+    rare: tuple[int, int]
+
+
+def _rank(tables: Sequence[KeyTable], min_count: int, width: int) -> _Ranked:
+    sizes = [int(table.size[0]) for table in tables]
+    if max(sizes) * len(tables) > MOST:
+        raise InputError(f"there are {sum(sizes):,} different features; at most {MOST:,} can be numbered.")
+    counts = np.concatenate([table.counts[:size] for table, size in zip(tables, sizes, strict=True)])
+    firsts = np.concatenate([table.firsts[:size] for table, size in zip(tables, sizes, strict=True)])
+    numbers = np.concatenate([np.arange(size) * len(tables) + part for part, size in enumerate(sizes)])
+    often = counts >= min_count
+    order = np.flatnonzero(often)
+    order = order[np.lexsort((firsts[order], -counts[order]))]
+    final = np.full(max(sizes) * len(tables), -1, np.int32)
+    final[numbers[order]] = np.arange(len(order), dtype=np.int32)
+    seen = np.bincount(firsts % width, minlength=width)
+    kept = np.bincount(firsts[order] % width, minlength=width)
+    rare = len(counts) - len(order), int(counts[~often].sum())
+    return _Ranked(counts[order], firsts[order], final, seen, kept, rare)
+
+
+def _notes(ranked: _Ranked, templates: Templates, source: str, min_count: int) -> tuple[str, ...]:
+    """What is to be said of templates that gave nothing, and of rare features."""
+    if not ranked.seen.any():
+        raise InputError(f"{source}: no template matches anything, so that there are no features; check --features.")
+    if not ranked.kept.any():
+        most = "--min-count 1 keeps all"
+        raise InputError(f"{source}: no feature occurs {counted(min_count, 'time')}; lower --min-count ({most}).")
+    notes = []
+    lines = templates.lines()
+    for flags, what in (
+        (ranked.seen == 0, "matches nothing in this text"),
+        ((ranked.seen > 0) & (ranked.kept == 0), f"gives no feature that occurs {counted(min_count, 'time')}"),
+    ):
+        empty = [lines[k] for k in np.flatnonzero(flags).tolist()]
+        if empty:
+            named = ", ".join(f"`{shown(line)}`" for line in empty[:_SHOWN])
+            more = f" and {len(empty) - _SHOWN} more" if len(empty) > _SHOWN else ""
+            notes.append(f"{'The template' if len(empty) == 1 else 'Each of the templates'} {named}{more} {what}.")
+    return (*notes, *rare_note(*ranked.rare, min_count))
+
+
+def rare_note(features: int, occurrences: int, min_count: int) -> tuple[str, ...]:
+    """What is to be said of features that are left out because they are rare."""
+    if not features:
+        return ()
+    verb = "occurs" if features == 1 else "occur"
+    return (
+        f"{counted(features, 'feature')} left out that {verb} fewer than {min_count} times (--min-count):"
+        f" {counted(occurrences, 'occurrence')}.",
+    )
+
+
+# -- with the features of a model --
+
+
+def unknown_note(unknown: int, total: int) -> tuple[str, ...]:
+    """What is to be said of features that a model does not have."""
+    return (f"{unknown:,} of {counted(total, 'feature')} not in the model, left out.",) if unknown else ()
+
+
+def _look_up(layout: FeaturePlan, text: TaggedText, names: Sequence[str], pool: _Threads) -> _Chosen:
+    tokens, width = text.tokens, len(layout.plan.sizes)
+    table = _table_of(names)
+    numbers = np.empty(tokens * width, np.int32)
+    keys = np.empty((min(tokens, max(1, _PIECE // width)), width), np.uint64)
+    unknown = 0
+    for first, last in _pieces(tokens, width):
+        piece = keys[: last - first]
+        _fill(layout, first, piece, pool)
+        flat, out = piece.reshape(-1), numbers[first * width : last * width]
+        bounds = np.linspace(0, len(flat), pool.count + 1).astype(np.int64).tolist()
+
+        def work(k: int, flat: Any = flat, out: Ids = out, bounds: list[int] = bounds) -> int:
+            return int(find_keys(table, flat[bounds[k] : bounds[k + 1]], out[bounds[k] : bounds[k + 1]]))
+
+        unknown += sum(pool.each(work))
+    starts = np.empty(tokens + 1, np.int64)
+    total = int(settle(numbers, width, np.arange(len(names), dtype=np.int32), starts))
+    ids = numbers[:total]
+    if total < _WASTE * len(numbers):
+        ids = ids.copy()
+    counts = np.bincount(ids, minlength=len(names))
+    return _Chosen(starts, ids, tuple(names), counts, unknown, unknown_note(unknown, unknown + total))
+
+
+def _table_of(names: Sequence[str]) -> KeyTable:
+    """A table in which the number of each name is its place."""
+    check_distinct(names)
+    strings = packed(names, "the features of the model")
+    keys = np.empty(len(names), np.uint64)
+    keys_of_names(strings.pool, strings.starts, keys)
+    table = make_table(1 << max(4, (len(names) - 1).bit_length()))
+    count_keys(table, keys, 0, 0, 0, 1, np.empty(len(names), np.int32))
+    return table
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Raise InputError if a feature of a model stands there twice."""
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InputError(f"the features of the model hold `{shown(twice)}` twice; it is damaged.")

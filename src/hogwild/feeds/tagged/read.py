@@ -1,0 +1,171 @@
+"""Read files of tagged text: choose the format, take all files, put the columns together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any, Protocol
+
+from hogwild.config import TaggingConfig
+from hogwild.errors import InputError
+from hogwild.feeds.io.blocks import head_of
+from hogwild.feeds.io.source import Paths, Source, open_sources
+from hogwild.feeds.io.streams import SUFFIXES
+from hogwild.feeds.tagged.columns import Asked, ColumnPlan
+from hogwild.feeds.tagged.columnsreader import ColumnsReader
+from hogwild.feeds.tagged.conll import layout_of
+from hogwild.feeds.tagged.conllu import FIELDS
+from hogwild.feeds.tagged.segmented import SegmentedReader
+from hogwild.feeds.tagged.taggedjson import JsonReader
+from hogwild.feeds.tagged.taggedtext import Origin, TaggedText, TextColumn
+from hogwild.feeds.tagged.text import Gathering
+
+BY_SUFFIX = {".conllu": "conllu", ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".conll": "conll"}
+CALLED = {"conll": "columns", "conllu": "CoNLL-U", "segmented": "segmented text", "jsonl": "JSON lines"}
+_FEW = 4           # columns; lines of segmented text have no fewer words on an average
+_MOST = 0.5        # share of lines with the same number of columns, from which on they are columns
+_LONG = 1 << 19    # characters of a line that is cut off
+
+
+class Reader(Protocol):
+    """What reads files of one format, one after the other."""
+
+    plan: Any
+
+    def read(self, source: Source) -> None:
+        """Take the sentences of a file."""
+
+    def columns(self) -> tuple[TextColumn, ...]:
+        """All columns, as the plan names them."""
+
+    def origin(self, columns: tuple[TextColumn, ...]) -> Origin:
+        """What the sentences are written with again."""
+
+    def notes(self, columns: tuple[TextColumn, ...]) -> list[str]:
+        """What to tell the user."""
+
+
+def read_tagged(
+    paths: Paths,
+    config: TaggingConfig | None = None,
+    *,
+    schema: Mapping[str, Any] | None = None,
+    with_tags: bool = True,
+) -> TaggedText:
+    """Read sentences with their tags: CoNLL columns, CoNLL-U, segmented text or JSON lines.
+
+    Parameters
+    ----------
+    paths
+        Files, compressed or not, globs, or `-` for standard input; all of one format, with the same columns.
+    config
+        How the files are read.
+    schema
+        `TaggedText.schema` of the text that a model was trained on: its format, its columns and that of its tags.
+        What `config` says of these goes before it.
+    with_tags
+        False: for prediction; the files may have tags or not, and `TaggedText.tags` is None.
+
+    Examples
+    --------
+    >>> text = read_tagged("train.txt", TaggingConfig(columns=("w", "pos", "tag")))         # doctest: +SKIP
+    """
+    config = config or TaggingConfig()
+    sources = open_sources(paths, config)
+    form, guessed = format_of(sources, config, schema)
+    known = ColumnPlan.known(schema) if schema else None
+    same = known if schema and schema.get("format") == form else None
+    asked = Asked(config, with_tags, same, tuple(known.features()) if known else ())
+    gathering = Gathering(config)
+    reader = _reader_of(form, gathering, asked)
+    without = [source.name for source in sources if not _take(reader, gathering, source)]
+    name = sources[0].name if len(sources) == 1 else f"{sources[0].name} and {len(sources) - 1} more"
+    notes = gathering.notes()
+    plan = reader.plan
+    if not gathering.sentences or plan is None:
+        raise InputError(f"{name}: no sentences; is the file empty, or is this the right --format?")
+    if with_tags and plan.tag < 0:
+        raise InputError(f"{name}: which column holds the tags is not known; say so with --tag-column.")
+    if without:
+        notes.append(f"No sentence in {', '.join(without)}.")
+    columns = reader.columns()
+    notes += reader.notes(columns)
+    if guessed and form != "conll":  # columns are said anyway
+        notes.append(f"Read as {CALLED[form]}, to judge by the first lines (--format says otherwise).")
+    return TaggedText(
+        columns=tuple(columns[place] for place in asked.places(plan, name)),
+        tags=columns[plan.tag] if with_tags else None,
+        offsets=gathering.offsets(),
+        notes=tuple(notes),
+        source=name,
+        schema=dict(schema) if schema else plan.schema(form),
+        origin=reader.origin(columns),
+    )
+
+
+def _reader_of(form: str, gathering: Gathering, asked: Asked) -> Reader:
+    if form == "segmented":
+        return SegmentedReader(gathering, asked)
+    return JsonReader(gathering, asked) if form == "jsonl" else ColumnsReader(gathering, asked, form)
+
+
+def _take(reader: Reader, gathering: Gathering, source: Source) -> bool:
+    """Read a file; whether it had a sentence."""
+    before = gathering.sentences + gathering.bad.count
+    reader.read(source)
+    return gathering.sentences + gathering.bad.count > before
+
+
+def format_of(sources: Sequence[Source], config: TaggingConfig, schema: Mapping[str, Any] | None) -> tuple[str, bool]:
+    """The format of all sources, and whether it is a guess: as the user says, else the model, the name, the content."""
+    if config.format != "auto":
+        return config.format, False
+    if schema:
+        form = schema.get("format")
+        if form not in CALLED:
+            raise InputError("the model was not trained on tagged text; give data of the kind that it knows.")
+        return str(form), False
+    named = {source.name: _by_name(source) for source in sources}
+    found = {named[source.name] or _by_content(source, config): source.name for source in reversed(sources)}
+    found.pop("", None)
+    if len(found) > 1:
+        (other, second), (one, first) = list(found.items())[-2:]
+        raise InputError(
+            f"{first} looks like {CALLED[one]}, but {second} like {CALLED[other]}; read one format at a time, or say"
+            " which with --format."
+        )
+    return next(iter(found), "conll"), not all(named.values())
+
+
+def _by_name(source: Source) -> str:
+    path = PurePath(source.name)
+    while path.suffix.lower() in SUFFIXES:
+        path = path.with_suffix("")
+    return BY_SUFFIX.get(path.suffix.lower(), "")
+
+
+def _by_content(source: Source, config: TaggingConfig) -> str:
+    """The format of a file that begins so; columns when in doubt, "" when there is nothing in it."""
+    head = head_of(source, config.invalid_utf8 == "replace")
+    first = head.lstrip().partition("\n")[0]
+    if first.startswith("{") and _is_json(first):
+        return "jsonl"
+    layout = layout_of(head, source.name)
+    if not layout.columns:
+        return ""
+    if layout.tabs:
+        plain = next(line for line in head.split("\n") if line.strip() and not line.startswith("#"))
+        numbered = plain.partition("\t")[0].isdecimal()
+        return "conllu" if layout.columns == len(FIELDS) and numbered else "conll"
+    # Sentences differ in their numbers of words; lines of columns do not.
+    differ = layout.share < _MOST and layout.mean >= _FEW
+    return "segmented" if differ and not (config.columns or config.tag_column) else "conll"
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return len(line) >= _LONG  # a part of a very long line
+    return True

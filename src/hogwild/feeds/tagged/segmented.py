@@ -1,0 +1,66 @@
+"""Words separated by white space, one sentence a line: tokens are characters, tags say where in a word each stands."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hogwild.arrays import Offsets
+from hogwild.errors import ConfigError
+from hogwild.feeds.io.source import Source
+from hogwild.feeds.sparse.labels import counted
+from hogwild.feeds.tagged.columns import TAGS, WORDS, Asked, ColumnPlan
+from hogwild.feeds.tagged.conll import run_lengths
+from hogwild.feeds.tagged.taggedtext import Origin, TextColumn
+from hogwild.feeds.tagged.text import Gathering
+
+BEGIN, MIDDLE, END, SINGLE = "BMES"
+_BY_ENDS = np.frombuffer(f"{MIDDLE}{BEGIN}{END}{SINGLE}".encode(), np.uint8)  # neither, begins, ends a word, both
+_NEWLINE = 10
+_LAST_GAP = 0x3000
+_GAPS = np.array([chr(code).isspace() for code in range(_LAST_GAP + 1)])
+
+
+class SegmentedReader:
+    """Takes one file after the other. Without tags white space is left out, so that raw text will do."""
+
+    def __init__(self, gathering: Gathering, asked: Asked) -> None:
+        if asked.config.columns or asked.config.tag_column:
+            raise ConfigError("segmented text has no columns; leave out --columns and --tag-column, or check --format.")
+        self.gathering, self.with_tags = gathering, asked.with_tags
+        self.plan = ColumnPlan((WORDS, TAGS), 1)
+        self._places: list[Offsets] = []
+        self._lines = self._divided = 0
+        gathering.open(2 if self.with_tags else 1)
+
+    def read(self, source: Source) -> None:
+        """Take the sentences of a file."""
+        for block in self.gathering.blocks(source):
+            text = block.text.tobytes().decode()
+            letters = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+            gaps = (letters <= _LAST_GAP) & _GAPS[np.minimum(letters, _LAST_GAP)]
+            lines = self._lines + np.cumsum(letters == _NEWLINE)
+            self._lines = int(lines[-1])
+            # A block ends with a gap, which so stands before its first letter too.
+            begins, ends = np.roll(gaps, 1)[~gaps], np.roll(gaps, -1)[~gaps]
+            lines = lines[~gaps]
+            lengths = run_lengths(lines)
+            self._divided += int((run_lengths(lines[begins]) > 1).sum())
+            self._places.append(lines[np.cumsum(lengths) - lengths])
+            tags = _BY_ENDS[begins + 2 * ends].tobytes().decode()
+            values = ("".join(text.split()), tags)  # the tags are not taken where they are not wanted
+            codes = [coder.codes(column) for coder, column in zip(self.gathering.coders, values, strict=False)]
+            self.gathering.add(codes, lengths)
+
+    def columns(self) -> tuple[TextColumn, ...]:
+        """The characters, and the tags if they are wanted."""
+        return tuple(self.gathering.column(k, name) for k, name in enumerate(self.plan.names[: 1 + self.with_tags]))
+
+    def origin(self, columns: tuple[TextColumn, ...]) -> Origin:
+        """What the sentences are written with again; a line without words stays one."""
+        return Origin("segmented", columns[:1], " ", (), np.concatenate(self._places), self._lines)
+
+    def notes(self, columns: tuple[TextColumn, ...]) -> list[str]:
+        """What is odd."""
+        if self.with_tags or not self._divided:
+            return []
+        return [f"White space in {counted(self._divided, 'line')} left out: words are found anew."]

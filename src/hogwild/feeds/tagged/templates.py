@@ -1,0 +1,267 @@
+"""Feature templates: what is looked at around a token, from text with one template a line.
+
+A template is one or more atoms joined by `|`. An atom is a column, with or without transforms, at an offset:
+`w[0]`, `w[-1]|w[0]`, `suffix(lower(w),3)[0]`, `same(w)[0,-2]`; the template `bias` looks at nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hogwild.errors import InputError
+from hogwild.feeds.sparse.labels import shown
+from hogwild.feeds.tagged.presets import PRESETS
+from hogwild.feeds.tagged.transforms import SAME, TRANSFORMS
+from hogwild.options import nearest
+from hogwild.tomltext import read_start
+
+BIAS = "bias"
+FARTHEST = 100  # tokens that an atom may look back or ahead
+_LIMIT = 1 << 20  # bytes of a file of templates
+_LONGEST = 100  # characters of an affix
+_INCLUDE = "@include"
+_COMMENT = re.compile(r"(?:^|\s)#")  # a column may have a # in its name
+_NAME = re.compile(r"[^\s\[\](),|=]+")
+_NUMBER = re.compile(r"[+-]?\d+")
+_BLANKS = re.compile(r"[ \t]*")
+
+
+class Step(NamedTuple):
+    """A transform with its number, 0 where it takes none."""
+
+    name: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A column, the transforms that its values go through, the innermost first, and the offset.
+
+    other: the second offset of `same`; None for all other atoms.
+    """
+
+    column: str
+    steps: tuple[Step, ...]
+    offset: int
+    other: int | None = None
+
+    def __str__(self) -> str:
+        text = self.column
+        for name, number in self.steps:
+            text = f"{name}({text},{number})" if TRANSFORMS[name].takes_number else f"{name}({text})"
+        if self.other is None:
+            return f"{text}[{self.offset}]"
+        return f"{SAME}({text})[{self.offset},{self.other}]"
+
+
+@dataclass(frozen=True)
+class Template:
+    """Atoms whose values together are one feature; none for `bias`. place: where it stands, for messages."""
+
+    atoms: tuple[Atom, ...]
+    place: str = ""
+
+    def __str__(self) -> str:
+        return "|".join(map(str, self.atoms)) or BIAS
+
+
+@dataclass(frozen=True)
+class Templates:
+    """All templates of a model, no two of them alike.
+
+    Examples
+    --------
+    >>> [str(template) for template in parse_templates("w[0]  # the word\\nsuffix( w, 3 )[ 0 ]|pos[+1]\\n").items]
+    ['w[0]', 'suffix(w,3)[0]|pos[1]']
+    """
+
+    items: tuple[Template, ...]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def lines(self) -> list[str]:
+        """One string a template, from which `parse_templates` makes the same ones."""
+        return [str(template) for template in self.items]
+
+    def check_columns(self, columns: Sequence[str]) -> None:
+        """Raise InputError if a template names a column that is not there."""
+        for template in self.items:
+            for atom in template.atoms:
+                if atom.column not in columns:
+                    there = ", ".join(f"`{shown(name)}`" for name in columns) or "none"
+                    raise InputError(
+                        f"{template.place or 'templates'}: the template `{template}` looks at the column"
+                        f" `{shown(atom.column)}`{nearest(atom.column, columns)}, but the columns are {there};"
+                        " name them with --columns, or choose other --features."
+                    )
+
+
+def open_templates(features: str) -> Templates:
+    """The templates of a preset, or of a file."""
+    if features in PRESETS:
+        return parse_templates(PRESETS[features], features)
+    try:
+        text = read_start(features, _LIMIT).decode("utf-8-sig")
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise InputError(
+                f"features: `{shown(features)}` is neither a preset ({', '.join(PRESETS)}) nor a file of templates"
+                f"{nearest(features, PRESETS)}."
+            ) from None
+        raise InputError(f"{features}: {error.strerror}; --features needs a readable file of templates.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{features}: byte {error.start} is not UTF-8; save the templates as UTF-8.") from None
+    except ValueError as error:
+        raise InputError(f"{shown(features)}: {error}; --features needs a file of templates.") from None
+    return parse_templates(text, features)
+
+
+def preset_of(templates: Templates) -> str:
+    """The name of the preset that these are; empty for templates of the user's own.
+
+    >>> preset_of(open_templates("pos")), preset_of(parse_templates("w[0]"))
+    ('pos', '')
+    """
+    lines = templates.lines()
+    return next((name for name, text in PRESETS.items() if parse_templates(text).lines() == lines), "")
+
+
+def parse_templates(text: str | Iterable[str], name: str = "templates") -> Templates:
+    """Templates from text, or from lines; `name` is what messages call it.
+
+    Blank lines and comments, from a `#` on, are passed over; `@include chunking` stands for the lines of a preset.
+    """
+    lines = re.split(r"\r\n|\r|\n", text) if isinstance(text, str) else list(text)
+    found: dict[str, Template] = {}
+    for number, line in enumerate(lines, 1):
+        for template in _read_line(line, f"{name}:{number}"):
+            earlier = found.setdefault(str(template), template)
+            if earlier is not template:
+                raise InputError(f"{name}:{number}: the template `{template}` stands at {earlier.place} too; drop one.")
+    if not found:
+        raise InputError(f"{name}: no templates; write one a line, such as w[0] or w[-1]|w[0].")
+    return Templates(tuple(found.values()))
+
+
+def _read_line(line: str, place: str) -> tuple[Template, ...]:
+    content = _COMMENT.split(line, maxsplit=1)[0].rstrip()
+    start = content.lstrip()
+    if not start:
+        return ()
+    if start.startswith("@"):
+        word, *names = start.split()
+        if word != _INCLUDE:
+            raise InputError(f"{place}: unknown command `{shown(word)}`; there is only {_INCLUDE} PRESET.")
+        if len(names) != 1 or names[0] not in PRESETS:
+            given = " ".join(names)
+            raise InputError(
+                f"{place}: {_INCLUDE} needs one preset, not `{shown(given)}`{nearest(given, PRESETS)}; there are"
+                f" {', '.join(PRESETS)}."
+            )
+        return parse_templates(PRESETS[names[0]], names[0]).items
+    return (_Line(content, place).template(),)
+
+
+class _Line:
+    """Reads one template from left to right."""
+
+    def __init__(self, text: str, place: str) -> None:
+        self.text, self.place, self.at = text, place, 0
+
+    def template(self) -> Template:
+        """The whole line."""
+        self._skip()
+        if self.text[self.at :] == BIAS:
+            return Template((), self.place)
+        atoms = [self._atom()]
+        while self._taken("|"):
+            atoms.append(self._atom())
+        if self.at < len(self.text):
+            raise self._wrong("expected `|` or the end of the line")
+        return Template(tuple(atoms), self.place)
+
+    def _atom(self) -> Atom:
+        self._skip()
+        start, same = self.at, False
+        if re.match(rf"{SAME}\s*\(", self.text[self.at :]):
+            self._name()
+            self._expect("(")
+            same = True
+        column, steps = self._value()
+        if same:
+            self._expect(")")
+        if not same and column == BIAS and not steps and not self._peek("["):
+            self.at = start
+            raise self._wrong("`bias` stands alone, on a line of its own")
+        self._expect("[")
+        offset = self._number(-FARTHEST, FARTHEST, "an offset")
+        other = None
+        if same:
+            self._expect(",")
+            other = self._number(-FARTHEST, FARTHEST, "an offset")
+            if other == offset:
+                raise self._wrong("`same` needs two different offsets, such as same(w)[0,-1]")
+        self._expect("]")
+        return Atom(column, steps, offset, other)
+
+    def _value(self) -> tuple[str, tuple[Step, ...]]:
+        self._skip()
+        start = self.at
+        name = self._name()
+        if not self._taken("("):
+            return name, ()
+        if name not in TRANSFORMS:
+            self.at = start
+            if name == SAME:
+                raise self._wrong("`same` compares two offsets, so that it cannot stand inside a transform")
+            known = [*TRANSFORMS, SAME]
+            raise self._wrong(f"unknown transform `{shown(name)}`{nearest(name, known)}; there are {', '.join(known)}")
+        column, steps = self._value()
+        number = 0
+        if TRANSFORMS[name].takes_number:
+            self._expect(",")
+            number = self._number(1, _LONGEST, "a number of characters")
+        self._expect(")")
+        return column, (*steps, Step(name, number))
+
+    def _name(self) -> str:
+        self._skip()
+        found = _NAME.match(self.text, self.at)
+        if not found:
+            raise self._wrong("expected a column, such as w[0], or a transform, such as lower(w)[0]")
+        self.at = found.end()
+        return found[0]
+
+    def _number(self, least: int, most: int, what: str) -> int:
+        self._skip()
+        found = _NUMBER.match(self.text, self.at)
+        if not found or len(found[0]) > 9 or not least <= int(found[0]) <= most:
+            raise self._wrong(f"expected {what} between {least} and {most}")
+        self.at = found.end()
+        return int(found[0])
+
+    def _skip(self) -> None:
+        blanks = _BLANKS.match(self.text, self.at)
+        self.at = blanks.end() if blanks else self.at
+
+    def _peek(self, sign: str) -> bool:
+        self._skip()
+        return self.text.startswith(sign, self.at)
+
+    def _taken(self, sign: str) -> bool:
+        there = self._peek(sign)
+        self.at += there
+        return there
+
+    def _expect(self, sign: str) -> None:
+        if not self._taken(sign):
+            raise self._wrong(f"expected `{sign}`")
+
+    def _wrong(self, what: str) -> InputError:
+        rest = self.text[self.at :]
+        there = f"found `{shown(rest)}`" if rest else "the line ends"
+        return InputError(f"{self.place}:{self.at + 1}: {what}; {there}.")

@@ -1,0 +1,166 @@
+"""Which features of tf.train.Example are read, and what for: as the user says, else found in the first records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hogwild.config import FeedConfig
+from hogwild.errors import ConfigError, InputError
+from hogwild.feeds.slots.description import BINARY, SlotPlan
+from hogwild.feeds.sparse.labels import NAMES, shown
+from hogwild.feeds.tfrecord.examplefeatures import LISTED, Record, Seen, listed
+from hogwild.kernels.tfrecord import exampleparts as kernel
+from hogwild.kernels.tfrecord.exampleparts import Wanted, make_wanted
+from hogwild.options import nearest
+
+INDICES, VALUES, LABEL = "nz_idx", "nz_values", "label"
+SAMPLED = 32      # records that are looked at
+
+
+@dataclass(frozen=True)
+class ExamplePlan:
+    """A list of ids, one of values beside it unless all are 1 (then its name is empty), and a label."""
+
+    indices: str
+    values: str
+    label: str
+
+    def wanted(self) -> Wanted:
+        """The same for compiled code."""
+        named = [self.indices, self.label, *([self.values] if self.values else ())]
+        roles = [kernel.CATEGORIES, kernel.LABEL, kernel.VALUES][: len(named)]
+        return make_wanted(named, roles, [0] * 3, [0] * 3, [2 if self.values else -1, -1, -1])
+
+    def schema(self) -> dict[str, str]:
+        """JSON values from which `known` makes this again."""
+        return {"indices": self.indices, "values": self.values, "label": self.label}
+
+    @classmethod
+    def known(cls, schema: Mapping[str, Any], config: FeedConfig) -> ExamplePlan:
+        """The plan that an earlier feed was read by; a label that the configuration names stands for the plan's."""
+        names = {name: schema[name] for name in ("indices", "values", "label")}
+        if not all(isinstance(name, str) for name in names.values()):
+            raise TypeError("no such names")
+        return replace(cls(**names), label=config.label or names["label"])
+
+
+def find_plan(records: Sequence[Record], config: FeedConfig, where: str) -> tuple[ExamplePlan, list[str]]:
+    """Decide what the features are, and what to tell the user. records: the first ones, at least one."""
+    names = sorted(set().union(*records))
+    for name, option in ((config.indices, "--indices"), (config.values, "--values"), (config.label, "--label")):
+        if name and name not in names and not (option == "--label" and config.unlabelled):
+            raise InputError(f"{where}: there is no feature `{shown(name)}` ({option}){nearest(name, names)};"
+                             f" {listed(records[0])}.")
+    if config.binary and config.values:
+        raise ConfigError("--binary says that values are not read, but --values names them; leave out one of the two.")
+    label = config.label or _label(records, names, config, where)
+    rest = [name for name in names if name != label]
+    indices = config.indices or _indices(records, rest, config, where)
+    values = "" if config.binary else config.values or _values(records, rest, indices, where)
+    if len({indices, values, label}) < 3:
+        raise ConfigError(f"{where}: --indices, --values and --label must be different features.")
+    return ExamplePlan(indices, values, label), _notes(ExamplePlan(indices, values, label), names, config)
+
+
+def _label(records: Sequence[Record], names: list[str], config: FeedConfig, where: str) -> str:
+    usual = next((name for want in NAMES for name in names if name.lower() == want), "")
+    single = [name for name in names if all(_is_number(record.get(name)) for record in records)]
+    left = [name for name in single if name not in (config.indices, config.values, INDICES, VALUES)]
+    if usual or len(left) == 1 or config.unlabelled:
+        return usual or (left[0] if len(left) == 1 else LABEL)
+    raise InputError(f"{where}: which feature is the label? {listed(records[0])}; say --label NAME.")
+
+
+def _is_number(seen: Seen | None) -> bool:
+    return seen is not None and seen.count == 1 and seen.kind in (kernel.INTEGERS, kernel.FLOATS)
+
+
+def _indices(records: Sequence[Record], names: list[str], config: FeedConfig, where: str) -> str:
+    if INDICES in names:
+        return INDICES
+    integers = [name for name in names if _kinds(records, name) == {kernel.INTEGERS} and name != config.values]
+    values = [config.values] if config.values else [name for name in names if _kinds(records, name) == {kernel.FLOATS}]
+    paired = [name for name in integers if any(_fits(records, name, other) for other in values)]
+    found = paired if paired and not config.binary else integers
+    if len(found) != 1:
+        raise InputError(f"{where}: which feature holds the ids? {listed(records[0])}; say --indices NAME and --values"
+                         " NAME, or describe all of them with --slots FILE.")
+    return found[0]
+
+
+def _values(records: Sequence[Record], names: list[str], indices: str, where: str) -> str:
+    if VALUES in names:
+        return VALUES
+    floats = [name for name in names if _kinds(records, name) == {kernel.FLOATS}]
+    found = [name for name in floats if _fits(records, indices, name)]
+    if len(found) > 1 or (floats and not found):
+        raise InputError(f"{where}: which feature holds the values of `{shown(indices)}`? {listed(records[0])}; say"
+                         " --values NAME, or --binary if all are 1.")
+    return found[0] if found else ""
+
+
+def _kinds(records: Sequence[Record], name: str) -> set[int]:
+    return {record[name].kind for record in records if name in record and record[name].kind != kernel.NO_LIST}
+
+
+def _fits(records: Sequence[Record], indices: str, values: str) -> bool:
+    """Whether two features have as many items as one another in all records."""
+    nothing = Seen(kernel.NO_LIST, 0)
+    return all(record.get(indices, nothing).count == record.get(values, nothing).count for record in records)
+
+
+def _notes(plan: ExamplePlan, names: list[str], config: FeedConfig) -> list[str]:
+    notes = []
+    if not (config.indices and (config.values or config.binary) and config.label):
+        beside = f"values in `{shown(plan.values)}`" if plan.values else "all values 1"
+        notes.append(f"Ids are in `{shown(plan.indices)}`, {beside}, the label in `{shown(plan.label)}` (--indices,"
+                     " --values and --label choose others).")
+    unread = [name for name in names if name not in (plan.indices, plan.values, plan.label)]
+    if unread:
+        more = ", …" if len(unread) > LISTED else ""
+        notes.append(f"Features that are not read: {', '.join(map(shown, unread[:LISTED]))}{more}.")
+    return notes
+
+
+# -- slots ----------------------------------------------------------------------------------------------------------
+
+
+def wanted_slots(plan: SlotPlan) -> Wanted:
+    """The features of a description of slots, for compiled code; all widths must be known."""
+    used = [slot for slot in plan.slots if slot.used]
+    numbers = {slot.name: number for number, slot in enumerate(used)}
+    roles, places, widths, partners = [], [], [], []
+    slots = columns = 0
+    for slot in used:
+        role, place = kernel.VALUES, 0
+        if slot.label:
+            role = kernel.LABEL
+        elif slot.dense:
+            role, place = kernel.DENSE, columns
+            columns += slot.width
+        elif slot.sparse:
+            role, place = kernel.CATEGORIES, slots
+            slots += 1
+        roles.append(role)
+        places.append(place)
+        widths.append(slot.width)
+        partners.append(numbers[slot.values] if slot.sparse and slot.values else -1)
+    return make_wanted([slot.name for slot in used], roles, places, widths, partners)
+
+
+def with_widths(plan: SlotPlan, record: Record) -> SlotPlan:
+    """With the widths of dense slots that the description leaves open as they are in a record; 1 if it has none."""
+    slots = tuple(
+        replace(slot, width=max(record.get(slot.name, Seen(0, 0)).count, 1))
+        if slot.used and slot.dense and not slot.label and not slot.width
+        else slot
+        for slot in plan.slots
+    )
+    return replace(plan, slots=slots)
+
+
+def is_binary(plan: SlotPlan) -> bool:
+    """Whether labels must be 0 or 1."""
+    return plan.label.label == BINARY
