@@ -24,7 +24,7 @@ import numpy as np
 
 import hogwild
 from hogwild.executor.events import EpochEnded
-from hogwild.programs.tagscores import score_tags
+from hogwild.programs.taggers.scores import score_tags
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 TASKS = {

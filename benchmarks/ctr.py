@@ -102,7 +102,7 @@ def torch_auc(feed: Any, test: Any, seed: int, lr: float, epochs: int) -> float:
     """AUC of the same module as PyTorch trains it, from the same start, with Adam."""
     import torch
 
-    from hogwild.programs.metrics import auc
+    from hogwild.programs.sparse.metrics import auc
     from hogwild.pytorch import module_of
 
     start = hogwild.SparseMLP(**SHAPE)

@@ -28,7 +28,7 @@ import hogwild
 from hogwild.arrays import SlotRows
 from hogwild.cli.main import main as command
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.programs.metrics import auc
+from hogwild.programs.sparse.metrics import auc
 
 HOME = Path(__file__).parents[2] / "shared" / "data"
 SEEDS = (1, 2, 3)

@@ -24,7 +24,7 @@ import numpy as np
 
 import hogwild
 from hogwild.executor.events import EpochEnded
-from hogwild.programs.recommending import Factors, ranking_metrics, relevant_in, seen_in
+from hogwild.programs.recommender.ranking import Factors, ranking_metrics, relevant_in, seen_in
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "gowalla"
 PUBLISHED = {"recall@20": 0.1291, "ndcg@20": 0.1109}

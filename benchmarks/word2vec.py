@@ -23,7 +23,7 @@ import numpy as np
 
 import hogwild
 from hogwild.executor.events import Finished
-from hogwild.programs.wordtests import evaluate_test, read_tests
+from hogwild.programs.words.evaluation import evaluate_test, read_tests
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 LINE = 1000  # words: gensim cuts longer lines

@@ -18,7 +18,7 @@ from hogwild.kernels.loop.order import Order
 from hogwild.kernels.loop.schedule import Schedule, elapsed_at
 from hogwild.kernels.loop.span import Span, runner
 from hogwild.kernels.loop.trace import Untraced
-from hogwild.programs.crf import CRF
+from hogwild.programs.taggers.crf import CRF
 
 GRADIENT, PAIR, FUSED = range(3)
 EVERY = {"rich_edge_min_count": 1}  # every feature has rich edges

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.programs.sealed import write_sealed
+from hogwild.programs.saving.sealed import write_sealed
 
 
 def random_vectors(words: int, dim: int, seed: int = 0) -> npt.NDArray[np.float32]:

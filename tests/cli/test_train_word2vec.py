@@ -14,7 +14,7 @@ from gensim.models import KeyedVectors
 from cli.test_interrupt import read_until, start
 from cli.topics import COMMON, TOPICS, write_topics
 from hogwild import Vectors, load_model, open_feed, save_model, train
-from hogwild.programs.linear import Linear
+from hogwild.programs.sparse.linear import Linear
 
 DIM = ("--dim", 16)  # everywhere: each layout of rows is compiled for itself
 SERIAL = (*DIM, "--mode", "serial", "--sample", 0, "--lr", 0.02, "--epochs", 3)
@@ -342,8 +342,8 @@ def test_memory_is_told_before_it_is_taken(hogwild, text, tmp_path, monkeypatch)
     monkeypatch.setattr("hogwild.cli.wordvectors._MUCH", 1000)
     said = hogwild("train", "word2vec", text, *SERIAL, "--output", tmp_path / "model")
     assert "note: 28 words of 16 numbers will take 0.0 GB of memory." in said.err
-    monkeypatch.setattr("hogwild.programs.word2vec.memory", lambda: 1000)
-    monkeypatch.setattr("hogwild.programs.word2vec.aligned_floats", None)  # nothing is allocated
+    monkeypatch.setattr("hogwild.programs.words.word2vec.memory", lambda: 1000)
+    monkeypatch.setattr("hogwild.programs.words.word2vec.aligned_floats", None)  # nothing is allocated
     said = hogwild("train", "word2vec", text, *SERIAL, "--output", tmp_path / "model")
     assert said.code != 0
     assert "28 words of 16 numbers need 0.0 GB, and this machine has 0.0 GB; raise --min-count" in said.err

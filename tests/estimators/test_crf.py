@@ -21,8 +21,8 @@ from sklearn_crfsuite import metrics
 from hogwild.estimators import CRF
 from hogwild.estimators.excerpt import Excerpts
 from hogwild.feeds.tagged.lists import tagging_of
-from hogwild.programs import crf as programs
-from hogwild.programs.richpairs import find_pairs
+from hogwild.programs.taggers import crf as programs
+from hogwild.programs.taggers.richpairs import find_pairs
 
 
 def test_state_features_are_a_mapping(ours):

@@ -24,7 +24,7 @@ from hogwild.executor.checkpoint import STATE as STATE_FILE
 from hogwild.executor.checkpointer import identity_of
 from hogwild.executor.position import Position, RunState
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.programs.sealed import read_sealed, write_sealed
+from hogwild.programs.saving.sealed import read_sealed, write_sealed
 from hogwild.programs.store import load_model
 from tiny import Tiny, save, value_of
 

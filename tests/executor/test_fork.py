@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
+from hogwild import blas
 from hogwild.errors import ConfigError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.train import train
 from hogwild.feeds.memory import feed_of
-from hogwild.programs import blas
-from hogwild.programs.linear import Linear
+from hogwild.programs.sparse.linear import Linear
 
 SECONDS = 60  # after which a child that hangs is ended
 

@@ -17,7 +17,7 @@ from hogwild.executor.events import Parked, Progress
 from hogwild.executor.position import Position, RunState
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.programs.linear import Linear
+from hogwild.programs.sparse.linear import Linear
 from hogwild.programs.store import load_model
 
 EPOCHS = 40  # as many chances to be parked in the middle of one

@@ -22,7 +22,7 @@ from hogwild.feeds.synthetic.files import (
 )
 from hogwild.feeds.synthetic.sparse import make_rows
 from hogwild.feeds.synthetic.truth import Truth
-from hogwild.programs.linear import Linear
+from hogwild.programs.sparse.linear import Linear
 
 SPARSE = SparseConfig(rows=300, features=500, nonzeros="2:9")
 CLICKS = ClicksConfig(rows=200, slots=4, numbers=3, features=300)

@@ -22,12 +22,12 @@ from hogwild.executor.checkpoint import KIND as CHECKPOINT
 from hogwild.executor.checkpoint import checkpoint_path
 from hogwild.feeds.slots.description import read_slots
 from hogwild.options import read_toml
-from hogwild.programs.sealed import read_sealed, write_sealed
+from hogwild.programs.saving.sealed import read_sealed, write_sealed
+from hogwild.programs.saving.tensors import decode
+from hogwild.programs.saving.vocabulary import decode_entries
 from hogwild.programs.store import KIND as MODEL
-from hogwild.programs.tensors import decode
-from hogwild.programs.vectors import Vectors
-from hogwild.programs.vocabulary import decode_entries
-from hogwild.programs.wordtests import evaluate_test, read_tests
+from hogwild.programs.words.evaluation import evaluate_test, read_tests
+from hogwild.programs.words.vectors import Vectors
 
 _RESUMED = ("linear", "crf", "ratings", "word2vec")
 

@@ -22,16 +22,16 @@ from hogwild.feeds.corpus.open import open_corpus
 from hogwild.feeds.open import open_feed
 from hogwild.feeds.ratings.open import open_ratings
 from hogwild.feeds.tagged.open import open_tagging
-from hogwild.programs.crf import CRF
-from hogwild.programs.fm import FactorizationMachine
-from hogwild.programs.linear import Linear
-from hogwild.programs.matrix_factorization import MatrixFactorization
-from hogwild.programs.sealed import Sealed
-from hogwild.programs.sparse_mlp import SparseMLP
+from hogwild.programs.recommender.program import MatrixFactorization
+from hogwild.programs.saving.sealed import Sealed
+from hogwild.programs.sparse.fm import FactorizationMachine
+from hogwild.programs.sparse.linear import Linear
+from hogwild.programs.sparse.sparse_mlp import SparseMLP
+from hogwild.programs.sparse.text_classifier import TextClassifier
 from hogwild.programs.store import KIND as MODEL
 from hogwild.programs.store import load_model, save_model
-from hogwild.programs.text_classifier import TextClassifier
-from hogwild.programs.word2vec import Word2Vec
+from hogwild.programs.taggers.crf import CRF
+from hogwild.programs.words.word2vec import Word2Vec
 
 _SVMLIGHT = "".join(f"{k % 2} {1 + k % 5}:1 {7 + k % 3}:0.5\n" for k in range(40))
 _TABLE = "label,city,n,m\n" + "".join(f"{'yno'[k % 3]},{'abcd'[k % 4]},{k},{k / 7:.3f}\n" for k in range(40))

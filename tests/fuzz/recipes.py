@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.programs.sealed import Sealed, read_sealed, write_sealed
+from hogwild.programs.saving.sealed import Sealed, read_sealed, write_sealed
 
 _ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 3, 7, 1000, 2**31 - 1, 2**31, -(2**31), 2**40, 10**12, 2**62, 2**63 - 1, 2**63,

@@ -14,7 +14,7 @@ from crf_problems import EVERY, GRADIENT, SOME, gradient_of, make_crf, make_feed
 from hogwild.kernels.crf import gradient as crf_kernels
 from hogwild.kernels.crf import viterbi as viterbi_kernels
 from hogwild.kernels.crf.forward_backward import STEEP
-from hogwild.programs.crf import CRF
+from hogwild.programs.taggers.crf import CRF
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 PLAIN: dict[str, Any] = {"rich_edges": False}

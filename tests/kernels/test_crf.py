@@ -31,7 +31,7 @@ from crf_problems import (
 from hogwild.kernels.crf.forward_backward import cut
 from hogwild.kernels.loop.schedule import Schedule
 from hogwild.kernels.simd import rows8
-from hogwild.programs.crf import CRF
+from hogwild.programs.taggers.crf import CRF
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 SCHEDULE = Schedule(0.2, 0.03, 0.0)

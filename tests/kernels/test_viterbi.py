@@ -15,7 +15,7 @@ import reference_crf as twin
 from crf_problems import EVERY, SOME, make_crf, make_feed, model_of
 from hogwild.errors import ConfigError
 from hogwild.kernels.crf.viterbi import FORBIDDEN
-from hogwild.programs.crf import CRF
+from hogwild.programs.taggers.crf import CRF
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 EDGES: dict[str, dict[str, Any]] = {"plain": {"rich_edges": False}, "rich": EVERY}

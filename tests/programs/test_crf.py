@@ -19,8 +19,8 @@ from hogwild.errors import ConfigError, InputError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.feeds.tagged.tagging import TaggingFeed
-from hogwild.programs import crf as crf_module
-from hogwild.programs.crf import CRF
+from hogwild.programs.taggers import crf as crf_module
+from hogwild.programs.taggers.crf import CRF
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 X = [[["w=the"], ["w=cat", "cap"], ["w=sat"]], [["w=a"], ["w=dog"]], [["w=dogs"], ["w=sat"]]]

@@ -17,8 +17,8 @@ from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.schedule import make_schedule
 from hogwild.executor.workers import Counters
 from hogwild.kernels.loop.order import shuffled
-from hogwild.programs.crf import CRF
 from hogwild.programs.store import load_model, save_model
+from hogwild.programs.taggers.crf import CRF
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 LENGTHS = (1, 7, 4, 2, 5, 3, 1, 6, 2, 4, 3)

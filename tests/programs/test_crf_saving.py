@@ -16,8 +16,8 @@ from hogwild.errors import ModelError
 from hogwild.executor.checkpoint import load_checkpoint, save_checkpoint
 from hogwild.executor.checkpointer import identity_of
 from hogwild.executor.run import AsyncExecutor
-from hogwild.programs.crf import CRF
 from hogwild.programs.store import load_model, save_model
+from hogwild.programs.taggers.crf import CRF
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 KINDS: list[dict[str, Any]] = [{"l2": 1.0}]

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from hogwild.errors import SaveError
-from hogwild.programs import directory, store
+from hogwild.programs import store
+from hogwild.programs.saving import directory
 from hogwild.programs.store import check_model_output, load_model, save_model
 from small_disk import mounted
 from tiny import Tiny, save, value_at, value_of

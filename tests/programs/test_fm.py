@@ -17,8 +17,8 @@ from hogwild.arrays import BinaryRows, DenseRows, Rows, SlotRows, ValuedSlotRows
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.programs.fm import FactorizationMachine
-from hogwild.programs.linear import Linear
+from hogwild.programs.sparse.fm import FactorizationMachine
+from hogwild.programs.sparse.linear import Linear
 from hogwild.programs.store import load_model, save_model
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"

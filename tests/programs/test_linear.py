@@ -10,8 +10,8 @@ from hogwild.arrays import BinaryRows, DenseRows
 from hogwild.errors import ConfigError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.programs import metrics
-from hogwild.programs.linear import Linear
+from hogwild.programs.sparse import metrics
+from hogwild.programs.sparse.linear import Linear
 from linear_feeds import CONSTANT, FEATURES, ROWS, dense, fit, make_feed
 
 # -- orders of ids ----------------------------------------------------------------------------------------------

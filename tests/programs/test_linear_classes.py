@@ -9,7 +9,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from hogwild.arrays import DenseRows
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.programs.linear import Linear
+from hogwild.programs.sparse.linear import Linear
 from linear_feeds import FEATURES, ROWS, fit, make_feed
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from hogwild.errors import ModelError
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.programs.linear import Linear
+from hogwild.programs.sparse.linear import Linear
 from linear_feeds import FEATURES, ROWS, fit, make_feed
 
 

@@ -16,8 +16,8 @@ from hogwild.executor.schedule import make_schedule
 from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.kernels.compiler.rng import seeds
 from hogwild.kernels.loop.order import shuffled
-from hogwild.programs.matrix_factorization import MatrixFactorization
-from hogwild.programs.recommending import Seen, best_items, seen_in
+from hogwild.programs.recommender.program import MatrixFactorization
+from hogwild.programs.recommender.ranking import Seen, best_items, seen_in
 from hogwild.programs.store import load_model, save_model
 from kernels.test_linear import in_new_process
 from reference_factorization import FactorTwin, ranking
@@ -252,7 +252,7 @@ def test_blocks_of_users_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     program, _ = trained("bpr")
     users = np.array([3, -1, 0, 2, 3], np.int32)
     (whole,) = best_items(program.factors(), users, program.seen, 4)
-    monkeypatch.setattr("hogwild.programs.recommending._BLOCK_BYTES", 2 * 4 * len(program.items))
+    monkeypatch.setattr("hogwild.programs.recommender.ranking._BLOCK_BYTES", 2 * 4 * len(program.items))
     for threads in (1, 2):
         parts = list(best_items(program.factors(), users, program.seen, 4, threads))
         assert len(parts) == 3

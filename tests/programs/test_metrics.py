@@ -10,7 +10,7 @@ import pytest
 from sklearn import metrics as theirs
 from sklearn.calibration import calibration_curve
 
-from hogwild.programs import metrics
+from hogwild.programs.sparse import metrics
 
 RANDOM = np.random.default_rng(8)
 

@@ -10,7 +10,7 @@ import pytest
 from crf_problems import make_feed
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.tagged.tagging import TaggingFeed
-from hogwild.programs.richpairs import RichPairs, find_pairs, no_pairs
+from hogwild.programs.taggers.richpairs import RichPairs, find_pairs, no_pairs
 
 STARTS = np.array([0, 3, 3, 12], np.int64)
 PAIRS = np.array([8, 0, 4, *range(9)], np.int32)

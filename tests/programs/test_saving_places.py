@@ -17,7 +17,8 @@ from hogwild.executor.checkpoint import checkpoint_path, save_checkpoint
 from hogwild.executor.position import Position, RunState
 from hogwild.feeds.io.outfile import write_file
 from hogwild.ownership import MARKER, is_marked, make_marked
-from hogwild.programs import directory, store
+from hogwild.programs import store
+from hogwild.programs.saving import directory
 from hogwild.programs.store import check_model_output, load_model, save_model
 from tiny import Tiny, save, value_at
 

@@ -13,7 +13,8 @@ import pytest
 
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, ModelError, SaveError
-from hogwild.programs import sealed, store
+from hogwild.programs import store
+from hogwild.programs.saving import sealed
 from hogwild.programs.store import Model, check_model_output, load_model
 from tiny import Tiny, save, value_at, value_of
 

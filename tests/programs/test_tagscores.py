@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_fscore_support
 
-from hogwild.programs.chunks import coded
-from hogwild.programs.tagscores import Lexicon, score_codes, score_tags
+from hogwild.programs.taggers.chunks import coded
+from hogwild.programs.taggers.scores import Lexicon, score_codes, score_tags
 from reference_tags import bmes, spans_of_words
 from tag_pairs import CHUNKS, flat, random_pair
 

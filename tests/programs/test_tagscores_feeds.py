@@ -12,8 +12,8 @@ from hogwild.arrays import Chains
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.tagged.taggedtext import TaggedText, TextColumn
 from hogwild.feeds.tagged.tagging import TaggingFeed
-from hogwild.programs.chunks import coded
-from hogwild.programs.tagscores import UNSEEN, Lexicon, score_codes, score_feed, score_tags, vocabulary_of
+from hogwild.programs.taggers.chunks import coded
+from hogwild.programs.taggers.scores import UNSEEN, Lexicon, score_codes, score_feed, score_tags, vocabulary_of
 from tag_pairs import flat
 
 

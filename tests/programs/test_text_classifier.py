@@ -17,8 +17,8 @@ from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.schedule import make_schedule
 from hogwild.kernels.loop.order import shuffled
-from hogwild.programs import tablespace
-from hogwild.programs.tablespace import make_table
+from hogwild.programs.sparse import tablespace
+from hogwild.programs.sparse.tablespace import make_table
 from reference_text_classifier import TextTwin
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"

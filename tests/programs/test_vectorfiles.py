@@ -14,8 +14,8 @@ from gensim.models import KeyedVectors
 
 from hogwild import ConfigError, InputError, Vectors
 from hogwild.errors import SaveError
-from hogwild.programs import vectorbinary, vectorout
-from hogwild.programs.vectorout import fitting_words
+from hogwild.programs.words import vectorbinary, vectorout
+from hogwild.programs.words.vectorout import fitting_words
 from word_models import random_vectors
 
 WORDS = ["the", "naïve", "北京", "</s>", "1", "-0.5", "e\u0301", "no\u00a0break", "#", '"quoted"', "emoji😀"]

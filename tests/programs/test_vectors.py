@@ -12,7 +12,7 @@ from gensim.models import KeyedVectors
 
 from hogwild import ConfigError, InputError, UnknownWordError, Vectors
 from hogwild.errors import ModelError
-from hogwild.programs import similarity
+from hogwild.programs.words import similarity
 from word_models import random_vectors, save_words
 
 WORDS = [f"word{k}" for k in range(300)]
@@ -276,7 +276,7 @@ def test_models_that_do_not_fit(tmp_path: Path) -> None:
 
 
 def test_a_model_without_vectors(tmp_path: Path) -> None:
-    from hogwild.programs.sealed import write_sealed
+    from hogwild.programs.saving.sealed import write_sealed
 
     config = {"program": "word2vec", "options": {"words": ["a"]}}
     flat, whole = np.zeros(3, np.float32), np.zeros((1, 2), np.int32)

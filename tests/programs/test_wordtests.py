@@ -12,9 +12,9 @@ import pytest
 from gensim.models import KeyedVectors
 
 from hogwild import InputError, Vectors
-from hogwild.programs import analogies
-from hogwild.programs.wordpairs import correlation, ranks
-from hogwild.programs.wordtests import evaluate_test, notes_of, read_tests
+from hogwild.programs.words import analogies
+from hogwild.programs.words.evaluation import evaluate_test, notes_of, read_tests
+from hogwild.programs.words.wordpairs import correlation, ranks
 from word_models import random_vectors
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "wordsim"

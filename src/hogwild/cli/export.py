@@ -58,8 +58,8 @@ def run(options: Options) -> int:
 def _write_tensors(options: Options) -> int:
     from hogwild.cli.summary import print_json
     from hogwild.feeds.io.outfile import write_file
+    from hogwild.programs.saving.tensors import encode
     from hogwild.programs.store import load_model
-    from hogwild.programs.tensors import encode
 
     if options.show.json and options.file == "-":
         raise ConfigError("--json and the weights cannot both go to standard output; name a file.")
@@ -80,8 +80,8 @@ def _write_tensors(options: Options) -> int:
 def _write_vectors(options: Options, wanted: Any) -> int:
     from hogwild.cli.summary import print_json
     from hogwild.feeds.sparse.labels import counted
-    from hogwild.programs.vectorfiles import format_of_name
-    from hogwild.programs.vectors import Vectors
+    from hogwild.programs.words.files import format_of_name
+    from hogwild.programs.words.vectors import Vectors
 
     piped = options.file == "-"
     if options.show.json and piped:

@@ -13,7 +13,7 @@ from hogwild.errors import ConfigError
 from hogwild.options import Shown, require
 
 if TYPE_CHECKING:
-    from hogwild.programs.strongest import Strongest
+    from hogwild.programs.inspect import Strongest
 
 PAGE = Page(
     "hogwild inspect",
@@ -56,9 +56,9 @@ class Options:
 def run(options: Options) -> int:
     """Search and print."""
     from hogwild.cli.summary import print_json
+    from hogwild.programs.inspect import Asked, strongest_of
     from hogwild.programs.store import load_model
-    from hogwild.programs.strongest import Asked, strongest_of
-    from hogwild.programs.vectormodel import holds_words
+    from hogwild.programs.words.vectormodel import holds_words
 
     if holds_words(Path(options.model)):
         raise ConfigError(f"{options.model}: word vectors have no weights by name; see hogwild neighbors.")

@@ -26,13 +26,13 @@ _MLP = (
 )  # fmt: skip
 _FM = ("loss", "optimizer", "dim", "l2", "l2_factors", "init_scale", "field_aware", "bias")
 MODELS = {
-    "linear": ModelKind("hogwild.programs.linear:Linear", ("loss", "optimizer", "l1", "l2", "bias")),
-    "fm": ModelKind("hogwild.programs.fm:FactorizationMachine", _FM),
-    "ffm": ModelKind("hogwild.programs.fm:FactorizationMachine", _FM, {"field_aware": True}),
-    "mlp": ModelKind("hogwild.programs.sparse_mlp:SparseMLP", _MLP),
-    "wide-deep": ModelKind("hogwild.programs.sparse_mlp:SparseMLP", _MLP, {"wide": True}),
+    "linear": ModelKind("hogwild.programs.sparse.linear:Linear", ("loss", "optimizer", "l1", "l2", "bias")),
+    "fm": ModelKind("hogwild.programs.sparse.fm:FactorizationMachine", _FM),
+    "ffm": ModelKind("hogwild.programs.sparse.fm:FactorizationMachine", _FM, {"field_aware": True}),
+    "mlp": ModelKind("hogwild.programs.sparse.sparse_mlp:SparseMLP", _MLP),
+    "wide-deep": ModelKind("hogwild.programs.sparse.sparse_mlp:SparseMLP", _MLP, {"wide": True}),
     "text": ModelKind(
-        "hogwild.programs.text_classifier:TextClassifier", ("optimizer", "dim", "row_decay", "counts", "l2")
+        "hogwild.programs.sparse.text_classifier:TextClassifier", ("optimizer", "dim", "row_decay", "counts", "l2")
     ),
 }
 

@@ -11,7 +11,7 @@ from hogwild.config import ShowConfig
 from hogwild.options import Shown, require
 
 if TYPE_CHECKING:
-    from hogwild.programs.vectors import Similar, Vectors
+    from hogwild.programs.words.vectors import Similar, Vectors
 
 PAGE = Page(
     "hogwild neighbors",
@@ -56,7 +56,7 @@ class Options:
 def run(options: Options) -> int:
     """Search and print."""
     from hogwild.cli.summary import print_json
-    from hogwild.programs.vectors import Vectors
+    from hogwild.programs.words.vectors import Vectors
 
     began = time.perf_counter()
     vectors = Vectors.load(options.model)

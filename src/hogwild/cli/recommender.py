@@ -14,7 +14,7 @@ from hogwild.executor.events import Finished
 from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.feeds.ratings.open import open_ratings
 from hogwild.feeds.sparse.labels import counted
-from hogwild.programs.matrix_factorization import MatrixFactorization
+from hogwild.programs.recommender.program import MatrixFactorization
 
 
 class RecommenderJob(Job):

@@ -21,7 +21,7 @@ from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.synthetic.lines import svmlight
 from hogwild.feeds.synthetic.sparse import make_rows
 from hogwild.feeds.synthetic.truth import Truth
-from hogwild.programs.linear import Linear
+from hogwild.programs.sparse.linear import Linear
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from hogwild.feeds.tagged.open import open_tagging
 from hogwild.feeds.tagged.presets import PRESETS
 from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.feeds.tagged.templates import open_templates
-from hogwild.programs.crf import CRF
-from hogwild.programs.schemes import errors_of, kind_of, scheme_of, strays_of
+from hogwild.programs.taggers.crf import CRF
+from hogwild.programs.taggers.schemes import errors_of, kind_of, scheme_of, strays_of
 
 _SHOWN = 5  # tags that a note names
 

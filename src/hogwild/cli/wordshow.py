@@ -16,7 +16,7 @@ from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.corpus.open import corpus_of
 from hogwild.feeds.synthetic.docstrings import documentation
 from hogwild.messages import for_output
-from hogwild.programs.word2vec import Word2Vec
+from hogwild.programs.words.word2vec import Word2Vec
 
 ASKED = ("file", "list", "thread", "integer", "mean", "minimum", "socket", "error")
 _NEAR = 5  # neighbours shown

@@ -17,8 +17,8 @@ from hogwild.feeds.corpus.corpus import Corpus
 from hogwild.feeds.corpus.open import open_corpus
 from hogwild.kernels.word2vec.noise import chances_to_stay
 from hogwild.programs.store import load_model
-from hogwild.programs.vectors import Vectors
-from hogwild.programs.word2vec import Word2Vec
+from hogwild.programs.words.vectors import Vectors
+from hogwild.programs.words.word2vec import Word2Vec
 
 _MUCH = 1 << 30  # bytes of vectors that are told before they are made
 _LITTLE = 0.2  # share of the text: where less is left, frequent words are most of it

@@ -21,8 +21,8 @@ from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.machine import cores
-from hogwild.programs import crf
 from hogwild.programs.store import load_model, save_model
+from hogwild.programs.taggers import crf
 
 try:
     from sklearn.base import BaseEstimator

@@ -12,10 +12,10 @@ from hogwild.arrays import Floats
 from hogwild.errors import InputError
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.feeds.tagged.tagging import TaggingFeed
-from hogwild.programs.crf import CRF
-from hogwild.programs.crfarrays import Plain
-from hogwild.programs.decoding import Decoder, rules_of
-from hogwild.programs.richpairs import RichPairs, no_pairs
+from hogwild.programs.taggers.crf import CRF
+from hogwild.programs.taggers.crf_weights import Plain
+from hogwild.programs.taggers.decoding import Decoder, rules_of
+from hogwild.programs.taggers.richpairs import RichPairs, no_pairs
 
 
 class Excerpts:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from hogwild.programs.crf import CRF
+    from hogwild.programs.taggers.crf import CRF
 
 Key = tuple[str, str]
 

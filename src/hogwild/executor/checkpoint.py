@@ -22,9 +22,9 @@ from hogwild.config.kinds import Sharing
 from hogwild.errors import ConfigError, ModelError, brief, shorten
 from hogwild.executor.position import Position, RunState
 from hogwild.programs.program import Program
-from hogwild.programs.sealed import Sealed, check_sealed_output, plain, read_sealed, write_sealed
+from hogwild.programs.saving.sealed import Sealed, check_sealed_output, plain, read_sealed, write_sealed
+from hogwild.programs.saving.tensors import Arrays
 from hogwild.programs.store import STRAY, WEIGHTS, arrays_of, restore, saved_parts
-from hogwild.programs.tensors import Arrays
 
 KIND = "checkpoint"
 STATE = "state.safetensors"

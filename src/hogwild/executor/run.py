@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from hogwild.blas import one_blas_thread
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
 from hogwild.executor.course import Course
@@ -21,7 +22,6 @@ from hogwild.executor.spanlog import log_of
 from hogwild.executor.trial import choose_sharing
 from hogwild.kernels.compiler.jit import NumbaError, explain
 from hogwild.options import check_names
-from hogwild.programs.blas import one_blas_thread
 from hogwild.timeline import timed
 
 _TICK = 0.1  # seconds between two progress events

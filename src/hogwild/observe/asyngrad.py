@@ -22,7 +22,7 @@ from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.machine import cores, processor
 from hogwild.observe.comparison import ASYNGRAD, REGULARIZED, SGD, SYNCHRONOUS, compare
 from hogwild.observe.jsonlines import plain
-from hogwild.programs.crf import CRF
+from hogwild.programs.taggers.crf import CRF
 
 SCHEMA, VERSION = "hogwild.asyngrad", 1
 _MODES = {SGD: "serial", SYNCHRONOUS: "round-robin", ASYNGRAD: "hogwild", REGULARIZED: "hogwild"}

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hogwild.arrays import BinaryRows, DenseRows
 from hogwild.errors import ConfigError
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.programs.linear import Linear
+from hogwild.programs.sparse.linear import Linear
 
 Vector = npt.NDArray[np.float64]
 

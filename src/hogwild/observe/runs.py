@@ -18,7 +18,7 @@ from hogwild.kernels.sparse.asyngrad import AsynGradTask, AsynGradWeights, Meter
 from hogwild.observe.objective import Objective, Vector
 from hogwild.observe.windows import Window
 from hogwild.programs.custom import CustomProgram
-from hogwild.programs.linear import Linear
+from hogwild.programs.sparse.linear import Linear
 
 _LOSSES = {"logistic": Logistic(), "squared": Squared()}
 _EPOCH = 20_000  # visits in an epoch of `Trained`, about

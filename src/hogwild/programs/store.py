@@ -19,17 +19,17 @@ from hogwild.errors import ConfigError, HogwildError, ModelError, SaveError, bri
 from hogwild.feeds.tables.schema import check_schema
 from hogwild.options import convert, options_of
 from hogwild.programs.program import Metrics, Program
-from hogwild.programs.sealed import Sealed, check_sealed_output, read_sealed, remove_sealed, write_sealed
-from hogwild.programs.tensors import Arrays
+from hogwild.programs.saving.sealed import Sealed, check_sealed_output, read_sealed, remove_sealed, write_sealed
+from hogwild.programs.saving.tensors import Arrays
 
 PROGRAMS = {
-    "crf": "hogwild.programs.crf:CRF",
-    "fm": "hogwild.programs.fm:FactorizationMachine",
-    "linear": "hogwild.programs.linear:Linear",
-    "matrix-factorization": "hogwild.programs.matrix_factorization:MatrixFactorization",
-    "text_classifier": "hogwild.programs.text_classifier:TextClassifier",
-    "sparse_mlp": "hogwild.programs.sparse_mlp:SparseMLP",
-    "word2vec": "hogwild.programs.word2vec:Word2Vec",
+    "crf": "hogwild.programs.taggers.crf:CRF",
+    "fm": "hogwild.programs.sparse.fm:FactorizationMachine",
+    "linear": "hogwild.programs.sparse.linear:Linear",
+    "matrix-factorization": "hogwild.programs.recommender.program:MatrixFactorization",
+    "text_classifier": "hogwild.programs.sparse.text_classifier:TextClassifier",
+    "sparse_mlp": "hogwild.programs.sparse.sparse_mlp:SparseMLP",
+    "word2vec": "hogwild.programs.words.word2vec:Word2Vec",
 }
 """Where the class of each program is; a model names its program, never a module, so that loading imports only these."""
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from hogwild.errors import ConfigError
-from hogwild.programs.sparse_mlp import SparseMLP
+from hogwild.programs.sparse.sparse_mlp import SparseMLP
 
 _ACTIVATIONS = {"none": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh}
 

@@ -1,0 +1,1 @@
+"""Matrix factorization, and what to recommend."""

@@ -1,0 +1,390 @@
+"""Recommenders: a vector for every user and every item, learnt from ratings or from what users have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Step, Table
+from hogwild.config import Optimizer, RatingConfig, RecommenderConfig
+from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
+from hogwild.feeds.ratings.feed import RatingFeed
+from hogwild.feeds.sparse.labels import counted
+from hogwild.kernels.optim.losses import Squared
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import RULES, Ftrl, additive_cells, row_cells, settle, settle_copy
+from hogwild.kernels.sparse.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
+from hogwild.machine import memory
+from hogwild.programs.program import Metrics, Program, plain_constants
+from hogwild.programs.recommender import factorarrays
+from hogwild.programs.recommender import ranking as recommending
+from hogwild.programs.recommender.ranking import Factors, Seen
+
+_KINDS = {"squared": Rated(Squared()), "logistic": Sampled(), "bpr": Pairwise()}
+_NEGATIVES = {"squared": 0, "logistic": 4, "bpr": 1}
+_PENALTIES = {"squared": 0.02, "logistic": 0.01, "bpr": 0.02}  # of a visit; measured: docs/guide-recommender.md
+_RATES = {"adagrad": 0.1, "sgd": 0.05}
+_PIECE = 1 << 14  # rows that are drawn at a time: no second table in memory
+
+
+class MatrixFactorization(Program):
+    """A recommender: the score of a user and an item is a mean, their biases and the product of their vectors.
+
+    Parameters
+    ----------
+    dim : numbers in a vector.
+    loss : `squared` predicts ratings; `logistic` tells items that a user has from `negatives` items drawn among those
+        that the user has not; `bpr` puts the former before the latter. `auto`: squared for ratings, else bpr.
+    optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`.
+    negatives : items drawn for each visit; 0: 1 with bpr, 4 with logistic.
+    bias : learn a bias for every user (not with bpr, which has no use for it) and every item.
+    l2 : each visit adds l2 / 2 times the squares of the rows that it reads to its loss. None: 0.01 with logistic,
+        else 0.02.
+    shrink : the objective is the mean loss + shrink w^2 / 2 over all rows, paid lazily; with `ftrl`
+        once for all visits.
+    init : standard deviation of the numbers that vectors begin with.
+    users, items : names that it is to have; those of the first feed by default.
+    constants : constants of the update rule by name.
+
+    Attributes
+    ----------
+    unknown : ratings of the last scored feed whose user, and whose item, the model does not know.
+    repeated : pairs of the last evaluated feed that were in training, and so cannot be recommended.
+    top : items of a list that `evaluate` measures.
+
+    Examples
+    --------
+    >>> feed = hogwild.open_ratings("ratings.csv")                                      # doctest: +SKIP
+    >>> program = hogwild.train(hogwild.MatrixFactorization(dim=32), feed, epochs=20)   # doctest: +SKIP
+    >>> program.recommend("ann", 1)                                                     # doctest: +SKIP
+    [('tea', 4.8)]
+    """
+
+    name = "matrix-factorization"
+    unit = "ratings"
+
+    def __init__(
+        self, dim: int = 64, loss: str = "auto", optimizer: Optimizer = "adagrad", negatives: int = 0,
+        bias: bool = True, l2: float | None = None, shrink: float = 0.0, init: float = 0.1, *,
+        users: Sequence[str] = (), items: Sequence[str] = (), constants: Mapping[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        self.config = RecommenderConfig(dim, cast(Any, loss), optimizer, negatives, bias, l2, shrink, init)
+        self.loss = loss
+        self.users, self.items = tuple(users), tuple(items)
+        _check_names((*self.users, *self.items))
+        self.constants = plain_constants(constants)
+        self.mean, self.lowest, self.highest = 0.0, 0.0, 0.0
+        self.seen = Seen(np.zeros(len(self.users) + 1, np.int64), np.zeros(0, np.int32))
+        self.unknown, self.repeated, self.top = (0, 0), 0, 20
+        self._numbers: dict[str, dict[str, int]] = {}
+        self._rule = self._make_rule()
+        free = isinstance(self._rule, Ftrl) or not shrink
+        self._penalty = Free() if free else Penalty(np.float32(0), np.float32(shrink))
+
+    def _make_rule(self) -> Any:
+        kind = RULES[self.config.optimizer]
+        own = {name: np.float32(value) for name, value in self.constants.items()}
+        known = [name for name in kind._fields if name not in ("l1", "l2")]  # type: ignore[attr-defined]
+        for name in own:
+            if name not in known:
+                chosen = self.config.optimizer
+                raise ConfigError(f"{chosen} has no constant {brief(name)}; it has {', '.join(known) or 'none'}.")
+        if kind is Ftrl:
+            own.update(l2=np.float32(self.config.shrink))
+        return kind(**own)
+
+    # -- for the executor -------------------------------------------------------------------------------------------
+
+    @property
+    def rate(self) -> float:
+        """Learning rate where the user gives none."""
+        return _RATES.get(self.config.optimizer, 0.01)
+
+    @property
+    def width(self) -> int:
+        """Numbers of a row: the vector, and the bias."""
+        return self.config.dim + self.config.bias
+
+    @property
+    def negatives(self) -> int:
+        """Items drawn for a visit."""
+        return self.config.negatives or _NEGATIVES[self.loss]
+
+    @property
+    def l2(self) -> float:
+        """L2 penalty of a visit."""
+        return _PENALTIES[self.loss] if self.config.l2 is None else self.config.l2
+
+    @property
+    def task(self) -> FactorTask:
+        """Selects the compiled code."""
+        shape = Shape(
+            self.config.dim, self.width, len(self.users), len(self.items), self.negatives, np.float32(self.mean),
+            np.float32(self.l2),
+        )  # fmt: skip
+        return FactorTask(_KINDS[self.loss], self._rule, self._penalty, shape)
+
+    def startup(self, feed: RatingFeed, seed: int) -> None:
+        """Random vectors for the users and items of the feed, or the ones there are."""
+        if not isinstance(feed, RatingFeed):
+            raise ConfigError(f"{type(feed).__name__} holds no ratings; use hogwild.open_ratings or ratings_of.")
+        feed.check()
+        self._settle_loss(feed)
+        self._check_same(feed)
+        strange = len(feed) - int(np.count_nonzero(feed.known))
+        if strange:
+            raise InputError(
+                f"{feed.source}: {counted(strange, 'rating')} of users or items that the model has no vectors for; "
+                "train a new model."
+            )
+        if self.weights is None:
+            self.users, self.items = feed.users, feed.items
+            if self.loss == "squared":
+                values = feed.samples.values
+                self.mean = float(values.mean(dtype=np.float64))
+                self.lowest, self.highest = float(values.min()), float(values.max())
+            self._allocate(seed)
+        before = self.seen if len(self.seen.offsets) == len(self.users) + 1 else None
+        self.seen = recommending.seen_in(feed.samples, len(self.users), len(self.items), before)
+
+    def _settle_loss(self, feed: RatingFeed) -> None:
+        if not len(feed):
+            raise InputError(f"{feed.source}: no ratings; is the file empty?")
+        if self.loss == "auto":
+            self.loss = "bpr" if feed.implicit else "squared"
+        if self.loss == "squared" and feed.implicit:
+            raise ConfigError("there are no ratings to predict, only what users have; use the loss bpr or logistic.")
+        if self.loss != "squared" and len(feed.items) < 2:
+            raise InputError(f"{feed.source}: there is one item only; nothing can be ranked.")
+
+    def _check_same(self, feed: RatingFeed) -> None:
+        """Before there are weights, what is not given may be any."""
+        trained = self.weights is not None
+        users, items = self.users or trained, self.items or trained
+        if (users and feed.users != self.users) or (items and feed.items != self.items):
+            raise ConfigError(
+                "this feed has other users or items than the model; open it with users=program.users and "
+                "items=program.items, or by program.open(path)."
+            )
+
+    def _allocate(self, seed: int) -> None:
+        dim, cells = self.config.dim, self._cells
+        needed = CELL * (len(self.users) + len(self.items)) * cells
+        if needed > memory():
+            raise ConfigError(
+                f"{len(self.users):,} users and {len(self.items):,} items of {dim} numbers need {needed / 1e9:.1f} GB, "
+                "more than this machine has; lower --dim, or use --optimizer sgd."
+            )
+        random = np.random.default_rng(np.random.SeedSequence((seed, 15485863)))
+        tables = []
+        for rows in (len(self.users), len(self.items)):
+            table = np.zeros((rows, cells), np.float32)
+            for start in range(0, rows, _PIECE):
+                part = table[start : start + _PIECE, :dim]
+                part[:] = self.config.init * random.standard_normal(part.shape, np.float32)
+            tables.append(table.reshape(-1))
+        self.weights = FactorWeights(*tables)
+
+    @property
+    def _cells(self) -> int:
+        return row_cells(self._rule, self._penalty, self.width)
+
+    def samples(self, feed: RatingFeed) -> Ratings | Interactions:
+        """The ratings, or what users have with the items of each."""
+        users, items, _ = feed.samples
+        return feed.samples if self.loss == "squared" else Interactions(users, items, *self.seen)
+
+    def room(self, feed: RatingFeed) -> Room:
+        """A user, an item and the items drawn; their numbers, and the derivative in the score of each."""
+        rows = 2 + self.negatives
+        return Room(rows=rows, width=self.width, floats=rows * (self.width + 1))
+
+    def tables(self) -> dict[str, Table]:
+        """Both tables are ranked: the rows of those who occur most come first."""
+        mask = additive_cells(self._rule, self._penalty, self.width)
+        sizes = {"users": len(self.users), "items": len(self.items)}
+        return {name: Table(rows, self._cells, "ranked", mask) for name, rows in sizes.items()}
+
+    def settle(self, elapsed: float) -> bool:
+        """Pay lazy penalties."""
+        if isinstance(self._penalty, Free):
+            return False
+        for table in self.weights:
+            settle(self._rule, self._penalty, table, self.width, np.float32(elapsed))
+        return True
+
+    def settle_copy(self, weights: FactorWeights, step: Step) -> None:
+        """Pay the lazy penalties of the rows that one worker pays for."""
+        if isinstance(self._penalty, Penalty):
+            for table in weights:
+                settle_copy(self._rule, self._penalty, table, self.width, step)
+
+    def renew(self) -> None:
+        """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
+        if isinstance(self._penalty, Penalty):
+            self.settle(factorarrays.owing(self.trained(), self._cells))
+
+    def judge(self, metrics: Metrics, loss: float) -> float:
+        """What early stopping and the choice of the best epoch go by: the loss of ratings; of rankings, NDCG."""
+        ranked = [value for name, value in metrics.items() if name.startswith("ndcg@")]
+        return -ranked[0] if ranked else super().judge(metrics, loss)
+
+    def watchable(self) -> Mapping[str, Any]:
+        """user_vectors, item_vectors: (rows, dim); user_biases, item_biases: (rows,); the most frequent first."""
+        names = Factors._fields[:4]
+        return {name: lambda name=name: getattr(self.factors(), name) for name in names}
+
+    # -- predicting -------------------------------------------------------------------------------------------------
+
+    def trained(self) -> FactorWeights:
+        """The weights; raises ConfigError where there are none."""
+        if self.weights is None:
+            raise ConfigError("this model has no weights yet; train it, or load one.")
+        return cast(FactorWeights, self.weights)
+
+    def factors(self) -> Factors:
+        """Vectors and biases as they stand, penalties paid."""
+        weights = self.trained()
+        if isinstance(self._penalty, Penalty) and (due := factorarrays.owing(weights, self._cells)) > 0:
+            weights = FactorWeights(*(table.copy() for table in weights))
+            for table in weights:
+                settle(self._rule, self._penalty, table, self.width, np.float32(due))
+        return factorarrays.factors_of(weights, self._cells, self.config.dim, self.config.bias, self.mean)
+
+    def open(self, paths: Any, config: RatingConfig | None = None, *, with_ratings: bool = True) -> RatingFeed:
+        """Files in the ids of this model."""
+        from hogwild.feeds.ratings.open import open_ratings
+
+        return open_ratings(paths, config, users=self.users, items=self.items, with_ratings=with_ratings)
+
+    def scores(self, feed: RatingFeed) -> Floats:
+        """The score of each pair; a user or item that the model does not know adds nothing, and is counted."""
+        factors = self.factors()
+        self._check_same(feed)
+        users, items, _ = feed.samples
+        self.unknown = int(np.count_nonzero(users < 0)), int(np.count_nonzero(items < 0))
+        return recommending.pair_scores(factors, users, items)
+
+    def predict(self, feed: RatingFeed, threads: int = 1) -> Floats:
+        """Ratings, not beyond the lowest and the highest of training; with logistic chances, with bpr scores."""
+        scores = self.scores(feed)
+        if self.loss == "squared":
+            return np.clip(scores, self.lowest, self.highest)
+        return scores if self.loss == "bpr" else np.exp(-np.logaddexp(0, -scores))
+
+    def recommend(self, user: str, count: int = 10, seen: bool = False) -> list[tuple[str, float]]:
+        """The best items for a user, with their scores, the best first; without what the user has, unless `seen`.
+
+        For a user that the model does not know: by the biases of items and, where there are none, by how many have it.
+        """
+        ((items, scores),) = self.recommend_all([user], count, seen)
+        return list(zip(items, scores, strict=True))
+
+    def recommend_all(
+        self, users: Sequence[str], count: int = 10, seen: bool = False
+    ) -> list[tuple[list[str], list[float]]]:
+        """The best items and their scores for each of many users."""
+        if count < 1:
+            raise ConfigError(f"{count} items cannot be recommended; ask for 1 or more.")
+        factors = self.factors()
+        numbers = self._ids_of("users", self.users)
+        rows = np.array([numbers.get(user, -1) for user in users], np.int32)
+        self.unknown = int(np.count_nonzero(rows < 0)), 0
+        found: list[tuple[list[str], list[float]]] = []
+        for block in recommending.best_items(factors, rows, None if seen else self.seen, count):
+            for items, scores in zip(block.items.tolist(), block.scores.tolist(), strict=True):
+                kept = [k for k, item in enumerate(items) if item >= 0]
+                found.append(([self.items[items[k]] for k in kept], [scores[k] for k in kept]))
+        return found
+
+    def _ids_of(self, kind: str, names: tuple[str, ...]) -> dict[str, int]:
+        if len(self._numbers.get(kind, ())) != len(names):
+            self._numbers[kind] = {name: number for number, name in enumerate(names)}
+        return self._numbers[kind]
+
+    def evaluate(self, feed: RatingFeed, threads: int = 0, top: int = 0) -> Metrics:
+        """loss, rmse and mae of ratings; of rankings the loss and precision, recall, NDCG and hit rate of the top.
+
+        Rankings are of all items that the user has not in training, and are measured on the held-out items of the
+        users that the model knows. On the training data itself, nothing would be left: there, only the loss is told.
+        top: items of each list; 0 stands for `self.top`.
+        """
+        self.repeated = 0
+        if self.loss == "squared":
+            if feed.implicit:
+                raise InputError(f"{feed.source}: there are no ratings to compare with.")
+            scores = self.scores(feed)
+            predicted = np.clip(scores, self.lowest, self.highest)
+            return recommending.rating_metrics(predicted, scores, feed.samples.values)
+        self._check_same(feed)
+        users, items, _ = feed.samples
+        self.unknown = int(np.count_nonzero(users < 0)), int(np.count_nonzero(items < 0))
+        factors = self.factors()
+        pairwise = self.loss == "bpr"
+        loss = recommending.sampled_loss(factors, feed.samples, self.seen, self.negatives, pairwise)
+        relevant, self.repeated = recommending.relevant_in(feed.samples, self.seen, len(self.items))
+        if not len(relevant.users):
+            return {"loss": loss}
+        return {"loss": loss, **recommending.ranking_metrics(factors, self.seen, relevant, top or self.top, threads)}
+
+    def evaluation_notes(self) -> list[str]:
+        """What the last evaluation could not measure as it should."""
+        notes = []
+        users, items = self.unknown
+        if self.loss != "squared":
+            if users:
+                notes.append(f"{counted(users, 'pair')} of unknown users left out.")
+            if items:
+                notes.append(f"{counted(items, 'pair')} with unknown items count as not found.")
+            if self.repeated:
+                notes.append(f"{counted(self.repeated, 'pair')} that training had already left out.")
+        elif users or items:
+            notes.append("For unknown users and items the mean and the bias of the other were taken.")
+        return notes
+
+    # -- saving -----------------------------------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of an equal program, as JSON values."""
+        return {
+            **vars(self.config), "loss": self.loss, "users": list(self.users), "items": list(self.items),
+            "constants": self.constants,
+        }  # fmt: skip
+
+    def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
+        """user_vectors, item_vectors, user_biases, item_biases; seen with seen_offsets; range: mean, lowest, highest.
+
+        With `state` also what the update rule remembers, such as users_squares and items_squares (adagrad).
+        """
+        found = factorarrays.pack(self.factors() if not state else self._as_they_are(), self.seen)
+        found["range"] = np.array([self.mean, self.lowest, self.highest], np.float64)
+        if state:
+            found.update(factorarrays.pack_state(self.trained(), self._rule, self._penalty, self.width))
+        return found
+
+    def _as_they_are(self) -> Factors:
+        return factorarrays.factors_of(self.trained(), self._cells, self.config.dim, self.config.bias, self.mean)
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `arrays` made, with or without state."""
+        for names in (self.users, self.items):
+            if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+                raise ModelError("the options of the model do not say its users and items, each once.")
+        if self.loss == "auto":
+            raise ModelError("the options of the model do not say its loss; it cannot be used.")
+        sizes = len(self.users), len(self.items)
+        self.mean, self.lowest, self.highest = factorarrays.range_of(arrays)
+        self.seen = factorarrays.seen_of(arrays, *sizes)
+        rule, penalty = self._rule, self._penalty
+        self.weights = factorarrays.unpack(arrays, sizes, rule, penalty, (self.config.dim, self.config.bias))
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Raise ConfigError for a name that no file can hold: half of a surrogate pair, or no text at all."""
+    try:
+        "".join(names).encode()
+    except (TypeError, UnicodeEncodeError) as error:
+        raise ConfigError(f"a name of a user or an item is no text: {shorten(error)}.") from None

@@ -1,0 +1,1 @@
+"""Model directories: arrays, checks, and how they are put in place."""

@@ -1,0 +1,104 @@
+"""Arrays as safetensors: a JSON header that names dtype, shape and place of each array, then their bytes.
+
+Our own few lines rather than the library's because saving needs no copy of the weights and takes the checksum on the
+way, and loading maps the file; tests exchange files with the library in both directions.
+Everything in a header is checked before an array is made of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.errors import ModelError, SaveError, brief
+from hogwild.programs.saving.strict_json import parse_object
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+Buffer = bytes | memoryview
+
+HEADER_LIMIT = 16 << 20
+"""Bytes of the longest header that is read."""
+_DIMENSIONS = 8
+_CELLS = 1 << 48
+_LENGTH = 8  # bytes of the number before the header
+_DTYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1",
+}  # fmt: skip
+_CODES = {np.dtype(name): code for code, name in _DTYPES.items()}
+
+
+def encode(arrays: Arrays) -> Iterator[Buffer]:
+    """The file as a run of buffers; those of the arrays are views, not copies."""
+    # Wide cells first, so that every array stands at a multiple of its cell.
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
+    header, end = {}, 0
+    for name, array in ordered:
+        begin, end = end, end + array.nbytes
+        code = _CODES.get(array.dtype.newbyteorder("<"))
+        if code is None:
+            raise SaveError(f"the array {brief(name)} holds {array.dtype}; it saves plain integers and floats only.")
+        header[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % _LENGTH)
+    yield len(text).to_bytes(_LENGTH, "little")
+    yield text
+    for _, array in ordered:
+        little = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+        yield little.reshape(-1).view(np.uint8).data
+
+
+def decode(buffer: Any, where: str) -> dict[str, npt.NDArray[Any]]:
+    """Arrays by name, as views of `buffer` (bytes or a memory map); `where` begins the error message."""
+    size = len(buffer)
+    length = int.from_bytes(buffer[:_LENGTH], "little")
+    if size < _LENGTH or length > min(HEADER_LIMIT, size - _LENGTH):
+        raise _damaged(where, f"a header of {length:,} bytes does not fit a file of {size:,}")
+    header = parse_object(buffer[_LENGTH : _LENGTH + length], f"{where} (header)")
+    header.pop("__metadata__", None)
+    places = sorted((_place(name, entry, where), name) for name, entry in header.items())
+    data, end, arrays = _LENGTH + length, 0, {}
+    for (begin, stop, code, shape), name in places:
+        if begin != end or stop > size - data:
+            place = f"bytes {begin:,} to {stop:,}, over another or past the end"
+            raise _damaged(where, f"array {brief(name)} lies at {place}")
+        end = stop
+        dtype = np.dtype(_DTYPES[code])
+        flat = np.frombuffer(buffer, dtype, math.prod(shape), data + begin)
+        arrays[name] = flat.reshape(shape)
+    if end != size - data:
+        raise _damaged(where, f"{size - data - end:,} bytes belong to no array")
+    return arrays
+
+
+def _place(name: str, entry: Any, where: str) -> tuple[int, int, str, tuple[int, ...]]:
+    """begin, end, dtype code and shape of an entry of the header, after every check that concerns it alone."""
+    shown = brief(name)
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise _damaged(where, f"array {shown} needs dtype, shape and data_offsets")
+    code, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if not isinstance(code, str) or code not in _DTYPES:
+        raise _damaged(where, f"array {shown} has the unknown dtype {brief(code)}")
+    # Dimensions of 0 do not count: NumPy multiplies the others before it sees that there is nothing.
+    if not _lengths(shape) or len(shape) > _DIMENSIONS or math.prod(n or 1 for n in shape) >= _CELLS:
+        raise _damaged(where, f"array {shown} has an impossible shape")
+    if not _lengths(offsets) or len(offsets) != 2:
+        raise _damaged(where, f"array {shown} has impossible offsets")
+    begin, end = offsets
+    needed = math.prod(shape) * np.dtype(_DTYPES[code]).itemsize
+    if end - begin != needed:
+        raise _damaged(where, f"array {shown} of shape {brief(shape)} and dtype {code} has {end - begin:,} bytes")
+    return begin, end, code, tuple(shape)
+
+
+def _lengths(numbers: Any) -> bool:
+    return isinstance(numbers, list) and all(type(n) is int and n >= 0 for n in numbers)
+
+
+def _damaged(where: str, what: str) -> ModelError:
+    return ModelError(f"{where}: {what}; copy the directory again from where it was made.")

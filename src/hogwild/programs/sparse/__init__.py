@@ -1,0 +1,1 @@
+"""Programs that learn from rows: linear, factorization machines, perceptrons, texts."""

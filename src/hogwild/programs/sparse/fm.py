@@ -1,0 +1,259 @@
+"""Factorization machines, plain and field-aware: two classes or a quantity, from sparse features and their pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
+from hogwild.config import FMConfig, Optimizer
+from hogwild.errors import ConfigError, InputError, ModelError, shorten
+from hogwild.feeds.slots.flatten import Flattener
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.kernels.optim.losses import Logistic, Squared
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
+from hogwild.kernels.sparse.ffm import Fields
+from hogwild.kernels.sparse.fm import FMTask, FMWeights, OneField
+from hogwild.kernels.sparse.fm_rows import FactorPenalty
+from hogwild.programs.program import plain_constants
+from hogwild.programs.sparse.classes import ClassWeight, Label
+from hogwild.programs.sparse.fmarrays import FMLayout, load_arrays, new_table, save_arrays, start_factors
+from hogwild.programs.sparse.fmscores import OneRow, score_feed
+from hogwild.programs.sparse.rowtable import grown, natural, ranked, whole_order
+from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
+from hogwild.programs.sparse.tables import Tabled
+
+_LOSSES = {"logistic": Logistic(), "squared": Squared()}
+
+
+class FactorizationMachine(Tabled):
+    """A factorization machine: a linear model, plus the product of the factors of each pair of a sample's features.
+
+    Parameters
+    ----------
+    dim : factors of a feature; 0: a linear model.
+    loss : `logistic` (two classes), `squared` (a quantity), or `auto`: logistic for labels that are words or whole
+        numbers of at most a thousand kinds, else squared.
+    optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`.
+    l2, l2_factors : the objective is the mean loss + l2 w^2 / 2 + l2_factors v^2 / 2, of weights w and factors v,
+        without the bias; paid by the features that a sample has, and at the end of an epoch. With `ftrl` they count
+        once for all visits together.
+    field_aware : a feature has factors of its own for each field (slot) of the data that a partner may be of.
+    init_scale : standard deviation of the first factors; they depend on the seed and the feature alone.
+    bias : learn an intercept.
+    class_weight : weight of the samples of each class by label, or `balanced`: rows / (classes * rows of the class).
+    features : least number of features; the model grows with the feeds that it is trained on.
+    slots : names of the fields of a field-aware machine; default: those of the first feed.
+    classes : both classes, when the first feed may not hold both.
+    constants : constants of the update rule by name, such as {"beta1": 0.95, "beta2": 0.95} with adam.
+
+    Attributes
+    ----------
+    weights : what workers share, one row a feature with the update rule's memory; see `arrays` for plain numbers.
+    order : feature of each row of `weights` while they are in the order of a feed; None for the features' own order.
+    ignored : entries of the last scored feed whose feature the model does not know.
+
+    Examples
+    --------
+    >>> import numpy as np, hogwild
+    >>> pairs = np.array([[1.0, 0, 1, 0], [0, 1, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0]])
+    >>> feed = hogwild.feed_of(pairs, ["same", "same", "other", "other"])      # no weight for each column tells them
+    >>> machine = hogwild.FactorizationMachine(dim=2, init_scale=0.1)
+    >>> program = hogwild.train(machine, feed, epochs=200, lr=0.2, mode="serial", quiet=True)
+    >>> program.predict(feed).tolist()
+    ['same', 'same', 'other', 'other']
+    """
+
+    name = "fm"
+    unit = "nonzeros"
+    hot_rows = 1024  # few, merged often: copies of factors that drift apart learn other things, and do not add up
+    merge_every = 200
+
+    def __init__(
+        self, dim: int = 8, loss: str = "auto", optimizer: Optimizer = "adagrad", l2: float = 0.0,
+        l2_factors: float = 0.0, field_aware: bool = False, *, init_scale: float = 0.01, bias: bool = True,
+        class_weight: ClassWeight = None, features: int = 0, slots: Iterable[str] = (),
+        classes: Iterable[Any] | None = None, constants: Mapping[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        FMConfig(dim, loss, optimizer, l2, l2_factors, field_aware, init_scale, bias)  # type: ignore[arg-type]  # checks
+        self.dim, self.loss, self.optimizer = int(dim), loss, optimizer
+        self.l2, self.l2_factors, self.init_scale = float(l2), float(l2_factors), float(init_scale)
+        self.field_aware, self.bias = bool(field_aware), bool(bias)
+        self.class_weight = checked_weight(class_weight)
+        self.features, self.slots = int(features), tuple(str(name) for name in slots)
+        self.constants = plain_constants(constants)
+        self.take_classes(classes)
+        self.order: Ids | None = None
+        self.ignored = 0
+        self._flat = Flattener(keep_slots=self.field_aware)
+        self._one: OneRow | None = None
+        self._rule = make_rule(optimizer, self.constants, 0.0, l2)
+        self._factor_rule = make_rule(optimizer, self.constants, 0.0, l2_factors)
+        free = isinstance(self._rule, Ftrl) or not (l2 or l2_factors)
+        parts = [Penalty(np.float32(0), np.float32(rate)) for rate in (l2, l2_factors)]
+        self._penalty: Any = Free() if free else FactorPenalty(*parts)
+
+    def _learn_classes(self, classes: tuple[Label, ...]) -> None:
+        if len(classes) > 2:
+            raise InputError(
+                f"there are {len(classes)} classes, and a factorization machine tells two apart; use a linear "
+                "model, or the squared loss for quantities."
+            )
+        super()._learn_classes(classes)
+
+    # -- what the executor asks ---------------------------------------------------------------------------------
+
+    @property
+    def layout(self) -> FMLayout:
+        """How a row of weights is made up."""
+        fields = len(self.slots) if self.field_aware else 1
+        return FMLayout(self._rule, self._penalty, fields, self.dim)
+
+    @property
+    def task(self) -> FMTask:
+        """Selects the compiled code."""
+        fields = Fields(len(self.slots)) if self.field_aware else OneField()
+        return FMTask(
+            _LOSSES[self.loss], self._rule, self._factor_rule, self._penalty, np.float32(self.bias), fields,
+            (0,) * self.dim,
+        )  # fmt: skip
+
+    def rows(self, feed: Feed) -> Feed:
+        """The feed as rows of features, dense columns among them; a field-aware machine keeps the slots."""
+        if self.field_aware and not feed.slots:
+            raise InputError(
+                f"{feed.source}: its features have no fields; a field-aware machine needs data with slots, such as "
+                "libffm files or tables with categorical columns."
+            )
+        return self._flat.of(feed)
+
+    def _learn_slots(self, feed: Feed) -> None:
+        if not self.slots:
+            self.slots = feed.slots
+        if feed.slots != self.slots[: len(feed.slots)]:
+            raise InputError(
+                f"{feed.source}: its fields are {_shown(feed.slots)}, those of the model {_shown(self.slots)}; read it "
+                "with the schema of the training data."
+            )
+
+    @property
+    def width(self) -> int:
+        """Weights of a row: its own, and its factors."""
+        return self.layout.width
+
+    def startup(self, feed: Feed, seed: int) -> None:
+        """Weights of zero and random factors, or those there are, in the feed's order of ids and with room for it."""
+        self.find_classes(feed)
+        flat = self.rows(feed)
+        if self.field_aware:
+            self._learn_slots(flat)
+        rows, cells = max(self.features, flat.features), self.layout.cells
+        order = whole_order(flat.original, flat.features, rows)
+        table, known = new_table(rows, cells), 0
+        bias = np.zeros(row_cells(self._rule, Free(), 1), np.float32)
+        if self.weights is not None:
+            known, bias = self.features, self.weights.bias
+            table[:] = ranked(grown(natural(self.weights.table, cells, self.order), cells, rows), cells, order)
+        start_factors(table, self.layout, order, known, seed, self.init_scale)
+        self.weights, self.features, self.order = FMWeights(table, bias), rows, order
+
+    def samples(self, feed: Feed) -> AnyRows:
+        """The feed's rows, dense columns among them; labels as -1 and 1; importance times class weight."""
+        return super().samples(self.rows(feed))
+
+    def room(self, feed: Feed) -> Room:
+        """The features of the longest sample, and the bias; their factors, and sums of them for each field."""
+        layout, longest = self.layout, self.rows(feed).longest
+        return Room(rows=longest + 1, width=layout.width, floats=layout.floats(longest))
+
+    def units(self, feed: Feed) -> int:
+        """Nonzeros of the feed."""
+        return self.rows(feed).nonzeros
+
+    def tables(self) -> dict[str, Table]:
+        """One row a feature, and one of the bias that every visit writes."""
+        layout = self.layout
+        additive = additive_cells(self._rule, self._penalty, layout.width)
+        bias = Table(1, row_cells(self._rule, Free(), 1), "scalar", additive_cells(self._rule, Free(), 1))
+        return {"table": Table(self.features, layout.cells, "ranked", additive), "bias": bias}
+
+    def watchable(self) -> Mapping[str, Any]:
+        """weights: (features,); factors: (features, factors of a feature); bias: (1,); in the features' own order."""
+        return {
+            "weights": lambda: self.plain(None, self.features)[:, 0],
+            "factors": lambda: self.plain(None, self.features)[:, 1:],
+            "bias": self.trained().bias[:1],
+        }
+
+    # -- predicting ---------------------------------------------------------------------------------------------
+
+    def scores(self, feed: Feed, threads: int = 1) -> Floats:
+        """One score a row: of the second class, or the quantity; features that are not known count as zero."""
+        self.trained()
+        flat = self.rows(feed)
+        if self.field_aware:
+            self._learn_slots(flat)
+        self.ignored = unknown_entries(flat, self.features)
+        return score_feed(self.task, flat, self.plain(flat.original, flat.features), self.weights.bias, threads)
+
+    def predict_one(
+        self, ids: npt.ArrayLike, values: npt.ArrayLike | None = None, slots: npt.ArrayLike | None = None
+    ) -> float:
+        """The chance of the second class, or the quantity, of one row; features by their own numbers, unknown ones left
+        out. slots: of each feature, for a field-aware machine. Not while it trains."""
+        trained = self.trained()
+        if self.order is not None:
+            raise ConfigError("this model is being trained; predict_one answers when training has ended.")
+        if self._one is None or self._one.of is not trained:
+            self._one = OneRow(trained, self.task, self.plain(None, self.features))
+        score = self._one(ids, values, slots)
+        return float(1 / (1 + np.exp(-score))) if self.classes else score
+
+    # -- saving -------------------------------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of an equal program, as JSON values."""
+        weight = self.class_weight
+        return {
+            "dim": self.dim,
+            "loss": self.loss,
+            "optimizer": self.optimizer,
+            "l2": self.l2,
+            "l2_factors": self.l2_factors,
+            "field_aware": self.field_aware,
+            "init_scale": self.init_scale,
+            "bias": self.bias,
+            "class_weight": weight if weight is None or isinstance(weight, str) else [list(pair) for pair in weight],
+            "features": self.features,
+            "slots": list(self.slots),
+            "classes": None if self.classes is None else list(self.classes),
+            "constants": self.constants,
+        }
+
+    def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
+        """weight: (features,); factors: (features, dim), of a field-aware machine (features, fields, dim); bias: (1,);
+        in the features' own order.
+
+        With `state` also what the update rule remembers of them: weight_, factors_ and bias_ followed by the name, and
+        weight_stamp with a penalty: the time up to which a row has paid. Without, penalties are paid.
+        """
+        trained, layout = self.trained(), self.layout
+        if not state:
+            plain = self.plain(None, self.features)
+            return {**layout.split("", plain), "bias": trained.bias[:1].copy()}
+        return save_arrays(layout, natural(trained.table, layout.cells, self.order), trained.bias)
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `arrays` made, with or without state."""
+        if self.classes is None or (self.field_aware and not self.slots):
+            raise ModelError("the options of the model do not say its classes and slots; it cannot be used.")
+        table, bias = load_arrays(self.layout, arrays, self.features)
+        self.weights, self.features, self.order = FMWeights(table, bias), len(table) // self.layout.cells, None
+
+
+def _shown(names: tuple[str, ...]) -> str:
+    return shorten(", ".join(names[:8])) + (f" … ({len(names)} in all)" if len(names) > 8 else "")

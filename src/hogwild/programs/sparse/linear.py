@@ -1,0 +1,221 @@
+"""Linear models: two classes, many classes, or a quantity, from sparse or dense features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
+from hogwild.config import LinearConfig, Optimizer
+from hogwild.errors import ModelError, brief
+from hogwild.feeds.slots.flatten import Flattener
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
+from hogwild.kernels.sparse.linear import LinearTask, LinearWeights, score_rows
+from hogwild.kernels.sparse.softmax import ClassesTask, score_class_rows
+from hogwild.programs.program import plain_constants
+from hogwild.programs.sparse.classes import ClassWeight
+from hogwild.programs.sparse.rowtable import grown, natural, put_together, ranked, take_apart, whole_order
+from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
+from hogwild.programs.sparse.tables import Tabled, in_parts
+
+_LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
+
+
+class Linear(Tabled):
+    """A linear model.
+
+    Parameters
+    ----------
+    loss : `logistic` (two classes: log loss; more: softmax), `hinge` (more than two classes: the sum over classes of
+        each against the rest), `squared` (a quantity), or `auto`: logistic for labels that are words or whole
+        numbers of at most a thousand kinds, else squared.
+    optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`; momentum and adam act on the weights of
+        the features that a sample has, at these visits only.
+    l1, l2 : the objective is the mean loss + l1 |w| + l2 w^2 / 2, without the bias; paid by the features that a sample
+        has, and at the end of an epoch. With `ftrl` they count once for all visits together, as in its paper.
+    bias : learn an intercept.
+    class_weight : weight of the samples of each class by label, or `balanced`: rows / (classes * rows of the class).
+    features : least number of features; the model grows with the feeds that it is trained on.
+    classes : all classes, when the first feed may not hold all of them.
+    constants : constants of the update rule by name, such as {"beta1": 0.95, "beta2": 0.95} with adam.
+
+    Attributes
+    ----------
+    weights : what workers share, one row a feature with the update rule's memory; see `arrays` for plain numbers.
+    order : feature of each row of `weights` while they are in the order of a feed; None for the features' own order.
+    ignored : entries of the last scored feed whose feature the model does not know.
+
+    Examples
+    --------
+    >>> import numpy as np, hogwild
+    >>> feed = hogwild.feed_of(np.array([[0.0], [1.0]]), ["no", "yes"])
+    >>> program = hogwild.train(hogwild.Linear(), feed, epochs=20, lr=0.5, threads=1, quiet=True)
+    >>> program.predict(feed).tolist(), program.evaluate(feed)["accuracy"]
+    (['no', 'yes'], 1.0)
+    """
+
+    name = "linear"
+    unit = "nonzeros"
+
+    def __init__(
+        self, loss: str = "auto", optimizer: Optimizer = "adagrad", l1: float = 0.0, l2: float = 0.0, bias: bool = True,
+        class_weight: ClassWeight = None, *, features: int = 0, classes: Iterable[Any] | None = None,
+        constants: Mapping[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        LinearConfig(loss=loss, optimizer=optimizer, l1=l1, l2=l2, bias=bias)  # type: ignore[arg-type]  # checks
+        self.loss, self.optimizer = loss, optimizer
+        self.l1, self.l2, self.bias = float(l1), float(l2), bool(bias)
+        self.class_weight = checked_weight(class_weight)
+        self.features = int(features)
+        self.constants = plain_constants(constants)
+        self.take_classes(classes)
+        self._flat = Flattener()
+        self.order: Ids | None = None
+        self.ignored = 0
+        self._rule = make_rule(optimizer, self.constants, l1, l2)
+        free = isinstance(self._rule, Ftrl) or not (l1 or l2)
+        self._penalty = Free() if free else Penalty(np.float32(l1), np.float32(l2))
+
+    # -- what the executor asks ---------------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """Outputs."""
+        return self.outputs
+
+    @property
+    def task(self) -> LinearTask | ClassesTask:
+        """Selects the compiled code."""
+        parts = (_LOSSES[self.loss], self._rule, self._penalty, np.float32(self.bias))
+        return LinearTask(*parts) if self.width == 1 else ClassesTask(*parts, self.width)
+
+    def samples(self, feed: Feed) -> AnyRows:
+        """Plain rows: slots make no difference here, and dense columns are features like others."""
+        return super().samples(self._flat.of(feed))
+
+    def startup(self, feed: Feed, seed: int) -> None:
+        """Weights of zero, or the ones there are, in the feed's order of ids and with room for all its features."""
+        feed = self._flat.of(feed)
+        self.find_classes(feed)
+        rows = max(self.features, feed.features)
+        order = whole_order(feed.original, feed.features, rows)
+        if self.weights is None:
+            table = np.zeros(rows * self.cells, np.float32)
+            self.weights = LinearWeights(table, np.zeros(row_cells(self._rule, Free(), self.width), np.float32))
+        else:
+            table = grown(natural(self.weights.table, self.cells, self.order), self.cells, rows)
+            self.weights = LinearWeights(ranked(table, self.cells, order), self.weights.bias)
+        self.features, self.order = rows, order
+
+    def room(self, feed: Feed) -> Room:
+        """The features of the longest sample, and the bias; one score a class, or the rows of one sample."""
+        longest = self._flat.of(feed).longest
+        floats = self.width if self.width > 1 else self.cells * longest
+        return Room(rows=longest + 1, width=self.width, floats=floats)
+
+    def units(self, feed: Feed) -> int:
+        """Nonzeros of the feed."""
+        return self._flat.of(feed).nonzeros
+
+    def tables(self) -> dict[str, Table]:
+        """One row a feature, and one of biases that every visit writes."""
+        bias_cells = row_cells(self._rule, Free(), self.width)
+        return {
+            "table": Table(
+                self.features, self.cells, "ranked", additive_cells(self._rule, self._penalty, self.width)
+            ),
+            "bias": Table(1, bias_cells, "scalar", additive_cells(self._rule, Free(), self.width)),
+        }
+
+    def watchable(self) -> Mapping[str, Any]:
+        """weights: (features, outputs); bias: (outputs,); in the features' own order."""
+        return {"weights": lambda: self.plain(None, self.features), "bias": self.trained().bias[: self.width]}
+
+    # -- predicting ---------------------------------------------------------------------------------------------
+
+    def scores(self, feed: Feed, threads: int = 1) -> Floats:
+        """One score a row (two classes: of the second; a quantity: itself), or one a class.
+
+        Reads the weights as they stand, in whatever order; features that the model does not know count as zero.
+        """
+        feed = self._flat.of(feed)
+        weight = self.plain(feed.original, feed.features)
+        bias = self.weights.bias[: self.width].copy() * np.float32(self.bias)
+        self.ignored = unknown_entries(feed, self.features)
+        found = np.empty((len(feed), self.width), np.float32)
+        scores = found if self.width > 1 else found[:, 0]
+
+        def score(first: int, end: int) -> None:
+            if self.width > 1:
+                score_class_rows(feed.samples, weight, bias, scores[first:end], first)
+            else:
+                score_rows(feed.samples, weight[:, 0], bias[0], scores[first:end], first)
+
+        in_parts(len(feed), threads, score)
+        return scores
+
+    # -- saving -------------------------------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of an equal program, as JSON values."""
+        weight = self.class_weight
+        return {
+            "loss": self.loss,
+            "optimizer": self.optimizer,
+            "l1": self.l1,
+            "l2": self.l2,
+            "bias": self.bias,
+            "class_weight": weight if weight is None or isinstance(weight, str) else [list(pair) for pair in weight],
+            "features": self.features,
+            "classes": None if self.classes is None else list(self.classes),
+            "constants": self.constants,
+        }
+
+    def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
+        """weight: (features,) or (features, classes); bias: (1,) or (classes,); in the features' own order.
+
+        With `state` also what the update rule remembers of them: weight_ and bias_ followed by speed (momentum),
+        squares (adagrad), mean, square, count (adam) or pull, squares (ftrl), and weight_stamp with a
+        penalty: the time up to which it is paid. Without, penalties are paid.
+        """
+        trained = self.trained()
+        if not state:
+            weight, bias = self.plain(None, self.features), trained.bias[: self.width].copy()
+            return {"weight": weight if self.width > 1 else weight[:, 0], "bias": bias}
+        table = natural(trained.table, self.cells, self.order)
+        parts = take_apart(table, self._rule, self._penalty, self.width)
+        biases = take_apart(trained.bias, self._rule, Free(), self.width)
+        return {
+            **{_named("weight", name): part for name, part in parts.items()},
+            **{_named("bias", name): part.reshape(-1) for name, part in biases.items()},
+        }
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `arrays` made, with or without state."""
+        if self.classes is None:
+            raise ModelError("the options of the model do not say its classes; it cannot be used.")
+        if "weight" not in arrays or "bias" not in arrays or arrays["weight"].ndim < 1:
+            raise ModelError(f"a linear model has the arrays weight and bias; these are {', '.join(arrays) or 'none'}.")
+        rows = len(arrays["weight"])
+        if self.features and rows != self.features:
+            raise ModelError(f"the options say {self.features} features, but weight has {rows} rows.")
+        tables = []
+        used = set()
+        for owner, penalty, count in (("weight", self._penalty, rows), ("bias", Free(), 1)):
+            names = ["", *(name[len(owner) + 1 :] for name in arrays if name.startswith(owner + "_"))]
+            used |= {_named(owner, name) for name in names}
+            parts = {name: arrays[_named(owner, name)] for name in names}
+            tables.append(put_together(parts, self._rule, penalty, self.width, count))
+        if unknown := set(arrays) - used:
+            raise ModelError(f"a linear model has no array {brief(min(unknown))}.")
+        self.weights, self.features, self.order = LinearWeights(*tables), rows, None
+
+
+def _named(owner: str, part: str) -> str:
+    return f"{owner}_{part}" if part else owner

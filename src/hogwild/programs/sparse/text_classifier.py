@@ -1,0 +1,306 @@
+"""Text classifiers: averaged rows of words and hashed n-grams, and a linear layer above them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import BinaryRows, Floats, Ids, Room, Rows, Table
+from hogwild.config import Optimizer, TextConfig
+from hogwild.errors import ConfigError, InputError
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.sparse.hashing import Hashing
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
+from hogwild.kernels.simd.rows16 import LANES, layout
+from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_rows
+from hogwild.programs.program import plain_constants
+from hogwild.programs.sparse.classes import ClassWeight, Label
+from hogwild.programs.sparse.evaluation import probabilities
+from hogwild.programs.sparse.onetext import OneText
+from hogwild.programs.sparse.rowtable import grown, natural, ranked, whole_order
+from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
+from hogwild.programs.sparse.tables import Tabled, in_parts
+from hogwild.programs.sparse.tablespace import make_table
+from hogwild.programs.sparse.textarrays import join_arrays, split_arrays
+
+_RATE, _ENOUGH, _MOST = 0.5, 25_000, 4.0  # of sgd for so many texts; for fewer up to so many times that
+_ADAGRAD_RATE = 0.05  # calibration would take four times as much, and end in texts learnt by heart
+
+
+class TextClassifier(Tabled):
+    """A classifier of texts: the mean of the rows of a text's words and n-grams, and a linear layer above it.
+
+    Parameters
+    ----------
+    dim : numbers in a row; stored in steps of 16, which is one cache line.
+    optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`; all of them at the rows of a text only.
+    row_decay : the loss of a text has the squares of its rows in it, times row_decay / 2: what occurs often stays
+        small: the strongest remedy against learning texts by heart.
+    l2 : the objective has l2 w^2 / 2 for every weight of a row, whether its n-gram occurs or not.
+    counts : n-grams count as often as they occur in a text. Default: once.
+    class_weight : weight of the samples of each class by label, or `balanced`: rows / (classes * rows of the class).
+    features : least number of features; the model grows with the feeds that it is trained on.
+    classes : all classes, when the first feed may not hold all of them.
+    constants : constants of the update rule by name, such as {"beta": 0.95} with momentum.
+    hashing : how text becomes features, as a feed's schema has it; taken from the first feed of text.
+
+    Attributes
+    ----------
+    weights : what workers share, one row a feature and one an output, with the update rule's memory; see `arrays` for
+        plain numbers.
+    order : feature of each row of `weights`; None for the features' own order.
+    ignored : entries of the last scored feed whose feature the model does not know.
+
+    Examples
+    --------
+    >>> import hogwild
+    >>> from scipy.sparse import csr_array
+    >>> feed = hogwild.feed_of(csr_array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]), ["no", "yes"])
+    >>> program = hogwild.train(hogwild.TextClassifier(), feed, epochs=20, lr=1.0, threads=1, quiet=True)
+    >>> program.predict(feed).tolist(), program.evaluate(feed)["accuracy"]
+    (['no', 'yes'], 1.0)
+    """
+
+    name = "text_classifier"
+    unit = "nonzeros"
+    loss = "logistic"
+    sharing = "all"
+
+    def __init__(
+        self, dim: int = 16, optimizer: Optimizer = "sgd", row_decay: float = 0.002, l2: float = 0.0,
+        counts: bool = False, class_weight: ClassWeight = None, *, features: int = 0,
+        classes: Iterable[Any] | None = None, constants: Mapping[str, float] | None = None,
+        hashing: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        TextConfig(dim=dim, optimizer=optimizer, row_decay=row_decay, l2=l2, counts=counts)  # checks
+        self.dim, self.optimizer = int(dim), optimizer
+        self.row_decay, self.l2, self.counts = float(row_decay), float(l2), bool(counts)
+        self.class_weight = checked_weight(class_weight)
+        self.features = int(features)
+        self.constants = plain_constants(constants)
+        self.take_classes(classes)
+        self.hashing = None if hashing is None else _checked_hashing(hashing)
+        self.order: Ids | None = None
+        self.ignored = 0
+        self._rule = make_rule(optimizer, self.constants, 0.0, l2)
+        self._penalty = Free() if isinstance(self._rule, Ftrl) or not l2 else Penalty(np.float32(0), np.float32(l2))
+        self._one: OneText | None = None
+        self._texts = 0
+
+    # -- what the executor asks ---------------------------------------------------------------------------------
+
+    @property
+    def rate(self) -> float | None:
+        """Of sgd, the larger the fewer texts there are, and of adagrad; others are calibrated."""
+        if self.optimizer != "sgd":
+            return _ADAGRAD_RATE if self.optimizer == "adagrad" else None
+        return _RATE * min(_MOST, max(1.0, math.sqrt(_ENOUGH / max(1, self._texts))))
+
+    @property
+    def task(self) -> TextTask:
+        """Selects the compiled code."""
+        lanes, blocks = layout(self.dim)
+        return TextTask(self._rule, self._penalty, lanes, blocks, self.outputs, np.float32(self.row_decay))
+
+    @property
+    def width(self) -> int:
+        """Weights in a row: `dim`, and zeros up to whole cache lines."""
+        lanes, blocks = layout(self.dim)
+        return LANES * len(lanes) * blocks
+
+    def startup(self, feed: Feed, seed: int) -> None:
+        """Rows of zero under outputs drawn at random, or the ones there are, in the feed's order of ids."""
+        self._check_feed(feed)
+        self.find_classes(feed)
+        if self.hashing is None and _only_text(feed.schema):
+            self.hashing = _checked_hashing(feed.schema["hashing"])
+        rows = max(self.features, feed.features)
+        order = whole_order(feed.original, feed.features, rows)
+        if self.weights is None:
+            table = make_table(rows, self.cells, "use fewer hash bits (--hash-bits) or a smaller --dim.")
+            self.weights = TextWeights(table, self._first_outputs(feed, seed))
+        elif order is not self.order or rows != self.features:
+            table = grown(natural(self.weights.table, self.cells, self.order), self.cells, rows)
+            self.weights = TextWeights(ranked(table, self.cells, order), self.weights.outputs)
+        self.features, self.order, self._one, self._texts = rows, order, None, len(feed)
+
+    def _first_outputs(self, feed: Feed, seed: int) -> Floats:
+        # Rows begin as zeros, so that n-grams which training never sees say nothing; the outputs must not, then. A text
+        # moves its own score by rate |output|^2 / its entries: with this length by the rate, however long texts are.
+        outputs = np.zeros((self.outputs, row_cells(self._rule, Free(), self.width + 1)), np.float32)
+        signs = np.random.default_rng(seed).choice([-1.0, 1.0], (self.outputs, self.dim))
+        outputs[:, : self.dim] = signs * math.sqrt(max(1, feed.nonzeros) / max(1, len(feed)) / self.dim)
+        return outputs.reshape(-1)
+
+    def samples(self, feed: Feed) -> Any:
+        """The feed's rows; labels as -1 and 1, or as class numbers; importance times class weight."""
+        return self._rows(super().samples(feed))
+
+    def _rows(self, samples: Any) -> Any:
+        if self.counts or isinstance(samples, BinaryRows):
+            return samples
+        return BinaryRows(samples.offsets, samples.ids, samples.targets, samples.importance)
+
+    def _check_feed(self, feed: Feed) -> None:
+        if not isinstance(feed.samples, Rows | BinaryRows):
+            raise InputError(f"{feed.source}: a text classifier takes text or sparse rows, not dense ones or slots.")
+        if isinstance(feed.samples, Rows) and not self.counts and not _only_text(feed.schema):
+            raise InputError(
+                f"{feed.source}: the features have values, which this model would not look at; "
+                "weigh by them with counts=True (--counts)."
+            )
+
+    def room(self, feed: Feed) -> Room:
+        """The rows of the longest text and of the outputs; see kernels/sparse/text_classifier.py."""
+        width = self.width
+        floats = 3 * width + self.outputs + feed.longest + 1
+        return Room(feed.longest + self.outputs, width + 1, floats, feed.longest + 1)
+
+    def units(self, feed: Feed) -> int:
+        """Nonzeros of the feed."""
+        return feed.nonzeros
+
+    def tables(self) -> dict[str, Table]:
+        """One row a feature, and few rows of outputs that every visit writes."""
+        width = self.width
+        return {
+            "table": Table(self.features, self.cells, "ranked", additive_cells(self._rule, self._penalty, width)),
+            "outputs": Table(
+                self.outputs, row_cells(self._rule, Free(), width + 1), "scalar",
+                additive_cells(self._rule, Free(), width + 1),
+            ),
+        }  # fmt: skip
+
+    def watchable(self) -> Mapping[str, Any]:
+        """embedding: (features, dim); output: (outputs, dim); bias: (outputs,); in the features' own order."""
+        output, bias = self._layer()
+        return {"embedding": lambda: self.arrays()["embedding"], "output": output[:, : self.dim], "bias": bias}
+
+    # -- predicting ---------------------------------------------------------------------------------------------
+
+    def scores(self, feed: Feed, threads: int = 1) -> Floats:
+        """One score a row (two classes: of the second), or one a class.
+
+        Reads the weights as they stand, in whatever order; features that the model does not know count as zero.
+        """
+        table = self._projected(feed.original, feed.features)
+        self._check_feed(feed)
+        self.ignored = unknown_entries(feed, self.features)
+        samples = self._rows(feed.samples)
+        means = np.empty((len(feed), table.shape[1]), np.float32)
+
+        def work(first: int, end: int) -> None:
+            mean_rows(samples, table, means[first:end], first)
+
+        in_parts(len(feed), threads, work)
+        return self._scored(means)
+
+    def predict_one(self, text: str) -> Label:
+        """The label of one text, for serving: some 15 microseconds for 200 words, after the first call.
+
+        The weights are those of the first call after training; `serve` takes them anew.
+        """
+        scores = self._score_one(text)
+        assert self.classes is not None
+        return self.classes[int(scores.argmax()) if len(scores) > 1 else int(scores[0] > 0)]
+
+    def predict_proba_one(self, text: str) -> dict[Label, float]:
+        """The probability of each class for one text, as `predict_one` sees it."""
+        scores = self._score_one(text)
+        found = probabilities(scores[None, :] if len(scores) > 1 else scores)[0]
+        return dict(zip(self.classes or (), found.tolist(), strict=True))
+
+    def serve(self) -> None:
+        """Get ready for `predict_one`: compile it, and take the weights as they are now."""
+        if self.hashing is None:
+            raise ConfigError("this model was not trained on text alone, so it cannot read one; predict takes a feed.")
+        table = self._projected(None, max(self.features, 1 << self.hashing["bits"]))
+        self._one = OneText(Hashing(**self.hashing), table, self.counts)
+        self._served = [part.copy() for part in self._layer()]
+
+    def _score_one(self, text: str) -> Floats:
+        if self._one is None:
+            self.serve()
+        assert self._one is not None
+        mean = self._one.mean(text)
+        output, bias = self._served
+        return mean + bias if self._folds else output @ mean + bias
+
+    @property
+    def _folds(self) -> bool:
+        """Whether the layer above is taken into the rows for prediction: then a row has one number an output."""
+        return self.outputs <= self.width
+
+    def _scored(self, means: Floats) -> Floats:
+        output, bias = self._layer()
+        scores = means + bias if self._folds else means @ output.T + bias
+        return scores[:, 0] if self.outputs == 1 else scores
+
+    def _layer(self) -> tuple[Floats, Floats]:
+        """Weights (outputs, width) and biases of the linear layer."""
+        outputs = self.trained().outputs.reshape(self.outputs, -1)
+        return outputs[:, : self.width], outputs[:, self.width]
+
+    def _projected(self, original: Ids | None, features: int) -> Floats:
+        """(features, n): the rows in an order of ids, penalties paid; times the layer above them where that is less."""
+        rows = self.paid().reshape(-1, self.cells)[:, : self.width]
+        if self._folds:
+            rows = rows @ self._layer()[0].T
+        width = rows.shape[1]
+        flat = np.ascontiguousarray(rows).reshape(-1)
+        if original is None or original is not self.order:
+            flat = grown(natural(flat, width, self.order), width, features)
+            flat = ranked(flat[: features * width], width, original)
+        return flat.reshape(-1, width)
+
+    # -- saving -------------------------------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of an equal program, as JSON values."""
+        weight = self.class_weight
+        return {
+            "dim": self.dim,
+            "optimizer": self.optimizer,
+            "row_decay": self.row_decay,
+            "l2": self.l2,
+            "counts": self.counts,
+            "class_weight": weight if weight is None or isinstance(weight, str) else [list(pair) for pair in weight],
+            "features": self.features,
+            "classes": None if self.classes is None else list(self.classes),
+            "constants": self.constants,
+            "hashing": self.hashing,
+        }
+
+    def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
+        """embedding: (features, dim); output: (outputs, dim); bias: (outputs,); in the features' own order.
+
+        With `state` also what the update rule remembers of them: embedding_, output_ and bias_ followed by speed
+        (momentum), squares (adagrad), mean, square (adam) or pull, squares (ftrl); embedding_count and output_count
+        (adam), and embedding_stamp with l2: the time up to which it is paid. Without, penalties are paid.
+        """
+        table = self.trained().table if state else self.paid()
+        table = natural(table, self.cells, self.order)
+        return split_arrays(self, TextWeights(table, self.weights.outputs), state)
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `arrays` made, with or without state."""
+        self.weights = join_arrays(self, arrays)
+        self.features, self.order, self._one = len(arrays["embedding"]), None, None
+
+
+def _only_text(schema: Mapping[str, Any]) -> bool:
+    """Whether the features are n-grams of one text column, and nothing else."""
+    others = schema.get("numeric") or schema.get("categorical")
+    return bool(schema.get("text")) and not others and "hashing" in schema
+
+
+def _checked_hashing(hashing: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return Hashing(**hashing).schema()
+    except (TypeError, ValueError):
+        raise ConfigError(f"hashing is {dict(hashing)}; give that of a feed's schema.") from None

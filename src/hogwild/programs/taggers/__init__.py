@@ -1,0 +1,1 @@
+"""Sequence taggers: CRFs, decoding, tag schemes, scores."""

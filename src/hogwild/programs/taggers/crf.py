@@ -1,0 +1,374 @@
+"""Linear-chain CRFs: taggers whose features weigh single tags and, with rich edges, pairs of neighbouring tags."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import CELL, Floats, Room, Step, Table, ValuedChains, aligned_floats
+from hogwild.config import CRFConfig, Optimizer
+from hogwild.errors import ConfigError, InputError, ModelError, brief
+from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
+from hogwild.kernels.optim.penalties import Free, Penalty
+from hogwild.kernels.optim.rules import RULES, Ftrl, Sgd, additive_cells, row_cells, settle, settle_copy
+from hogwild.kernels.simd.rows8 import LANES, layout
+from hogwild.machine import memory
+from hogwild.programs.program import Metrics, Program, plain_constants
+from hogwild.programs.taggers import crf_weights, decoding
+from hogwild.programs.taggers.richpairs import RichPairs, find_pairs, no_pairs
+from hogwild.programs.taggers.scorecard import TagScores
+
+# Of the paper on AsynGrad; for pos 0.02 there, which is too slow for smaller texts than its own (docs/performance.md).
+_RATES = {"pos": 0.1, "chunking": 0.05, "chunking-more": 0.1, "segmentation": 0.1}
+_PENALTIES = {"pos": 1.0, "chunking": 0.5, "chunking-more": 1.0, "segmentation": 1.0}
+
+
+class CRF(Program):
+    """A linear-chain conditional random field.
+
+    Parameters
+    ----------
+    optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`.
+    l2, l1 : the objective is the sum of -log p(tags | sentence) over all sentences + l2 w^2 / 2 + l1 |w|. l2 None: 0.5
+        for the features `chunking`, else 1.
+    rich_edges : let the features that occur at least `rich_edge_min_count` times weigh pairs of neighbouring tags too:
+        those seen with the feature in training, or all (`rich_edge_pairs`). rich_edge_templates: only the features of
+        these templates, such as ("w[0]", "pos[0]").
+    structure_regularization : cut every sentence at random into so many pieces, anew at each visit, which keeps long
+        chains from being learnt by heart; features still see the whole sentence. 0: none.
+    average : predict with a mean of the weights at the ends of epochs, of which the k-th counts k times.
+    tags, names : tags and features that it is to have; those of the first feed by default.
+    constants : constants of the update rule by name.
+
+    Examples
+    --------
+    >>> feed = hogwild.open_tagging("train.txt")                                    # doctest: +SKIP
+    >>> program = hogwild.train(hogwild.CRF(), feed, epochs=10)                     # doctest: +SKIP
+    >>> test = program.open("test.txt")                                             # doctest: +SKIP
+    >>> program.evaluate(test)["f1"]                                                # doctest: +SKIP
+    """
+
+    name = "crf"
+    unit = "tokens"
+    tells_units = True
+    hot_rows, merge_every = 4096, 200  # measured: docs/performance.md
+
+    def __init__(
+        self, optimizer: Optimizer = "sgd", l2: float | None = None, l1: float = 0.0, rich_edges: bool = True,
+        rich_edge_min_count: int = 10, rich_edge_pairs: str = "seen", structure_regularization: int = 0,
+        average: bool = False, rich_edge_templates: Sequence[str] = (), *, tags: Sequence[str] = (),
+        names: Sequence[str] = (), preset: str = "", constants: Mapping[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        self.config = CRFConfig(
+            optimizer, l2, l1, rich_edges, rich_edge_min_count, cast(Any, rich_edge_pairs), structure_regularization,
+            average, tuple(rich_edge_templates),
+        )  # fmt: skip
+        self.tags, self.names = tuple(tags), tuple(names)
+        self.preset = str(preset)
+        self.constants = plain_constants(constants)
+        self.pairs: RichPairs = no_pairs(len(self.tags))
+        self.mean: crf_weights.Mean | None = None
+        self._sentences = 1
+        self._valued = False  # whether features have values
+        self._elapsed = 0.0  # the clock of L2 where the weights stand
+        self._rule = self._make_rule()
+
+    def _make_rule(self) -> Any:
+        kind = RULES[self.config.optimizer]
+        own = {name: np.float32(value) for name, value in self.constants.items()}
+        known = [name for name in kind._fields if name not in ("l1", "l2")]  # type: ignore[attr-defined]
+        for name in own:
+            if name not in known:
+                chosen = self.config.optimizer
+                raise ConfigError(f"{chosen} has no constant {brief(name)}; it has {', '.join(known) or 'none'}.")
+        if kind is Ftrl:
+            own.update(l1=np.float32(self.config.l1), l2=np.float32(self.l2))
+        return kind(**own)
+
+    @property
+    def l2(self) -> float:
+        """The L2 penalty."""
+        return _PENALTIES.get(self.preset, 1.0) if self.config.l2 is None else self.config.l2
+
+    @property
+    def rate(self) -> float | None:
+        """Learning rate where the user gives none: that of the paper for the features of its tasks, with sgd."""
+        return _RATES.get(self.preset) if self.config.optimizer == "sgd" else None
+
+    # -- for the executor -------------------------------------------------------------------------------------------
+
+    @property
+    def _decays(self) -> bool:
+        """Whether all weights pay L2 by one common factor."""
+        return isinstance(self._rule, Sgd) and not self.config.l1
+
+    @property
+    def _penalty(self) -> Free | Penalty:
+        config = self.config
+        if self._decays or isinstance(self._rule, Ftrl) or not (self.l2 or config.l1):
+            return Free()
+        return Penalty(np.float32(config.l1 / self._sentences), np.float32(self.l2 / self._sentences))
+
+    @property
+    def width(self) -> int:
+        """Cells of a row of weights without what the update rule remembers: a number a tag, and fillings."""
+        lanes, blocks = layout(len(self.tags))
+        return LANES * len(lanes) * len(blocks)
+
+    @property
+    def task(self) -> ChainTask:
+        """Selects the compiled code."""
+        lanes, blocks = layout(len(self.tags))
+        edges = RichEdges() if self.pairs.features else PlainEdges()
+        decay = np.float32(self.l2 / self._sentences if self._decays else 0.0)
+        rows = Slow() if self._valued or row_cells(self._rule, self._penalty, 1) > 1 else Quick()
+        pieces = self.config.structure_regularization
+        return ChainTask(lanes, blocks, len(self.tags), edges, rows, self._rule, self._penalty, decay, pieces)
+
+    def startup(self, feed: TaggingFeed, seed: int) -> None:
+        """Weights of zero for the features, tags and pairs of the feed, or the ones there are."""
+        if not isinstance(feed, TaggingFeed):
+            raise ConfigError(f"{type(feed).__name__} is no tagged text; use hogwild.open_tagging or tagging_of.")
+        feed.check()
+        self._check_same(feed)
+        if feed.tokens and int(feed.samples.tags.min()) < 0:
+            raise InputError(f"{feed.source}: {_without_tags(feed)}")
+        preset, sentences = str(feed.schema.get("preset", self.preset)), max(1, len(feed))
+        if self.weights is not None and (preset, sentences) != (self.preset, self._sentences):
+            self._pay()  # what a stopped run still owes, at the penalties of its own text
+        self.preset, self._sentences = preset, sentences
+        self._rule = self._make_rule()  # ftrl holds the penalty, which depends on the features
+        self._valued = isinstance(feed.samples, ValuedChains)
+        if self.weights is not None:
+            return
+        config, pairs = self.config, no_pairs(len(feed.tags))
+        if config.rich_edges and len(feed.tags) > 1:
+            seen_only, templates = config.rich_edge_pairs == "seen", config.rich_edge_templates
+            pairs = find_pairs(feed, config.rich_edge_min_count, seen_only, templates)
+        self.tags, self.names, self.pairs = feed.tags, feed.names, pairs
+        self._allocate()
+
+    def _check_same(self, feed: TaggingFeed) -> None:
+        """Before there are weights, what is not given may be any."""
+        trained = self.weights is not None
+        names, tags = self.names or trained, self.tags or trained
+        if (names and feed.names != self.names) or (tags and feed.tags != self.tags):
+            raise ConfigError(
+                "this text is in other feature ids than the model's; open it with names=program.names and "
+                "tags=program.tags, or by program.open(path)."
+            )
+
+    def _shapes(self) -> tuple[tuple[int, int], ...]:
+        """Rows and cells a row of each array of weights."""
+        wide = row_cells(self._rule, self._penalty, self.width)
+        chunks = int(self.pairs.chunk_starts[-1])
+        narrow = row_cells(self._rule, self._penalty, LANES)
+        return (len(self.names), wide), (len(self.tags), wide), (chunks, narrow)
+
+    def _allocate(self) -> None:
+        needed = CELL * sum(rows * cells for rows, cells in self._shapes())
+        if needed > memory():
+            raise ConfigError(
+                f"{len(self.names):,} features of {len(self.tags)} tags need {needed / 1e9:.1f} GB, more than this "
+                "machine has; raise --min-count, or leave the rich edges out."
+            )
+        self.weights = ChainWeights(*(aligned_floats(rows * cells) for rows, cells in self._shapes()))
+
+    def samples(self, feed: TaggingFeed) -> Tagged:
+        """The chains, with the pairs of rich edges."""
+        return Tagged(feed.samples, self.pairs.chunk_starts, self.pairs.cells(self.width))
+
+    def units(self, feed: TaggingFeed) -> int:
+        """Tokens."""
+        return feed.tokens
+
+    def room(self, feed: TaggingFeed) -> Room:
+        """For the rows of the sentence that has most, and the numbers of the longest one."""
+        chunks = np.diff(self.pairs.chunk_starts)
+        each = np.append(chunks, 0)[np.minimum(feed.samples.ids, len(chunks))]
+        ends = np.concatenate([[0], np.cumsum(each)])[feed.samples.starts[feed.samples.offsets]]
+        rows = feed.most_features + int(np.diff(ends).max(initial=0)) + len(self.tags)
+        return Room(rows, self.width, floats_for(self.task, feed.longest), feed.longest)
+
+    def tables(self) -> Mapping[str, Table]:
+        """Features and their pairs by rank; the pairs that all have in common are written by every visit."""
+        kinds = ("ranked", "dense", "ranked")
+        wide = additive_cells(self._rule, self._penalty, self.width)
+        masks = (wide, wide, additive_cells(self._rule, self._penalty, LANES))
+        return {
+            name: Table(rows, cells, cast(Any, kind), mask)
+            for name, (rows, cells), kind, mask in zip(
+                ChainWeights._fields, self._shapes(), kinds, masks, strict=True
+            )
+        }
+
+    def stand_at(self, elapsed: float) -> None:
+        """The weights stand at this time of the epoch."""
+        self._elapsed = elapsed
+
+    def settle_copy(self, weights: ChainWeights, step: Step) -> None:
+        """Pay the lazy penalties of the rows that one worker pays for."""
+        if isinstance(self._penalty, Penalty):
+            for table, width in self._with_widths(weights):
+                settle_copy(self._rule, self._penalty, table, width, step)
+
+    def settle(self, elapsed: float) -> bool:
+        """Pay lazy penalties; at the end of an epoch the mean of weights takes them in."""
+        self._elapsed = elapsed
+        changed = self._pay()
+        if self.config.average:
+            self.mean = crf_weights.take_in(self.mean, self._plain(self.weights))
+        return changed
+
+    def _pay(self) -> bool:
+        elapsed, self._elapsed = self._elapsed, 0.0
+        if self._decays:
+            factor = self._factor(elapsed)
+            for table in self.weights:
+                table *= factor
+            return bool(factor != 1)
+        if isinstance(self._penalty, Free):
+            return False
+        for table, width in self._with_widths(self.weights):
+            settle(self._rule, self._penalty, table, width, np.float32(elapsed))
+        return True
+
+    def kept(self) -> Any:
+        """A copy of the weights and of their mean."""
+        return super().kept(), self.mean
+
+    def take_back(self, kept: Any) -> None:
+        """Come back to weights and their mean."""
+        weights, self.mean = kept
+        super().take_back(weights)
+
+    def renew(self) -> None:
+        """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
+        self._pay()
+        self.mean = None
+
+    def _factor(self, elapsed: float) -> np.float32:
+        return np.float32(math.exp(-min(self.l2 / self._sentences * elapsed, 60.0)))
+
+    def _with_widths(self, weights: ChainWeights) -> list[tuple[Floats, int]]:
+        return [(weights.nodes, self.width), (weights.edges, self.width), (weights.rich, LANES)]
+
+    def watchable(self) -> Mapping[str, Any]:
+        """nodes: (features, tags), edges: (tags, tags), rich: a weight for each pair of each frequent feature."""
+        return {
+            name: lambda name=name: getattr(self._plain(self.weights), name) for name in ("nodes", "edges", "rich")
+        }
+
+    # -- predicting -------------------------------------------------------------------------------------------------
+
+    def open(self, paths: Any, *, with_tags: bool = True, schema: Mapping[str, Any] | None = None) -> TaggingFeed:
+        """Files in the ids of this model; `schema`: that of the feed it was trained on, for other than chunking."""
+        from hogwild.feeds.tagged.open import open_tagging
+
+        return open_tagging(paths, schema=schema, names=self.names, tags=self.tags, with_tags=with_tags)
+
+    def _decoder(self, feed: TaggingFeed) -> decoding.Decoder:
+        self._check_same(feed)
+        plain = self.mean.weights if self.mean is not None else self._plain(self.trained())
+        return decoding.Decoder(plain, self.pairs, len(self.tags), feed)
+
+    def predict(self, feed: TaggingFeed, threads: int = 1, constrain: bool = False) -> list[list[str]]:
+        """The best tags of each sentence. constrain: only such as the scheme of the tags (IOB2, IOBES, BMES) allows."""
+        codes = self.predict_codes(feed, threads, constrain)
+        named = np.array([*self.tags, ""], object)[codes].tolist()
+        offsets = feed.samples.offsets.tolist()
+        return [named[a:b] for a, b in pairwise(offsets)]
+
+    def predict_codes(self, feed: TaggingFeed, threads: int = 1, constrain: bool = False) -> npt.NDArray[np.int32]:
+        """Numbers of the best tags of all tokens."""
+        return self._decoder(feed).best(decoding.rules_of(self.tags, constrain), threads)
+
+    def nbest(
+        self, feed: TaggingFeed, count: int, constrain: bool = False
+    ) -> list[list[tuple[float, list[str]]]]:
+        """For each sentence up to `count` best paths with their probabilities, the best first."""
+        found = self._decoder(feed).several(count, decoding.rules_of(self.tags, constrain))
+        return [[(chance, [self.tags[k] for k in path]) for chance, path in paths] for paths in found]
+
+    def marginals(self, feed: TaggingFeed, threads: int = 1) -> Floats:
+        """(tokens, tags): the probability of each tag at each token."""
+        return self._decoder(feed).marginals(threads)
+
+    def evaluate(self, feed: TaggingFeed, threads: int = 1) -> Metrics:
+        """loss (mean of -log p over the sentences whose tags are all known) and the scores of tags and chunks."""
+        loss, scores = self.compare(feed, threads)
+        return {"loss": loss, **scores.metrics()}
+
+    def compare(self, feed: TaggingFeed, threads: int = 1, constrain: bool = False) -> tuple[float, TagScores]:
+        """The loss, and how the best tags compare with those of the feed."""
+        from hogwild.programs.taggers.scores import score_feed
+
+        decoder = self._decoder(feed)
+        guess = decoder.best(decoding.rules_of(self.tags, constrain), threads)
+        return decoder.loss(threads), score_feed(feed, guess)
+
+    def trained(self) -> ChainWeights:
+        """The weights; raises ConfigError where there are none."""
+        if self.weights is None:
+            raise ConfigError("this model has no weights yet; train it, or load one.")
+        return cast(ChainWeights, self.weights)
+
+    def _plain(self, weights: ChainWeights) -> crf_weights.Plain:
+        """Weights alone, penalties paid."""
+        if isinstance(self._penalty, Penalty):
+            weights = ChainWeights(*(table.copy() for table in weights))
+            for table, width in self._with_widths(weights):
+                settle(self._rule, self._penalty, table, width, np.float32(self._elapsed))
+        factor = self._factor(self._elapsed) if self._decays else np.float32(1)
+        return crf_weights.plain(weights, self._shapes(), len(self.tags), self.pairs, factor)
+
+    # -- saving -----------------------------------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of an equal program, as JSON values."""
+        return {
+            **vars(self.config), "tags": list(self.tags), "names": list(self.names), "preset": self.preset,
+            "constants": self.constants,
+        }  # fmt: skip
+
+    def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
+        """nodes (features, tags); edges (tags, tags); rich, with rich_pairs (former * tags + tag) and rich_starts.
+
+        With `state` also the tables as they are, with what the update rule remembers, the clock, and the mean.
+        """
+        trained = self.trained()
+        use = self.mean.weights if self.mean is not None and not state else self._plain(trained)
+        found = crf_weights.pack(use, self.pairs)
+        if not state:
+            return found
+        clock = np.array([self._elapsed, self._sentences], np.float64)
+        return {**found, **crf_weights.pack_state(trained, clock, self.mean)}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `arrays` made, with or without state."""
+        words = all(isinstance(word, str) for word in (*self.tags, *self.names))
+        once = words and len(set(self.tags)) == len(self.tags) and len(set(self.names)) == len(self.names)
+        if not self.tags or not once:
+            raise ModelError("the options of the model do not say its tags and features, each once.")
+        plain, self.pairs = crf_weights.unpack(arrays, len(self.names), len(self.tags))
+        tables = crf_weights.tables_of(arrays, self._shapes())
+        if tables is not None:
+            clock = crf_weights.clock_of(arrays)
+            self._elapsed, self._sentences = float(clock[0]), max(1, int(clock[1]))
+            self.weights, self.mean = tables, crf_weights.mean_of(arrays, plain)
+            return
+        self._allocate()
+        crf_weights.put(plain, self.weights, self._shapes(), self.pairs)
+
+
+def _without_tags(feed: TaggingFeed) -> str:
+    if not feed.strange:
+        return "it has tokens without tags; training needs one for every token."
+    strange = ", ".join(list(feed.strange)[:3])
+    return f"its tags {strange} are not among those of the model; train a new one."

@@ -1,0 +1,130 @@
+"""Reading tags off a CRF: best paths, several of them, probabilities, the loss; in as many threads as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import CELL, Floats, Room, ValuedChains, aligned_floats, make_scratch
+from hogwild.errors import ConfigError
+from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.kernels.crf.gradient import fill_marginals, sum_losses
+from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
+from hogwild.kernels.crf.viterbi import FORBIDDEN, Rules, Trellis, find_paths
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import Sgd
+from hogwild.kernels.simd.rows8 import LANES, layout
+from hogwild.machine import memory
+from hogwild.programs.taggers import crf_weights
+from hogwild.programs.taggers.richpairs import RichPairs
+from hogwild.programs.taggers.schemes import allowed, scheme_of
+
+
+def rules_of(tags: Sequence[str], constrain: bool) -> Rules:
+    """What may follow what: all, or what the scheme of the tags allows."""
+    count = len(tags)
+    if not constrain:
+        return Rules(np.zeros(count), np.zeros((count, count)), np.zeros(count))
+    scheme = scheme_of(tags)
+    if not scheme:
+        raise ConfigError(f"tags such as {', '.join(tags[:4])} follow no scheme (IOB, IOBES, BMES); do not constrain.")
+    can = allowed(tags, scheme)
+    return Rules(*(np.where(part, 0.0, FORBIDDEN) for part in (can.first, can.pairs, can.last)))
+
+
+class Decoder:
+    """A CRF at rest, over one feed."""
+
+    def __init__(self, weights: crf_weights.Plain, pairs: RichPairs, tags: int, feed: TaggingFeed) -> None:
+        lanes, blocks = layout(tags)
+        edges = RichEdges() if pairs.features else PlainEdges()
+        rows = Slow() if isinstance(feed.samples, ValuedChains) else Quick()
+        self.task = ChainTask(lanes, blocks, tags, edges, rows, Sgd(), Free(), np.float32(0), 0)
+        self.feed, self.tags = feed, tags
+        width = LANES * len(lanes) * len(blocks)
+        self.samples = Tagged(feed.samples, pairs.chunk_starts, pairs.cells(width))
+        shapes = ((len(feed.names), width), (tags, width), (int(pairs.chunk_starts[-1]), LANES))
+        self.weights = ChainWeights(*(aligned_floats(count * cells) for count, cells in shapes))
+        crf_weights.put(weights, self.weights, shapes, pairs)
+
+    def best(self, rules: Rules, threads: int = 1) -> npt.NDArray[np.int32]:
+        """The best tag of each token."""
+        found = np.zeros(self.feed.tokens, np.int32)
+        offsets = self.feed.samples.offsets
+
+        def decode(first: int, last: int) -> None:
+            scratch, trellis = self._scratch(), self._trellis(1)
+            chance = np.zeros(1)
+            for visit in range(first, last):
+                out = found[offsets[visit] : offsets[visit + 1]].reshape(1, -1)
+                find_paths(self.task, self.samples, self.weights, scratch, rules, trellis, visit, out, chance)
+
+        self._share(decode, threads)
+        return found
+
+    def several(self, count: int, rules: Rules) -> list[list[tuple[float, list[int]]]]:
+        """For each sentence its best paths, with their probabilities."""
+        if not 1 <= count <= 1000:
+            raise ConfigError(f"{count} best paths cannot be given; ask for 1 to 1000.")
+        needed = CELL * count * self.feed.longest * (self.tags + 1)
+        if needed > memory():
+            size = f"the {count} best paths of a sentence of {self.feed.longest:,} tokens need {needed / 1e9:.1f} GB"
+            raise ConfigError(f"{size}, more than this machine has; ask for fewer, or divide the sentence.")
+        scratch, trellis = self._scratch(), self._trellis(count)
+        paths, chances = np.zeros((count, self.feed.longest), np.int32), np.zeros(count)
+        offsets = self.feed.samples.offsets
+        found = []
+        for visit in range(len(self.feed)):
+            tokens = int(offsets[visit + 1] - offsets[visit])
+            kept = find_paths(
+                self.task, self.samples, self.weights, scratch, rules, trellis, visit, paths[:, :tokens], chances
+            )
+            likely = np.exp(np.minimum(chances[:kept], 0.0)).tolist()  # rounded, a logarithm may be just above 0
+            found.append(list(zip(likely, paths[:kept, :tokens].tolist(), strict=True)))
+        return found
+
+    def marginals(self, threads: int = 1) -> Floats:
+        """(tokens, tags): the probability of each tag."""
+        found = np.zeros((self.feed.tokens, self.tags), np.float32)
+        offsets = self.feed.samples.offsets
+
+        def fill(first: int, last: int) -> None:
+            out = found[offsets[first] : offsets[last]]
+            fill_marginals(self.task, self.samples, self.weights, self._scratch(), (first, last), out)
+
+        self._share(fill, threads)
+        return found
+
+    def loss(self, threads: int = 1) -> float:
+        """The mean loss of the sentences whose tags are all known; NaN if there are none."""
+        sums: list[tuple[float, int]] = []
+
+        def add(first: int, last: int) -> None:
+            sums.append(sum_losses(self.task, self.samples, self.weights, self._scratch(), first, last))
+
+        self._share(add, threads)
+        known = sum(count for _, count in sums)
+        return sum(sorted(total for total, _ in sums)) / known if known else float("nan")
+
+    def _share(self, work: Callable[[int, int], None], threads: int) -> None:
+        """Give each thread its part of the sentences."""
+        cuts = np.linspace(0, len(self.feed), max(1, threads) + 1).astype(int).tolist()
+        parts = [(first, last) for first, last in pairwise(cuts) if last > first]
+        if len(parts) <= 1:
+            for part in parts:
+                work(*part)
+            return
+        with ThreadPoolExecutor(len(parts)) as pool:
+            list(pool.map(lambda part: work(*part), parts))
+
+    def _scratch(self) -> Any:
+        longest = self.feed.longest
+        return make_scratch(Room(0, 1, floats_for(self.task, longest), longest), np.uint64(0))
+
+    def _trellis(self, paths: int) -> Trellis:
+        return Trellis(np.zeros((2, self.tags, paths)), np.zeros((self.feed.longest, self.tags, paths), np.int32))

@@ -1,0 +1,186 @@
+"""Schemes of tags: which one a set of tags follows, which tag may follow which, and where text breaks the rules.
+
+    iob1    I is any token of a chunk; B only begins a chunk right after another one of its type
+    iob2    B begins every chunk, I goes on with it
+    iobes   B begins, I goes on, E ends; S is a chunk of one token
+    bmes    as iobes with M for I, and W for S in BMEWO
+    bilou   as iobes with L for E and U for S
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from hogwild.arrays import Offsets
+from hogwild.errors import ConfigError, InputError
+from hogwild.feeds.sparse.labels import counted, shown
+from hogwild.programs.taggers.chunks import BEGIN, END, INSIDE, OUTSIDE, ROLES, SINGLE, Codes, Flags, TagParts, parts_of
+
+Kind = Literal["chunks", "words", "tags"]
+Scheme = Literal["iob1", "iob2", "iobes", "bmes", "bilou", ""]
+
+SCHEMES: tuple[Scheme, ...] = ("iob1", "iob2", "iobes", "bmes", "bilou")
+_STRAY = 0.25  # share of tags that may be none of a scheme, misspelt for instance
+
+
+class Allowed(NamedTuple):
+    """What a scheme allows of K tags: at the start of a sentence, in pairs[before, after], at its end.
+
+    Where a tag set has holes a sentence can be without any allowed path: B, M and E without S leave none for a
+    sentence of one token.
+    """
+
+    first: Flags
+    pairs: Flags
+    last: Flags
+
+
+@dataclass(frozen=True)
+class SchemeErrors:
+    """Tags that break the rules of a scheme. first: the first one in words, empty where there is none."""
+
+    scheme: Scheme
+    count: int = 0
+    first: str = ""
+
+    def note(self, source: str = "") -> str:
+        """One sentence for the user; empty where nothing is broken."""
+        if not self.count:
+            return ""
+        where = f"{source}: " if source else ""
+        breaks = "tag breaks" if self.count == 1 else "tags break"
+        rules = f"{self.count:,} {breaks} the {self.scheme.upper()} rules (first: {self.first})"
+        return f"{where}{rules}: read as the CoNLL rules do."
+
+
+def kind_of(tags: Sequence[str]) -> Kind:
+    """What a set of tags says of a text, and so how it is scored.
+
+    `chunks`: nearly all tags have a letter of a scheme and a type; or letters alone, O among them. `words`: letters
+    alone and no O, so that every token is part of a word. `tags`: anything else, such as parts of speech; and
+    letters of which there is neither B nor I.
+
+    Examples
+    --------
+    >>> kind_of(["O", "B-NP", "I-NP"]), kind_of(["B", "M", "E", "S"]), kind_of(["NOUN", "VERB"])
+    ('chunks', 'words', 'tags')
+    """
+    letters = set(tags)
+    if letters <= set(ROLES) and letters & {"B", "I"} and len(letters) > 1:
+        return "chunks" if "O" in letters else "words"
+    typed = sum(_is_typed(tag) for tag in letters)
+    strays = len(letters - {"O"}) - typed
+    return "chunks" if typed and strays <= _STRAY * (typed + strays) else "tags"
+
+
+def strays_of(tags: Sequence[str]) -> tuple[str, ...]:
+    """Tags with a letter of no scheme. With a type they are read as I, without one as O."""
+    return tuple(tag for tag in tags if tag.partition("-")[0] not in ROLES)
+
+
+def scheme_of(tags: Sequence[str], offsets: Offsets | None = None, codes: Codes | None = None) -> Scheme:
+    """The scheme that a set of tags follows; empty where they follow none that is known here.
+
+    Tags alone cannot always tell IOB1 from IOB2: then IOB1 is what has an I without a B of its type. With a text
+    (codes[t] is the number of the tag of token t, sentence s has the tokens offsets[s]:offsets[s + 1]) it is the one
+    that the text breaks less often, and IOB2 if both fit.
+
+    Examples
+    --------
+    >>> scheme_of(["O", "B-NP", "I-NP"]), scheme_of(["O", "I-NP"]), scheme_of(["B", "M", "E", "S"])
+    ('iob2', 'iob1', 'bmes')
+    """
+    kind = kind_of(tags)
+    if kind == "tags":
+        return ""
+    parts = parts_of(tags)
+    letters, roles = {tag.partition("-")[0] for tag in tags}, set(parts.roles.tolist())
+    if roles & {END, SINGLE}:
+        if (BEGIN in roles) != (END in roles):  # IOE, or no scheme: nothing can be said about what may follow what
+            return ""
+        if letters & {"L", "U"}:
+            return "bilou"
+        return "bmes" if letters & {"M", "W"} or kind == "words" else "iobes"
+    if offsets is not None and codes is not None:
+        one, two = (errors_of(offsets, codes, tags, scheme).count for scheme in ("iob1", "iob2"))
+        return "iob1" if one < two else "iob2"
+    begun = set(parts.types[parts.roles == BEGIN].tolist())
+    return "iob2" if set(parts.types[parts.roles == INSIDE].tolist()) <= begun else "iob1"
+
+
+def allowed(tags: Sequence[str], scheme: Scheme) -> Allowed:
+    """What the scheme allows of these tags; all of it where the scheme is empty.
+
+    Examples
+    --------
+    >>> rules = allowed(["O", "B-NP", "I-NP"], "iob2")
+    >>> rules.first.tolist(), rules.pairs.tolist()
+    ([True, True, False], [[True, True, False], [True, True, True], [True, True, True]])
+    """
+    if scheme not in (*SCHEMES, ""):
+        raise ConfigError(f"there is no scheme `{scheme}`; use one of {', '.join(SCHEMES)}.")
+    parts = parts_of(tags)
+    free = np.ones(len(tags), np.bool_)
+    if scheme == "":
+        return Allowed(free, np.ones((len(tags), len(tags)), np.bool_), free.copy())
+    same = parts.types[:, None] == parts.types[None, :]
+    if scheme in ("iob1", "iob2"):
+        _require_letters(tags, parts, scheme)
+        bound = parts.roles == (BEGIN if scheme == "iob1" else INSIDE)  # must follow a chunk of its type
+        chunk = parts.roles != OUTSIDE
+        return Allowed(~bound, ~bound[None, :] | (same & chunk[:, None]), free)
+    opening = (parts.roles == BEGIN) | (parts.roles == INSIDE)
+    going_on = (parts.roles == INSIDE) | (parts.roles == END)
+    pairs = np.where(opening[:, None], same & going_on[None, :], ~going_on[None, :])
+    return Allowed(~going_on, pairs, ~opening)
+
+
+def errors_of(offsets: Offsets, codes: Codes, tags: Sequence[str], scheme: Scheme) -> SchemeErrors:
+    """Tokens whose tag the scheme does not allow where it stands; tags[codes[t]] is that of token t.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> errors_of(np.array([0, 3]), np.array([0, 1, 1]), ["O", "I-NP"], "iob2").first
+    '`I-NP` after `O`, sentence 1, token 2'
+    """
+    rules = allowed(tags, scheme)
+    if not len(codes):
+        return SchemeErrors(scheme)
+    if not 0 <= int(codes.min()) <= int(codes.max()) < len(tags):
+        raise InputError(f"a tag has a number outside 0 … {len(tags) - 1}; the rules of a scheme are for known tags.")
+    lengths = np.diff(offsets)
+    firsts, lasts = offsets[:-1][lengths > 0], offsets[1:][lengths > 0] - 1
+    wrong = np.append(False, ~rules.pairs[codes[:-1], codes[1:]])
+    wrong[firsts] = ~rules.first[codes[firsts]]
+    cut = np.zeros(len(codes), np.bool_)
+    cut[lasts] = ~rules.last[codes[lasts]]
+    broken = np.flatnonzero(wrong | cut)
+    if not len(broken):
+        return SchemeErrors(scheme)
+    place = int(broken[0])
+    sentence = int(np.searchsorted(offsets, place, "right"))
+    token = place - int(offsets[sentence - 1])
+    how = "at the end"
+    if wrong[place]:
+        how = f"after `{shown(tags[codes[place - 1]])}`" if token else "at the start"
+    first = f"`{shown(tags[codes[place]])}` {how}, sentence {sentence:,}, token {token + 1:,}"
+    return SchemeErrors(scheme, len(broken), first)
+
+
+def _is_typed(tag: str) -> bool:
+    letter, _, kind = tag.partition("-")
+    return bool(kind) and ROLES.get(letter, OUTSIDE) != OUTSIDE
+
+
+def _require_letters(tags: Sequence[str], parts: TagParts, scheme: Scheme) -> None:
+    foreign = [tag for tag, role in zip(tags, parts.roles.tolist(), strict=True) if role in (END, SINGLE)]
+    if foreign:
+        raise InputError(
+            f"{counted(len(foreign), 'tag')} ({shown(foreign[0])}) cannot stand in {scheme.upper()}, which has B, I "
+            "and O only; take the scheme of these tags."
+        )

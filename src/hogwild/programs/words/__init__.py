@@ -1,0 +1,1 @@
+"""Word vectors: training, files, neighbours, tests."""

@@ -1,0 +1,256 @@
+"""Word vectors in use: looked up, compared, searched, loaded and written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import Floats
+from hogwild.errors import ConfigError, HogwildError, InputError, ModelError, brief
+from hogwild.feeds.sparse.labels import shown
+from hogwild.programs.words.files import Format, format_of_name, read_vectors
+from hogwild.programs.words.similarity import Nearest, nearest, norms_of, units
+from hogwild.programs.words.wordindex import WordIndex
+
+Similar = list[tuple[str, float]]
+Query = str | npt.ArrayLike
+
+
+class Vectors:
+    """A vector for each of many words.
+
+    Parameters
+    ----------
+    words
+        All different, the most frequent first if `restrict_vocab` is to mean anything.
+    matrix
+        (words, dim), one row a word; kept as float32.
+
+    Examples
+    --------
+    >>> vectors = Vectors(["cat", "dog", "car"], [[1, 0.2], [1, 0.3], [0, 1]])
+    >>> len(vectors), vectors.dim, "cow" in vectors
+    (3, 2, False)
+    >>> [word for word, _ in vectors.most_similar("cat")]
+    ['dog', 'car']
+    >>> round(vectors.similarity("cat", "dog"), 3)
+    0.996
+    """
+
+    def __init__(self, words: Sequence[str], matrix: npt.ArrayLike) -> None:
+        kept = tuple(words)
+        if not all(isinstance(word, str) for word in kept):
+            raise InputError("words must be texts; write Vectors(words, matrix).")
+        self._fill(WordIndex(lambda: kept, len(kept)), _checked(matrix, len(kept)), InputError, "the matrix")
+        self._index.rows  # noqa: B018  # words that stand twice are said now
+        self.norms  # noqa: B018  # numbers that are not finite too
+
+    def _fill(self, index: WordIndex, matrix: Floats, error: type[HogwildError], where: str) -> None:
+        self._index = index
+        self._error = error
+        self._where = where
+        self.matrix = matrix
+
+    # -- what there is --
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._index.rows
+
+    def __getitem__(self, word: str) -> Floats:
+        return cast(Floats, self.matrix[self.row(word)])
+
+    def __repr__(self) -> str:
+        return f"<Vectors of {len(self):,} words, {self.dim} numbers each>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vectors, (self.words, np.array(self.matrix))
+
+    @property
+    def dim(self) -> int:
+        """Numbers of a vector."""
+        return int(self.matrix.shape[1])
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All words, by row."""
+        return self._index.words
+
+    def row(self, word: str) -> int:
+        """The row of a word. Raises UnknownWordError, which is a KeyError too."""
+        return int(self._index.find([word])[0])
+
+    @cached_property
+    def norms(self) -> Floats:
+        """Length of each vector; computed once, when first needed."""
+        norms = norms_of(self.matrix)
+        finite = np.isfinite(norms)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise self._error(
+                f"{self._where}: the vector of `{shown(self.words[row])}` (row {row:,}) has numbers that are not "
+                "finite or too large; train it again with a lower rate, or leave it out."
+            )
+        return norms
+
+    # -- queries --
+
+    def similarity(self, a: str, b: str) -> float:
+        """Cosine of the angle between the vectors of two words; 0 if one of them is all zeros."""
+        one, other = units(self.matrix[self._index.find([a, b])]).astype(np.float64)
+        return float(one @ other)
+
+    def most_similar(
+        self,
+        positive: Query | Sequence[Query],
+        negative: Query | Sequence[Query] = (),
+        topn: int = 10,
+        restrict_vocab: int = 0,
+    ) -> Similar:
+        """Words nearest to the sum of what is `positive` minus what is `negative`, with their similarities.
+
+        Parameters
+        ----------
+        positive, negative
+            A word, a vector, or several of either. Words count with length 1, vectors with the length that they have.
+            The words themselves are not among the answers.
+        topn
+            How many.
+        restrict_vocab
+            Search among so many words only, the first ones, which are the most frequent; 0 stands for all.
+        """
+        plus, minus = _queries(positive), _queries(negative)
+        if not plus and not minus:
+            raise InputError("there is nothing to look for; give most_similar a word or a vector.")
+        given = [query for query in (*plus, *minus) if isinstance(query, str)]
+        rows = dict(zip(given, self._index.find(given).tolist(), strict=True))
+        total = np.zeros(self.dim, np.float64)
+        for sign, queries in ((1.0, plus), (-1.0, minus)):
+            for query in queries:
+                total += sign * self._vector(query, rows)
+        found = self._search(total[None].astype(np.float32), topn + len(set(given)), restrict_vocab, topn)
+        return self._answers(found, 0, set(rows.values()), topn)
+
+    def analogy(self, a: str, b: str, c: str, topn: int = 10, restrict_vocab: int = 0) -> Similar:
+        """Words that are to `c` as `b` is to `a`: the nearest to b - a + c (3CosAdd)."""
+        return self.most_similar([b, c], [a], topn, restrict_vocab)
+
+    def neighbors(self, words: Iterable[str], topn: int = 10, restrict_vocab: int = 0) -> list[Similar]:
+        """The words nearest to each of many words. Exact; all are searched together, in bounded memory."""
+        rows = self._index.find(words)
+        found = self._search(self.matrix[rows], topn + 1, restrict_vocab, topn)
+        return [self._answers(found, k, {row}, topn) for k, row in enumerate(rows.tolist())]
+
+    def nearest(self, vectors: npt.ArrayLike, topn: int = 10, restrict_vocab: int = 0) -> Nearest:
+        """Rows nearest to each of many vectors, (queries, dim), and their similarities, as two arrays."""
+        queries = np.atleast_2d(np.asarray(vectors, np.float32))
+        return self._search(queries, topn, restrict_vocab, topn)
+
+    def _search(self, queries: Floats, count: int, restrict_vocab: int, topn: int) -> Nearest:
+        if topn < 1:
+            raise ConfigError(f"topn is {topn}; it must be at least 1.")
+        if restrict_vocab < 0:
+            raise ConfigError(f"restrict_vocab is {restrict_vocab}; it must be at least 1, or 0 for all words.")
+        if queries.ndim != 2 or queries.shape[1] != self.dim:
+            raise InputError(f"a query of shape {queries.shape} does not fit vectors of {self.dim} numbers.")
+        if not np.isfinite(queries).all():
+            raise InputError("a query has numbers that are not finite.")
+        limit = min(restrict_vocab or len(self), len(self))
+        return nearest(self.matrix[:limit], self.norms[:limit], units(queries), count)
+
+    def _vector(self, query: Query, rows: dict[str, int]) -> npt.NDArray[np.float64]:
+        if isinstance(query, str):
+            row = self.matrix[rows[query]].astype(np.float64)
+            return np.asarray(row / (float(self.norms[rows[query]]) or 1.0))
+        vector = np.asarray(query, np.float64)
+        if vector.shape != (self.dim,):
+            raise InputError(f"a query of shape {vector.shape} does not fit vectors of {self.dim} numbers.")
+        return vector
+
+    def _answers(self, found: Nearest, query: int, without: set[int], topn: int) -> Similar:
+        pairs = zip(found.rows[query].tolist(), found.similarities[query].tolist(), strict=True)
+        return [(self.words[row], value) for row, value in pairs if row not in without][:topn]
+
+    # -- files --
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], format: Format | Literal["auto"] = "auto", verify: bool = False
+    ) -> Vectors:
+        """Vectors of a trained model, or of a file in the text or binary format of word2vec.
+
+        Parameters
+        ----------
+        path
+            The directory of a model, which is mapped and takes milliseconds; or a file, which is read, compressed or
+            not, as text with or without a first line of sizes, or as binary.
+        format
+            `text` or `binary` where the file should not be looked at to find out.
+        verify
+            Compare the checksums of a model too. Its sizes always are.
+        """
+        if format not in ("auto", "text", "binary"):
+            raise ConfigError(f"format is {brief(format)}; choose auto, text or binary.")
+        if Path(path).is_file():
+            words, matrix = read_vectors(path, format)
+            made = _made(lambda: words, matrix, InputError, str(path))
+            made._index.rows  # noqa: B018  # words that stand twice are said now
+            return made
+        from hogwild.programs.words.vectormodel import open_vectors
+
+        mapped = open_vectors(Path(path), verify)
+        return _made(mapped.words, mapped.matrix, ModelError, str(path))
+
+    def save(self, path: str | os.PathLike[str], format: Format | Literal["auto"] = "auto") -> int:
+        """Write a file in the text or binary format of word2vec, which gensim and others open.
+
+        Returns how many words were changed: `_` is written for blanks, ends of lines and NUL, which the formats cannot
+        hold. A file of the same name is replaced when the new one is complete; `.gz`, `.xz` and `.zst` are compressed.
+
+        Parameters
+        ----------
+        format
+            `auto`: binary if the name ends in .bin, text if in .vec or .txt.
+        """
+        from hogwild.programs.words.vectorout import write_vectors
+
+        chosen = format_of_name(path) if format == "auto" else format
+        if chosen not in ("text", "binary"):
+            raise ConfigError(f"{os.fspath(path)}: the name tells no format; let it end in .vec or .bin, or say which.")
+        return write_vectors(os.fspath(path), self.words, self.matrix, chosen)
+
+
+def _made(read: Callable[[], Sequence[str]], matrix: Floats, error: type[HogwildError], where: str) -> Vectors:
+    made = Vectors.__new__(Vectors)
+    made._fill(WordIndex(read, len(matrix), where, error), matrix, error, where)
+    return made
+
+
+def _checked(matrix: npt.ArrayLike, words: int) -> Floats:
+    try:
+        array = np.ascontiguousarray(matrix, np.float32)
+    except (TypeError, ValueError):
+        raise InputError("the matrix does not hold numbers in rows of equal length.") from None
+    if array.ndim != 2 or array.shape[0] != words or array.shape[1] == 0:
+        raise InputError(f"{words:,} words need a matrix of shape ({words}, dim), not {np.shape(matrix)}.")
+    if not words:
+        raise InputError("there are no words.")
+    return array
+
+
+def _queries(given: Query | Sequence[Query]) -> list[Query]:
+    """The queries one by one: a word, a vector, or a list of them."""
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, np.ndarray):
+        return [given] if given.ndim == 1 else list(given)
+    queries: list[Any] = list(given)  # type: ignore[arg-type]
+    return [queries] if queries and isinstance(queries[0], int | float | np.number) else queries

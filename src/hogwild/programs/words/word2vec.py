@@ -1,0 +1,299 @@
+"""Word vectors: skip-gram and CBOW with negative sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import CELL, Floats, Room, Table, aligned_floats, make_scratch
+from hogwild.config import Word2VecConfig
+from hogwild.errors import ConfigError, ModelError
+from hogwild.feeds.corpus.corpus import Corpus
+from hogwild.kernels.loop.loss import total_loss
+from hogwild.kernels.simd.rows16 import LANES, layout
+from hogwild.kernels.word2vec.cbow import Cbow, plan_cbow
+from hogwild.kernels.word2vec.noise import alias_table, chances_to_stay
+from hogwild.kernels.word2vec.skipgram import SkipGram, plan_skip_gram
+from hogwild.kernels.word2vec.windows import Embeddings, Text
+from hogwild.machine import memory
+from hogwild.programs.program import Metrics, Program
+from hogwild.programs.words.vectors import Vectors
+
+# Words of a visit, and negatives drawn for it: fewer are faster, and analogies suffer first (docs/performance.md).
+SKIP_GRAM_SIZES = (64, 48)
+CBOW_SIZES = (48, 22)
+_RATES = {False: 0.025, True: 0.15}  # without and with CBOW, whose gradient is shared by some six neighbours
+_MOST_MOVED = 1.0  # gradients of one visit to one row times the rate; from about three on vectors run away
+_EVALUATION = 0x5EED  # held-out loss draws the same windows and negatives each time
+
+
+class Word2Vec(Program):
+    """Word vectors by negative sampling.
+
+    Parameters
+    ----------
+    dim : numbers in a vector.
+    window : words to either side that count as near, at the most; each word draws its own number from 1 to this.
+    negatives : random words set against each pair of neighbours.
+    sample : words more frequent than this share of the text are left out now and then; 0: never.
+    cbow : predict a word from the mean of its neighbours, instead of the neighbours from the word.
+    pair_negatives : draw new negatives for each pair, instead of once for a stretch of text.
+
+    Examples
+    --------
+    >>> corpus = hogwild.open_corpus("wiki.txt.xz")                                     # doctest: +SKIP
+    >>> program = hogwild.train(hogwild.Word2Vec(dim=100), corpus, lr=0.025)            # doctest: +SKIP
+    >>> program.vectors.most_similar("king")                                            # doctest: +SKIP
+    """
+
+    name = "word2vec"
+    unit = "words"
+    tells_units = True
+    sharing = "all"
+
+    def __init__(
+        self, dim: int = 100, window: int = 5, negatives: int = 5, sample: float = 1e-4, cbow: bool = False,
+        pair_negatives: bool = False, words: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.config = Word2VecConfig(dim, window, negatives, sample, cbow, pair_negatives)
+        self.words = tuple(words)
+        self.counts: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._earlier: npt.NDArray[np.int64] = self.counts  # counts of texts before this one
+        self._goes_on = False  # whether `counts` has those of the text that comes next
+        self._stretch, self._shared = CBOW_SIZES if cbow else SKIP_GRAM_SIZES
+        self._lanes, self._blocks = layout(dim)
+        self._scale = 1.0
+
+    @property
+    def rate(self) -> float:
+        """Learning rate where the user gives none."""
+        return _RATES[self.config.cbow]
+
+    @property
+    def cells(self) -> int:
+        """Cells of a row of weights: the numbers of a vector and zeros up to whole cache lines."""
+        return LANES * len(self._lanes) * self._blocks
+
+    # -- for the executor -------------------------------------------------------------------------------------------
+
+    @property
+    def task(self) -> SkipGram | Cbow:
+        """Skip-gram or CBOW."""
+        config = self.config
+        return (Cbow if config.cbow else SkipGram)(
+            self._lanes, self._blocks, self.cells, self._stretch, config.window, config.negatives,
+            0 if config.pair_negatives else self._shared, self._scale,
+        )  # fmt: skip
+
+    def startup(self, feed: Corpus, seed: int) -> None:
+        """Rows for the words of the corpus, in its order; words that have vectors already keep them."""
+        if not isinstance(feed, Corpus):
+            raise ConfigError(f"{type(feed).__name__} is no text; use hogwild.open_corpus or hogwild.corpus_of.")
+        feed.check().check_trainable()
+        self._stretch = self._stretch_for(feed)
+        self._scale = self.visits(feed) / max(1, len(feed))
+        before = self._earlier if self._goes_on else self._known_counts()
+        self._goes_on = False
+        if self.weights is not None and self.words == feed.words:
+            self._earlier, self.counts = before, before + feed.counts
+            return
+        old, inputs, outputs = self.words, *self._unpadded()
+        known = {word: row for row, word in enumerate(old)}
+        present = set(feed.words)
+        kept = [word for word in old if word not in present]  # words of earlier texts that this one has not
+        self.words = feed.words + tuple(kept)
+        self._allocate(seed)
+        pairs = [(row, known[word]) for row, word in enumerate(self.words) if word in known]
+        self._earlier = np.zeros(len(self.words), np.int64)
+        if pairs:
+            new, past = (np.array(side) for side in zip(*pairs, strict=True))
+            self.weights.inputs[new, : self.config.dim] = inputs[past]
+            self.weights.outputs[new, : self.config.dim] = outputs[past]
+            self._earlier[new] = before[past]
+        self.counts = self._earlier.copy()
+        self.counts[: len(feed.words)] += feed.counts
+
+    def _stretch_for(self, feed: Corpus) -> int:
+        """Words of a visit: as many as can be learnt from at once.
+
+        All gradients of a visit are taken at the same weights. Where a few words are most of a text, one row has so
+        many of them that their sum would carry it far beyond where they point to.
+        """
+        config = self.config
+        most = (CBOW_SIZES if config.cbow else SKIP_GRAM_SIZES)[0]
+        stay = feed.counts * (chances_to_stay(feed.counts, config.sample) / 2**32)
+        noise = feed.counts**0.75 / (feed.counts**0.75).sum()
+        pairs = 1 if config.cbow else config.window + 1
+        # A word that stays has gradients as the centre of pairs, as their neighbour, and as a negative of any.
+        share = stay / stay.sum()
+        hits = pairs * (share * (2 + config.negatives) + config.negatives * noise) * stay.sum() / feed.counts.sum()
+        return max(1, min(most, int(_MOST_MOVED / (self.rate * float(hits.max())))))
+
+    def samples(self, feed: Corpus) -> Text:
+        """The text, with what is drawn from it."""
+        chance, alias = alias_table(feed.counts)
+        return Text(feed.samples.ids, chances_to_stay(feed.counts, self.config.sample), chance, alias)
+
+    def visits(self, feed: Corpus) -> int:
+        """Stretches of text."""
+        return -(-len(feed.samples.ids) // self._stretch)
+
+    def units(self, feed: Corpus) -> int:
+        """Words of the text, those that are not in the vocabulary included."""
+        return feed.total
+
+    def room(self, feed: Corpus) -> Room:
+        """For a stretch, its neighbours and its negatives."""
+        return self._room_for(self.task)
+
+    def _room_for(self, task: SkipGram | Cbow) -> Room:
+        plan = plan_skip_gram(task) if isinstance(task, SkipGram) else plan_cbow(task)
+        each = task.negatives * (2 * task.window if isinstance(task, SkipGram) else 1)
+        rows = task.stretch + plan.most + (task.shared or task.stretch * each)
+        return Room(rows=rows, width=self.cells, floats=plan.floats, ints=plan.ints)
+
+    def tables(self) -> Mapping[str, Table]:
+        """Both tables are ranked: the rows of frequent words come first."""
+        table = Table(len(self.words), self.cells, "ranked")
+        return {"inputs": table, "outputs": table}
+
+    def finish(self, feed: Corpus) -> None:
+        """The most frequent words first, over all texts."""
+        order = self._order()
+        if not np.array_equal(order, np.arange(len(order))):
+            self.words = tuple(self.words[row] for row in order.tolist())
+            self.counts = self.counts[order]
+            self._earlier = self._earlier[order]
+            for array in self.weights:
+                array[:] = array[order]
+
+    def evaluate(self, feed: Corpus, threads: int = 1) -> Metrics:
+        """The loss a word of a text in the model's vocabulary, on windows and negatives that are always the same."""
+        if feed.words != self.words[: len(feed.words)]:
+            raise ConfigError("this text has another vocabulary; use open_corpus(..., vocabulary=program.words).")
+        # Nothing is learnt here, so that stretches of one length serve every text.
+        stretch = (CBOW_SIZES if self.config.cbow else SKIP_GRAM_SIZES)[0]
+        task = self.task._replace(stretch=stretch, scale=1.0)
+        scratch = make_scratch(self._room_for(task), np.uint64(_EVALUATION))
+        visits = -(-len(feed.samples.ids) // stretch)
+        total = total_loss(task, self.samples(feed), self.weights, scratch, visits)
+        return {"loss": total / max(1, len(feed))}
+
+    def watchable(self) -> Mapping[str, Any]:
+        """The vectors, inputs and outputs, without the zeros that fill their rows."""
+        return {"vectors": lambda: self._unpadded()[0], "outputs": lambda: self._unpadded()[1]}
+
+    # -- vectors ----------------------------------------------------------------------------------------------------
+
+    @property
+    def vectors(self) -> Vectors:
+        """What was learnt: a view of the weights."""
+        if self.weights is None:
+            raise ConfigError("this program has no vectors yet; train it, or load one.")
+        return Vectors(self.words, self._unpadded()[0])
+
+    def begin_with(
+        self, words: Sequence[str], vectors: npt.ArrayLike, outputs: npt.ArrayLike | None = None,
+        counts: npt.ArrayLike | None = None,
+    ) -> Word2Vec:  # fmt: skip
+        """Start from these vectors; the words of a text that are not among them begin at random. Returns itself."""
+        tables = {"vectors": vectors, "outputs": outputs}
+        given = {name: np.asarray(table, np.float32) for name, table in tables.items() if table is not None}
+        for name, table in given.items():
+            if table.shape != (len(words), self.config.dim):
+                raise ConfigError(f"the {name} to start from are {table.shape}, not ({len(words)}, {self.config.dim}).")
+            if not np.isfinite(table).all():
+                raise ConfigError(f"the {name} to start from hold numbers that are not finite; clean them first.")
+        times = np.zeros(len(words), np.int64) if counts is None else np.array(counts, np.int64)
+        if times.shape != (len(words),) or (times < 0).any():
+            raise ConfigError(f"the counts to start from must be {len(words)} numbers, none below 0.")
+        if len(set(words)) < len(words):
+            raise ConfigError("a word occurs twice among those to start from; give each one vector.")
+        self.words = tuple(words)
+        self._allocate(seed=0)
+        self.weights.inputs[:, : self.config.dim] = given["vectors"]
+        if "outputs" in given:
+            self.weights.outputs[:, : self.config.dim] = given["outputs"]
+        self.counts = times
+        self._earlier, self._goes_on = self.counts, False
+        return self
+
+    def _order(self) -> npt.NDArray[np.intp]:
+        """Rows by falling count of their words, over all texts."""
+        return np.argsort(-self._known_counts(), kind="stable")
+
+    def _known_counts(self) -> npt.NDArray[np.int64]:
+        return self.counts if len(self.counts) == len(self.words) else np.zeros(len(self.words), np.int64)
+
+    def _allocate(self, seed: int) -> None:
+        """Rows for all words: inputs between -1 and 1 over dim, outputs zero, both filled up with zeros."""
+        self.check_memory(len(self.words))
+        shape = len(self.words), self.cells
+        inputs, outputs = (aligned_floats(shape[0] * shape[1]).reshape(shape) for _ in range(2))
+        random = np.random.default_rng(np.random.SeedSequence((seed, 104729)))
+        for start in range(0, shape[0], 1 << 14):  # a piece at a time: no second table in memory
+            part = inputs[start : start + (1 << 14), : self.config.dim]
+            part[:] = (2 * random.random(part.shape, np.float32) - 1) / self.config.dim
+        self.weights = Embeddings(inputs, outputs)
+
+    def check_memory(self, words: int) -> int:
+        """The bytes of the weights of so many words; raises ConfigError if this machine has not so many."""
+        needed = 2 * CELL * words * self.cells
+        if needed > memory():
+            raise ConfigError(
+                f"{words:,} words of {self.config.dim} numbers need {needed / 1e9:.1f} GB, and this machine has "
+                f"{memory() / 1e9:.1f} GB; raise --min-count, or lower --max-vocab or --dim."
+            )
+        return needed
+
+    def _unpadded(self) -> tuple[Floats, Floats]:
+        if self.weights is None:
+            empty = np.zeros((0, self.config.dim), np.float32)
+            return empty, empty
+        return self.weights.inputs[:, : self.config.dim], self.weights.outputs[:, : self.config.dim]
+
+    # -- saving -----------------------------------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """Its parameters, and its words."""
+        config = self.config
+        return {
+            "dim": config.dim, "window": config.window, "negatives": config.negatives, "sample": config.sample,
+            "cbow": config.cbow, "pair_negatives": config.pair_negatives,
+            "words": [self.words[row] for row in self._order().tolist()],
+        }  # fmt: skip
+
+    def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
+        """Vectors and outputs without the zeros that fill their rows, and how often each word occurred."""
+        if self.weights is None:
+            raise ConfigError("this program has no weights yet; train it, or load one.")
+        order = self._order()
+        vectors, outputs = (array[order] for array in self._unpadded())
+        arrays: dict[str, npt.NDArray[Any]] = {"vectors": vectors, "outputs": outputs, "counts": self.counts[order]}
+        # A run that goes on counts its text once.
+        return {**arrays, "earlier": self._earlier[order]} if state else arrays
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over vectors for the words that it was made with."""
+        shape = len(self.words), self.config.dim
+        expected: dict[str, tuple[Any, tuple[int, ...]]] = {
+            "vectors": (np.float32, shape), "outputs": (np.float32, shape), "counts": (np.int64, shape[:1]),
+        }  # fmt: skip
+        if "earlier" in arrays:
+            expected["earlier"] = (np.int64, shape[:1])
+        if set(arrays) != set(expected):
+            raise ModelError(f"the arrays are {', '.join(arrays)}; word vectors have {', '.join(expected)}.")
+        for name, (dtype, size) in expected.items():
+            if arrays[name].dtype != dtype or arrays[name].shape != size:
+                found = f"{arrays[name].dtype} {arrays[name].shape}"
+                raise ModelError(f"array {name} is {found}, not {np.dtype(dtype)} {size}.")
+        if not all(isinstance(word, str) for word in self.words):
+            raise ModelError("the options of the model do not say its words.")
+        self.begin_with(self.words, arrays["vectors"], arrays["outputs"], arrays["counts"])
+        if "earlier" in arrays:
+            if (arrays["earlier"] < 0).any() or (arrays["earlier"] > arrays["counts"]).any():
+                raise ModelError("array earlier counts more than array counts, or less than nothing.")
+            self._earlier, self._goes_on = np.array(arrays["earlier"], np.int64), True
