@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from hogwild.executor.progress import show_progress
+from hogwild.executor.readers.display import show_progress
 from hogwild.messages import Stream, data_output, printable, printable_json
 
 

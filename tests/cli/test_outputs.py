@@ -143,7 +143,7 @@ def test_a_loop_of_links_is_said_before_training(refused, files, tmp_path):
 
 def _come_between(monkeypatch, path):
     """A file of the user's gets into the output while the run goes on."""
-    from hogwild.executor.checkpointer import Checkpointer
+    from hogwild.executor.readers.checkpoint import Checkpointer
 
     real = Checkpointer._finish
 

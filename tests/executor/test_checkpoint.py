@@ -19,10 +19,10 @@ import pytest
 from hogwild.arrays import DenseRows
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError, ModelError, SaveError
-from hogwild.executor.checkpoint import KIND, checkpoint_path, load_checkpoint, save_checkpoint
-from hogwild.executor.checkpoint import STATE as STATE_FILE
-from hogwild.executor.checkpointer import identity_of
 from hogwild.executor.position import Position, RunState
+from hogwild.executor.readers.checkpoint import identity_of
+from hogwild.executor.readers.checkpoint_ import KIND, checkpoint_path, load_checkpoint, save_checkpoint
+from hogwild.executor.readers.checkpoint_ import STATE as STATE_FILE
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.saving.sealed import read_sealed, write_sealed
 from hogwild.programs.store import load_model
@@ -221,7 +221,7 @@ KILLED = """
 import itertools
 import numpy as np
 from tiny import Tiny
-from hogwild.executor.checkpoint import save_checkpoint
+from hogwild.executor.readers.checkpoint_ import save_checkpoint
 from hogwild.executor.position import Position, RunState
 from hogwild.programs.store import save_model
 for n in itertools.count({first}):

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from hogwild.errors import ConfigError, RescuedError, SaveError
-from hogwild.executor.checkpoint import load_checkpoint
-from hogwild.executor.checkpointer import Checkpointer, Interval, Output, parse_interval
 from hogwild.executor.events import EpochEnded, Finished, Parked, Progress
 from hogwild.executor.position import Position, RunState
+from hogwild.executor.readers.checkpoint import Checkpointer, Interval, Output, parse_interval
+from hogwild.executor.readers.checkpoint_ import load_checkpoint
 from hogwild.programs.store import load_model
 from tiny import Tiny, value_of
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from hogwild.errors import WorkerError
-from hogwild.executor.claims import Claims
+from hogwild.executor.spans import Claims
 
 
 def _work(claims: Claims, worker: int, seen: list[tuple[int, int, int]], lock: threading.Lock) -> None:

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from hogwild.executor import progress
 from hogwild.executor.events import EpochEnded, Finished, Progress, Started, Watched
-from hogwild.executor.progress import count, draw, duration, epoch_text, show_progress
+from hogwild.executor.readers import display
+from hogwild.executor.readers.display import count, draw, duration, epoch_text, show_progress
 
 
 def at(samples, **changes):
@@ -76,7 +76,7 @@ def test_an_epoch_shows_the_metrics_that_matter():
 
 def test_plain_progress_comes_at_most_every_few_seconds(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
     stream = io.StringIO()
     with show_progress(stream=stream) as show:
         show(STARTED)
@@ -96,13 +96,13 @@ def test_what_the_user_counts_in(monkeypatch):
     assert lines[2] == "12.8k words: norm(w) = 1"
     assert lines[3] == "done: 32k words in 2.00 s, 16k words/s"
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
     with show_progress(stream=(stream := io.StringIO())) as show:
         show(started)
         now[0] += 60
         show(at(250))
     assert "  41.6M words/s  " in stream.getvalue()
-    assert "  41.6M words/s  " in draw(at(437), 2, 100, told=progress.Told("words", 32.0)).plain
+    assert "  41.6M words/s  " in draw(at(437), 2, 100, told=display.Told("words", 32.0)).plain
 
 
 def test_trace_is_part_of_the_epoch_line():
@@ -116,7 +116,7 @@ def test_quiet_is_silent():
 
 
 def test_compiling_is_named_only_when_it_takes_long(monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 0.05)
+    monkeypatch.setattr(display, "_PATIENCE", 0.05)
     stream = io.StringIO()
     with show_progress(stream=stream) as show:
         time.sleep(0.3)

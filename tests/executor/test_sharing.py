@@ -11,7 +11,7 @@ import scipy.sparse as sparse
 import hogwild
 from hogwild.arrays import Table
 from hogwild.executor.memory import CommonArray, round_to_pages
-from hogwild.executor.prepare import merge_pace
+from hogwild.executor.plan import merge_pace
 from hogwild.executor.sharing import Sharing, private_rows, whole_pages
 from hogwild.executor.trial import Try, pick
 from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows

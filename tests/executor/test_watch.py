@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hogwild.errors import ConfigError
-from hogwild.executor.watch import Every, Watch, make_watch, parse_every
+from hogwild.executor.readers.watch import Every, Watch, make_watch, parse_every
 
 
 class Weights(NamedTuple):

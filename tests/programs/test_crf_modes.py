@@ -14,7 +14,7 @@ import reference
 import reference_crf as twin
 from crf_problems import SOME, make_crf, make_feed, model_of
 from hogwild.executor.run import AsyncExecutor
-from hogwild.executor.schedule import make_schedule
+from hogwild.executor.tuning import make_schedule
 from hogwild.executor.workers import Counters
 from hogwild.kernels.loop.order import shuffled
 from hogwild.programs.store import load_model, save_model

@@ -13,8 +13,8 @@ import pytest
 from crf_problems import SOME, make_crf, make_feed
 from hogwild.config import TrainConfig
 from hogwild.errors import ModelError
-from hogwild.executor.checkpoint import load_checkpoint, save_checkpoint
-from hogwild.executor.checkpointer import identity_of
+from hogwild.executor.readers.checkpoint import identity_of
+from hogwild.executor.readers.checkpoint_ import load_checkpoint, save_checkpoint
 from hogwild.executor.run import AsyncExecutor
 from hogwild.programs.store import load_model, save_model
 from hogwild.programs.taggers.crf import CRF

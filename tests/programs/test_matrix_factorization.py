@@ -12,7 +12,7 @@ import pytest
 import hogwild
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
-from hogwild.executor.schedule import make_schedule
+from hogwild.executor.tuning import make_schedule
 from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.kernels.compiler.rng import seeds
 from hogwild.kernels.loop.order import shuffled

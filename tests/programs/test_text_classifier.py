@@ -15,7 +15,7 @@ from hogwild import TextClassifier, load_model, open_feed, save_model
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
-from hogwild.executor.schedule import make_schedule
+from hogwild.executor.tuning import make_schedule
 from hogwild.kernels.loop.order import shuffled
 from hogwild.programs.sparse import tablespace
 from hogwild.programs.sparse.tablespace import make_table

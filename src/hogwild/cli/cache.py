@@ -105,13 +105,13 @@ def _clear(options: Options) -> tuple[dict[str, Any], list[str]]:
 
 
 def _line(kept: Any, what: str) -> str:
-    from hogwild.executor.progress import count
+    from hogwild.executor.readers.display import count
 
     return f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(kept.used))}  {count(kept.bytes):>6}B  {what}"
 
 
 def _total(what: str, number: int, size: int) -> str:
-    from hogwild.executor.progress import count
+    from hogwild.executor.readers.display import count
 
     first, *rest = what.split(" of ")
     return f"{number} {' of '.join([first if number == 1 else first + 's', *rest])}, {count(size)}B"

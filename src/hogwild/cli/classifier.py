@@ -9,8 +9,8 @@ from typing import Any
 from hogwild.cli.job import Job
 from hogwild.cli.models import make_model, needs_slots
 from hogwild.cli.train_classifier import Options
-from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
+from hogwild.executor.readers.checkpoint import Output
 from hogwild.feeds.open import description_path, open_feed
 from hogwild.feeds.sparse.feed import Feed
 

@@ -16,7 +16,7 @@ from hogwild.cli.summary import print_json
 from hogwild.config import AsynGradConfig
 from hogwild.errors import SaveError
 from hogwild.executor.events import Finished, Progress, Started
-from hogwild.executor.progress import Display, show_progress
+from hogwild.executor.readers.display import Display, show_progress
 from hogwild.feeds.io.outfile import write_file
 from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
 from hogwild.feeds.tagged.open import open_tagging

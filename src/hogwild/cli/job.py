@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hogwild.config import SaveConfig, ShowConfig, TrainConfig, WatchConfig
-from hogwild.executor.checkpointer import Output, identity_of
 from hogwild.executor.events import Finished
+from hogwild.executor.readers.checkpoint import Output, identity_of
 
 
 class RunOptions(Protocol):

@@ -9,8 +9,8 @@ import numpy as np
 
 from hogwild.cli.job import Job
 from hogwild.cli.train_recommender import Options
-from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
+from hogwild.executor.readers.checkpoint import Output
 from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.feeds.ratings.open import open_ratings
 from hogwild.feeds.sparse.labels import counted

@@ -14,7 +14,7 @@ from hogwild.cli.summary import print_json, trace_of
 from hogwild.cli.wordshow import print_words, show_words
 from hogwild.config import FeedConfig, SparseConfig
 from hogwild.executor.events import EpochEnded, Finished, Started
-from hogwild.executor.progress import count, show_progress
+from hogwild.executor.readers.display import count, show_progress
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.open import open_feed
 from hogwild.feeds.sparse.feed import Feed

@@ -9,8 +9,8 @@ import numpy as np
 
 from hogwild.cli.job import Job
 from hogwild.cli.train_tagger import Options
-from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
+from hogwild.executor.readers.checkpoint import Output
 from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.tagged.open import open_tagging
 from hogwild.feeds.tagged.presets import PRESETS

@@ -10,7 +10,7 @@ from typing import Any
 from hogwild.cli.evaluate import Options
 from hogwild.cli.summary import print_json
 from hogwild.cli.taggedfiles import READING, TAGGING, open_tagged
-from hogwild.executor.progress import show_progress
+from hogwild.executor.readers.display import show_progress
 from hogwild.machine import cores
 from hogwild.messages import for_output
 from hogwild.programs.store import Model

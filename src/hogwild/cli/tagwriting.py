@@ -13,7 +13,7 @@ from hogwild.cli.predict import Options
 from hogwild.cli.summary import print_json
 from hogwild.cli.taggedfiles import READING, TAGGING, open_tagged, pieces
 from hogwild.errors import ConfigError
-from hogwild.executor.progress import show_progress
+from hogwild.executor.readers.display import show_progress
 from hogwild.feeds.io.outfile import write_file
 from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.feeds.tagged.write import Path, write_paths

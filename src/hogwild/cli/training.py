@@ -14,13 +14,13 @@ from hogwild.cli.outputs import check_outputs
 from hogwild.cli.profiling import Profiling, trace_path
 from hogwild.cli.summary import metrics_text, print_json, run_summary
 from hogwild.errors import RescuedError
-from hogwild.executor.checkpoint import checkpoint_path, load_checkpoint
-from hogwild.executor.checkpointer import Checkpointer, parse_interval
 from hogwild.executor.events import EpochEnded, Event, Finished, Progress, Started, Watched
 from hogwild.executor.position import RunState
-from hogwild.executor.progress import COMPILING, Display, show_progress
+from hogwild.executor.readers.checkpoint import Checkpointer, parse_interval
+from hogwild.executor.readers.checkpoint_ import checkpoint_path, load_checkpoint
+from hogwild.executor.readers.display import COMPILING, Display, show_progress
+from hogwild.executor.readers.watch import make_watch, parse_every
 from hogwild.executor.run import AsyncExecutor
-from hogwild.executor.watch import make_watch, parse_every
 from hogwild.kernels.compiler.compiling import seconds_compiled
 from hogwild.messages import say, show
 from hogwild.observe.jsonlines import NAME as LOG

@@ -11,7 +11,7 @@ from hogwild.cli.wordtables import make_table, print_tables
 from hogwild.config import CorpusConfig
 from hogwild.errors import InputError
 from hogwild.executor.events import Finished, Started
-from hogwild.executor.progress import count, show_progress
+from hogwild.executor.readers.display import count, show_progress
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.corpus.open import corpus_of
 from hogwild.feeds.synthetic.docstrings import documentation

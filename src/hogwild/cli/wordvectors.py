@@ -11,8 +11,8 @@ from typing import Any
 from hogwild.cli.job import Job
 from hogwild.cli.train_word2vec import Options
 from hogwild.errors import ConfigError
-from hogwild.executor.checkpointer import Output
 from hogwild.executor.events import Finished
+from hogwild.executor.readers.checkpoint import Output
 from hogwild.feeds.corpus.corpus import Corpus
 from hogwild.feeds.corpus.open import open_corpus
 from hogwild.kernels.word2vec.noise import chances_to_stay

@@ -16,7 +16,7 @@ from hogwild.estimators.excerpt import Excerpts
 from hogwild.estimators.mistakes import value_errors
 from hogwild.estimators.sentences import in_order_of_places, length, seed_of, without_empty
 from hogwild.estimators.stateweights import StateWeights
-from hogwild.executor.progress import show_progress
+from hogwild.executor.readers.display import show_progress
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.feeds.tagged.tagging import TaggingFeed

@@ -12,14 +12,14 @@ from typing import Any
 from hogwild.blas import one_blas_thread
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
-from hogwild.executor.course import Course
 from hogwild.executor.events import Event, Parked, Started, Watched
 from hogwild.executor.modes import lockstep_of
+from hogwild.executor.plan import Plan, build_crew, make_plan
 from hogwild.executor.position import RunState
-from hogwild.executor.prepare import Plan, build_crew, make_plan
-from hogwild.executor.schedule import calibrate, compile_tries, make_schedule
 from hogwild.executor.spanlog import log_of
+from hogwild.executor.state import Course
 from hogwild.executor.trial import choose_sharing
+from hogwild.executor.tuning import calibrate, compile_tries, make_schedule
 from hogwild.kernels.compiler.jit import NumbaError, explain
 from hogwild.options import check_names
 from hogwild.timeline import timed

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import CELL, Floats, Table
-from hogwild.executor.claims import SPAN_SECONDS
 from hogwild.executor.memory import CommonArray, round_to_pages
+from hogwild.executor.spans import SPAN_SECONDS
 from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows
 
 TIER_ROWS = 4096  # ranks below this are merged at every turn, below 4 times this at every fourth, and so on

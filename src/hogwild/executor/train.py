@@ -7,9 +7,9 @@ from typing import Any
 
 from hogwild.arrays import Room
 from hogwild.executor.events import Watched
-from hogwild.executor.progress import show_progress
+from hogwild.executor.readers.display import show_progress
+from hogwild.executor.readers.watch import make_watch
 from hogwild.executor.run import AsyncExecutor
-from hogwild.executor.watch import make_watch
 from hogwild.programs.custom import CustomProgram
 
 

@@ -7,7 +7,7 @@ import time
 from typing import NamedTuple
 
 from hogwild.arrays import bytes_of
-from hogwild.executor.prepare import Plan, build_crew
+from hogwild.executor.plan import Plan, build_crew
 from hogwild.kernels.loop.order import Order
 from hogwild.kernels.loop.schedule import Schedule
 from hogwild.machine import cores

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from hogwild.arrays import PAD, Scratch
 from hogwild.errors import DivergedError, HogwildError, WorkerError
-from hogwild.executor.claims import Claim, Claims
 from hogwild.executor.modes import Turns
-from hogwild.executor.schedule import rate_after
 from hogwild.executor.sharing import Sharing
 from hogwild.executor.spanlog import SpanLog
+from hogwild.executor.spans import Claim, Claims
+from hogwild.executor.tuning import rate_after
 from hogwild.kernels.compiler.atomics import exchange_flag
 from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.loop.order import Order

@@ -17,7 +17,7 @@ from hogwild.kernels.loop.span import Span, runner
 from hogwild.kernels.loop.trace import Untraced
 
 if TYPE_CHECKING:
-    from hogwild.executor.prepare import Plan
+    from hogwild.executor.plan import Plan
 
 _FACTOR = 2.0
 _LEAST_GAIN = 0.01  # of the first loss, for a step to be worth it

@@ -10,10 +10,10 @@ import numpy as np
 
 from hogwild.arrays import Step
 from hogwild.executor.events import EpochEnded, Finished, Progress, Started
+from hogwild.executor.plan import Plan
 from hogwild.executor.position import Position, RunState
-from hogwild.executor.prepare import Plan
-from hogwild.executor.schedule import rate_after
 from hogwild.executor.trace import Trace
+from hogwild.executor.tuning import rate_after
 from hogwild.executor.workers import Crew
 from hogwild.kernels.loop.schedule import elapsed_at
 from hogwild.timeline import timed

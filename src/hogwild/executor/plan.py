@@ -11,10 +11,10 @@ import numpy as np
 from hogwild.arrays import CELL, Room, Table, bytes_of, make_scratch
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
-from hogwild.executor.claims import Claims
 from hogwild.executor.modes import Turns, lockstep_of, workers_of
 from hogwild.executor.sharing import Sharing, private_rows
 from hogwild.executor.spanlog import timed_task
+from hogwild.executor.spans import Claims
 from hogwild.executor.trace import Trace
 from hogwild.executor.workers import Counters, Crew
 from hogwild.kernels.compiler.rng import seeds

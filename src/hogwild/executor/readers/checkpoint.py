@@ -14,11 +14,11 @@ import numpy as np
 
 from hogwild.config import FeedConfig, TrainConfig
 from hogwild.errors import ConfigError, RescuedError, SaveError, brief
-from hogwild.executor.checkpoint import check_checkpoint_output, save_checkpoint
 from hogwild.executor.events import EpochEnded, Event, Finished, Parked, Progress
 from hogwild.executor.modes import workers_of
 from hogwild.executor.position import Position, RunState
-from hogwild.executor.rescue import Rescue
+from hogwild.executor.readers.checkpoint_ import check_checkpoint_output, save_checkpoint
+from hogwild.executor.readers.rescue import Rescue
 from hogwild.programs.program import Metrics, Program
 from hogwild.programs.store import check_model_output, save_model
 

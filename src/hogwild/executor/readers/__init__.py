@@ -1,0 +1,1 @@
+"""Who listens to the events of a run: display, watch, checkpoints, rescue."""
