@@ -12,7 +12,7 @@ import pytest
 
 from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
 from hogwild.feeds.tagged.templates import open_templates
-from hogwild.observe.asyngrad import Experiment
+from hogwild.observe.theory.asyngrad import Experiment
 
 TINY = ("experiment", "asyngrad", "--no-rich-edges", "--threads", 1, 2, "--epochs", 2, "--seeds", 2)
 DOCUMENT = Path(__file__).parents[2] / "docs" / "experiments.md"

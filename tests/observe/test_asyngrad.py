@@ -11,8 +11,8 @@ from hogwild.config import AsynGradConfig
 from hogwild.errors import ConfigError, WorkerError
 from hogwild.feeds.synthetic.sentences import make_sentences
 from hogwild.feeds.tagged.lists import tagging_of
-from hogwild.observe.asyngrad import Experiment, Run, plan_runs
-from hogwild.observe.comparison import compare
+from hogwild.observe.theory.asyngrad import Experiment, Run, plan_runs
+from hogwild.observe.theory.comparison import compare
 
 SETTING = AsynGradConfig(threads=(1, 2), epochs=2, seeds=2, rich_edges=False, seed=5)
 
@@ -166,7 +166,7 @@ def test_facts_about_data_and_machine(whole, feeds):
 
 
 def test_more_threads_than_cores_are_told(feeds, monkeypatch):
-    monkeypatch.setattr("hogwild.observe.asyngrad.cores", lambda: 2)
+    monkeypatch.setattr("hogwild.observe.theory.asyngrad.cores", lambda: 2)
     notes = [Experiment(AsynGradConfig(threads=(1, most)), *feeds).record()["notes"] for most in (2, 10)]
     assert not any("share" in note for note in notes[0])
     assert "10 threads share 2 cores: no speed-up above 2 can be expected." in notes[1]

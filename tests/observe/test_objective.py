@@ -9,7 +9,7 @@ import scipy.sparse
 import hogwild
 import reference_theory as twin
 from hogwild.errors import ConfigError
-from hogwild.observe.objective import objective_of
+from hogwild.observe.theory.objective import objective_of
 
 
 def problem(loss: str = "logistic", l2: float = 0.1, rows: int = 60, features: int = 5, seed: int = 0):

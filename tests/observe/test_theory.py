@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import hogwild
 from hogwild.errors import ConfigError
-from hogwild.observe.bound import Recursion, gap_bound, largest_tau, learning_rate, smallest_epsilon, updates
+from hogwild.observe.theory.bound import Recursion, gap_bound, largest_tau, learning_rate, smallest_epsilon, updates
 
 VALUES = {"c": 0.5, "q": 1.0, "kappa": 2.0, "epsilon": 0.1, "tau": 0.005}
 

@@ -20,8 +20,8 @@ from hogwild import theory
 from hogwild.errors import ConfigError, SaveError
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.compiler.swap import swap
-from hogwild.observe.objective import Objective
-from hogwild.observe.windows import Window, pool
+from hogwild.observe.theory.objective import Objective
+from hogwild.observe.theory.windows import Window, pool
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 EPSILON = 1e-4  # of the executor's runs

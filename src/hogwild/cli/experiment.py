@@ -1,4 +1,4 @@
-"""`hogwild experiment asyngrad`: the flags; experimenting.py and observe/asyngrad.py do the work."""
+"""`hogwild experiment asyngrad`: the flags; experimenting.py and observe/theory/asyngrad.py do the work."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from hogwild.feeds.tagged.open import open_tagging
 from hogwild.feeds.tagged.presets import PRESETS
 from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.messages import say, show
-from hogwild.observe.asyngrad import Experiment, Run
+from hogwild.observe.theory.asyngrad import Experiment, Run
 
 _MADE_UP = (500, 200)  # sentences to train on and to test with
 _SHORT = 1.0  # seconds of a run before which there is no bar

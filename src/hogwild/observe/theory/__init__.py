@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from hogwild.observe.bound import Recursion, gap_bound, largest_tau, learning_rate, smallest_epsilon, updates
+from hogwild.observe.theory.bound import Recursion, gap_bound, largest_tau, learning_rate, smallest_epsilon, updates
 
 _HOMES = {
     "BoundCheck": "boundcheck",

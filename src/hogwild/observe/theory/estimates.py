@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from hogwild.errors import ConfigError
-from hogwild.observe.bound import learning_rate, updates
-from hogwild.observe.windows import Engine, Window, pool
+from hogwild.observe.theory.bound import learning_rate, updates
+from hogwild.observe.theory.windows import Engine, Window, pool
 
 _MARGIN = 1.5  # radius of the region, in distances of the beginning from the optimum
 _SIGMAS = 2.0  # standard errors that are added to a measured mean

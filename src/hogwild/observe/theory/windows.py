@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hogwild.observe.objective import Objective, Vector
+from hogwild.observe.theory.objective import Objective, Vector
 
 
 @dataclass(frozen=True)

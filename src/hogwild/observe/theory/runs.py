@@ -15,8 +15,8 @@ from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.sparse import asyngrad
 from hogwild.kernels.sparse.asyngrad import AsynGradTask, AsynGradWeights, Meter
-from hogwild.observe.objective import Objective, Vector
-from hogwild.observe.windows import Window
+from hogwild.observe.theory.objective import Objective, Vector
+from hogwild.observe.theory.windows import Window
 from hogwild.programs.custom import CustomProgram
 from hogwild.programs.sparse.linear import Linear
 

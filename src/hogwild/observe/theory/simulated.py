@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hogwild.errors import ConfigError
-from hogwild.observe.objective import Objective, Vector
-from hogwild.observe.windows import Window
+from hogwild.observe.theory.objective import Objective, Vector
+from hogwild.observe.theory.windows import Window
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hogwild.errors import ConfigError
-from hogwild.observe.bound import Recursion, largest_tau, learning_rate, smallest_epsilon, updates
-from hogwild.observe.estimates import Estimates, estimate
 from hogwild.observe.jsonlines import plain
-from hogwild.observe.windows import Engine, Window, pool
+from hogwild.observe.theory.bound import Recursion, largest_tau, learning_rate, smallest_epsilon, updates
+from hogwild.observe.theory.estimates import Estimates, estimate
+from hogwild.observe.theory.windows import Engine, Window, pool
 
 _WINDOWS = 10
 _SIGMAS = 2.0  # standard errors by which a measured mean may lie above its bound

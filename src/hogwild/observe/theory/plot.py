@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hogwild.errors import ConfigError, SaveError
-from hogwild.observe.bound import Recursion, gap_bound
-from hogwild.observe.boundcheck import BoundCheck
+from hogwild.observe.theory.bound import Recursion, gap_bound
+from hogwild.observe.theory.check import BoundCheck
 
 _BOUND, _MEASURED = "#b2432f", "#1f5a8c"
 _POINTS = 200  # of a bound's curve

@@ -20,8 +20,8 @@ from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.trace import add_up
 from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.machine import cores, processor
-from hogwild.observe.comparison import ASYNGRAD, REGULARIZED, SGD, SYNCHRONOUS, compare
 from hogwild.observe.jsonlines import plain
+from hogwild.observe.theory.comparison import ASYNGRAD, REGULARIZED, SGD, SYNCHRONOUS, compare
 from hogwild.programs.taggers.crf import CRF
 
 SCHEMA, VERSION = "hogwild.asyngrad", 1
