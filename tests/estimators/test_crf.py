@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_crfsuite import metrics
 
 from hogwild.estimators import CRF
-from hogwild.estimators.excerpt import Excerpts
+from hogwild.estimators.crf_model import Excerpts
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.programs.taggers import crf as programs
 from hogwild.programs.taggers.richpairs import find_pairs

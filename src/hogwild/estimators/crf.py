@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.estimators.excerpt import Excerpts
+from hogwild.estimators.crf_model import Excerpts
 from hogwild.estimators.mistakes import value_errors
 from hogwild.estimators.sentences import in_order_of_places, length, seed_of, without_empty
 from hogwild.estimators.stateweights import StateWeights
@@ -28,7 +28,7 @@ try:
     from sklearn.base import BaseEstimator
     from sklearn.exceptions import NotFittedError
 except ImportError:  # nothing but these two is needed of it
-    from hogwild.estimators.parameters import BaseEstimator, NotFittedError
+    from hogwild.estimators.sklearn import BaseEstimator, NotFittedError
 
 _SAME = ("lbfgs", "l2sgd")  # they have the optimum that is looked for here
 _OTHERS = ("ap", "pa", "arow")
