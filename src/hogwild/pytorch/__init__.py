@@ -1,5 +1,5 @@
 """PyTorch and our programs; needs the extra `torch`."""
 
-from hogwild.pytorch.modules import SparseMLPModule, module_of
+from hogwild.pytorch.export import SparseMLPModule, module_of
 
 __all__ = ["SparseMLPModule", "module_of"]
