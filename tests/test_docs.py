@@ -18,7 +18,7 @@ import pytest
 from hogwild.cli.commands import COMMANDS
 from hogwild.cli.flags import parse
 from hogwild.cli.main import main
-from hogwild.options import flags_of
+from hogwild.config.options import flags_of
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "hogwild"

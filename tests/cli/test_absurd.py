@@ -10,8 +10,8 @@ import pytest
 
 from hogwild.cli.commands import COMMANDS
 from hogwild.config import TrainConfig
+from hogwild.config.options import convert, flags_of, read_toml
 from hogwild.errors import ConfigError
-from hogwild.options import convert, flags_of, read_toml
 
 LONG = "x" * 100_000
 WHOLE = ("1" + "0" * 21, "-1" + "0" * 21, "9" * 5000, "1e3", LONG, 10**21, -(10**21), 16**4000, 1.5, [1])

@@ -11,7 +11,7 @@ import pytest
 
 from hogwild.cli import main as frame
 from hogwild.cli.commands import COMMANDS
-from hogwild.options import flags_of
+from hogwild.config.options import flags_of
 
 HOGWILD = [sys.executable, "-m", "hogwild"]
 

@@ -23,8 +23,8 @@ from hogwild.config import (
     Word2VecConfig,
     WordTrainConfig,
 )
+from hogwild.config.options import convert, nearest, options_of, read_toml, to_toml
 from hogwild.errors import ConfigError
-from hogwild.options import convert, nearest, options_of, read_toml, to_toml
 
 ALL = (
     FeedConfig, TrainConfig, LinearConfig, SaveConfig, WatchConfig, ShowConfig, SparseConfig, CorpusConfig,

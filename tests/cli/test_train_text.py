@@ -11,7 +11,7 @@ import pytest
 import hogwild as package
 from hogwild.cli.models import MODELS, make_model
 from hogwild.config import ClassifierConfig
-from hogwild.options import options_of
+from hogwild.config.options import options_of
 
 IMDB = Path(__file__).resolve().parents[3] / "shared" / "data" / "imdb"
 LINES = ["bad\ta dull film\n", "good\ta fine film\n", "bad\tpoor and dull\n", "good\tso fine and warm\n"]

@@ -18,10 +18,10 @@ from fuzz.models import SEEDS, SLOTS_TOML, checkpoint, go_on, model, use
 from fuzz.recipes import apply_recipe, make_recipe, seed_of
 from hogwild.cli.flags import build
 from hogwild.cli.train_classifier import Options as ClassifierOptions
+from hogwild.config.options import read_toml
 from hogwild.executor.readers.checkpoint_ import KIND as CHECKPOINT
 from hogwild.executor.readers.checkpoint_ import checkpoint_path
 from hogwild.feeds.slots.description import read_slots
-from hogwild.options import read_toml
 from hogwild.programs.saving.sealed import read_sealed, write_sealed
 from hogwild.programs.saving.tensors import decode
 from hogwild.programs.saving.vocabulary import decode_entries

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from hogwild.cli.flags import Page
 from hogwild.config import ShowConfig, cache_home
+from hogwild.config.options import Shown, nearest
 from hogwild.errors import ConfigError, brief
 from hogwild.messages import show
-from hogwild.options import Shown, nearest
 
 PAGE = Page(
     "hogwild cache",

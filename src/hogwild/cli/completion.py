@@ -8,8 +8,8 @@ from typing import Annotated
 
 from hogwild.cli.commands import COMMANDS, Entry
 from hogwild.cli.flags import Page
+from hogwild.config.options import Option, Shown, flags_of
 from hogwild.errors import ConfigError, brief
-from hogwild.options import Option, Shown, flags_of
 
 PAGE = Page(
     "hogwild completion",

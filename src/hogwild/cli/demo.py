@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from hogwild.cli.flags import Page
 from hogwild.config import ShowConfig
+from hogwild.config.options import require
 from hogwild.machine import cores
-from hogwild.options import require
 
 PAGE = Page(
     "hogwild demo",

@@ -12,10 +12,10 @@ from hogwild.cli.ratingfiles import RECOMMENDERS, evaluate_pairs
 from hogwild.cli.reading import ReadConfig
 from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.config import ShowConfig
+from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
 from hogwild.machine import cores
 from hogwild.messages import say
-from hogwild.options import Shown, require
 
 if TYPE_CHECKING:
     from hogwild.programs.store import Model

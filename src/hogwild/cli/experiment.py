@@ -7,8 +7,8 @@ from typing import Annotated
 
 from hogwild.cli.flags import Page
 from hogwild.config import AsynGradConfig, File, ShowConfig, TaggingConfig
+from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
-from hogwild.options import Shown
 
 PAGE = Page(
     "hogwild experiment asyngrad",

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 from hogwild.cli.flags import Page
 from hogwild.cli.outputs import check_outputs
 from hogwild.config import ShowConfig
+from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
 from hogwild.messages import say, show
-from hogwild.options import Shown
 
 PAGE = Page(
     "hogwild export",

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
 from typing import Annotated, Any, TypeVar, get_type_hints
 
+from hogwild.config.options import Option, convert, flags_of, nearest, read_toml
 from hogwild.errors import ConfigError, brief, shorten
-from hogwild.options import Option, convert, flags_of, nearest, read_toml
 
 Command = TypeVar("Command")
 

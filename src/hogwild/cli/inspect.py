@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.flags import Page
 from hogwild.config import ShowConfig
+from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
-from hogwild.options import Shown, require
 
 if TYPE_CHECKING:
     from hogwild.programs.inspect import Strongest

@@ -14,9 +14,9 @@ from hogwild.cli.commands import COMMANDS, Entry
 from hogwild.cli.flags import HelpShown, parse
 from hogwild.cli.interrupt import ignore_signals, no_interrupt_lost
 from hogwild.cli.streams import standard_streams, stay_usable
+from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, HogwildError, brief, shorten
 from hogwild.messages import Stream, output_failed, remedy, say
-from hogwild.options import nearest
 
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.flags import Page
 from hogwild.config import ShowConfig
-from hogwild.options import Shown, require
+from hogwild.config.options import Shown, require
 
 if TYPE_CHECKING:
     from hogwild.programs.words.vectors import Similar, Vectors

@@ -13,11 +13,11 @@ from hogwild.cli.ratingfiles import RECOMMENDERS, predict_pairs
 from hogwild.cli.reading import ReadConfig
 from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.config import File, ShowConfig
+from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
 from hogwild.feeds.io.outfile import write_file
 from hogwild.machine import cores
 from hogwild.messages import say
-from hogwild.options import Shown, require
 
 if TYPE_CHECKING:
     from hogwild.feeds.sparse.feed import Feed

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from hogwild.config import Column, FeedConfig
+from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
-from hogwild.options import Shown
 
 if TYPE_CHECKING:
     from hogwild.feeds.sparse.feed import Feed

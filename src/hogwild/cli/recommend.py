@@ -9,9 +9,9 @@ from hogwild.cli.flags import Page
 from hogwild.cli.outputs import check_outputs
 from hogwild.cli.ratingfiles import RECOMMENDERS
 from hogwild.config import File, ShowConfig
+from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
 from hogwild.messages import say
-from hogwild.options import Shown, require
 
 PAGE = Page(
     "hogwild recommend",

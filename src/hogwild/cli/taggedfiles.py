@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.reading import ReadConfig
+from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
-from hogwild.options import Shown
 
 if TYPE_CHECKING:
     from hogwild.feeds.tagged.tagging import TaggingFeed

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from hogwild.cli.flags import Page
 from hogwild.config import ClassifierConfig, FeedConfig, Files, SaveConfig, ShowConfig, TrainConfig, WatchConfig
-from hogwild.options import Shown
+from hogwild.config.options import Shown
 
 PAGE = Page(
     "hogwild train classifier",

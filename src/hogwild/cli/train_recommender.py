@@ -15,7 +15,7 @@ from hogwild.config import (
     ShowConfig,
     WatchConfig,
 )
-from hogwild.options import Shown, require
+from hogwild.config.options import Shown, require
 
 PAGE = Page(
     "hogwild train recommender",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from hogwild.cli.flags import Page
 from hogwild.config import CRFConfig, Files, SaveConfig, ShowConfig, TaggerTrainConfig, TaggingConfig, WatchConfig
-from hogwild.options import Shown
+from hogwild.config.options import Shown
 
 PAGE = Page(
     "hogwild train tagger",

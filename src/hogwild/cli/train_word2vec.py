@@ -7,7 +7,7 @@ from typing import Annotated
 
 from hogwild.cli.flags import Page
 from hogwild.config import CorpusConfig, Files, SaveConfig, ShowConfig, WatchConfig, Word2VecConfig, WordTrainConfig
-from hogwild.options import Shown
+from hogwild.config.options import Shown
 
 PAGE = Page(
     "hogwild train word2vec",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
-from hogwild.options import Shown, check_values, require
+from hogwild.config.options import Shown, check_values, require
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from hogwild.config.options import Shown, check_values, require
 from hogwild.errors import ConfigError, brief
-from hogwild.options import Shown, check_values, require
 
 _THREADS, _FEW_THREADS = tuple(range(1, 11)), (1, 2, 4)
 _EPOCHS, _FEW_EPOCHS = 10, 5

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hogwild.config.kinds import Optimizer
-from hogwild.options import check_values, require
+from hogwild.config.options import check_values, require
 
 _MOST = 256  # factors: compiled code is made for each number of them
 

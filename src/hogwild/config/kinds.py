@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from hogwild.options import Shown
+from hogwild.config.options import Shown
 
 Mode = Literal["hogwild", "serial", "locked", "round-robin", "minibatch"]
 Sharing = Literal["auto", "all", "hot", "replica"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from hogwild.config.kinds import Directory, File
-from hogwild.options import Shown, require
+from hogwild.config.options import Shown, require
 
 
 @dataclass(frozen=True)

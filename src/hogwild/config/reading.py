@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from hogwild.config.kinds import Column, Columns, File, Format
-from hogwild.options import Shown, check_values, require
+from hogwild.config.options import Shown, check_values, require
 
 
 @dataclass(frozen=True)

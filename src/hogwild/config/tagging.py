@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from hogwild.config.kinds import Optimizer
+from hogwild.config.options import Shown, check_values, require
 from hogwild.config.training import TrainConfig
-from hogwild.options import Shown, check_values, require
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from hogwild.config.kinds import Mode, ScheduleName, Sharing
-from hogwild.options import Shown, check_values, require
+from hogwild.config.options import Shown, check_values, require
 
 
 @dataclass(frozen=True)

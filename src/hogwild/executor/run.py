@@ -11,6 +11,7 @@ from typing import Any
 
 from hogwild.blas import one_blas_thread
 from hogwild.config import TrainConfig
+from hogwild.config.options import check_names
 from hogwild.errors import ConfigError
 from hogwild.executor.events import Event, Parked, Started, Watched
 from hogwild.executor.modes import lockstep_of
@@ -21,7 +22,6 @@ from hogwild.executor.state import Course
 from hogwild.executor.trial import choose_sharing
 from hogwild.executor.tuning import calibrate, compile_tries, make_schedule
 from hogwild.kernels.compiler.jit import NumbaError, explain
-from hogwild.options import check_names
 from hogwild.timeline import timed
 
 _TICK = 0.1  # seconds between two progress events

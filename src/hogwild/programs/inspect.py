@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
+from hogwild.config.options import nearest
 from hogwild.errors import ConfigError
 from hogwild.feeds.slots.ids import feature_names
 from hogwild.feeds.sparse.labels import shown
-from hogwild.options import nearest
 from hogwild.programs.sparse.linear import Linear
 from hogwild.programs.taggers.crf import CRF
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, brief
-from hogwild.options import nearest
 
 MOST_CELLS = 1000  # a watched slice is for a person's eyes
 _LONGEST = 60  # characters of an index

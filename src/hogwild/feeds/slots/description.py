@@ -29,11 +29,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
+from hogwild.config.options import nearest
+from hogwild.config.tomltext import parse_toml, read_start
 from hogwild.errors import ConfigError, InputError, brief, shorten
 from hogwild.feeds.slots.prototext import is_feed_description, parse_feed_description
 from hogwild.feeds.sparse.labels import NAMES, shown
-from hogwild.options import nearest
-from hogwild.tomltext import parse_toml, read_start
 
 Kind = Literal["uint64", "float", "string"]
 KINDS: tuple[str, ...] = get_args(Kind)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from hogwild.arrays import Ids
 from hogwild.config import FeedConfig
+from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.parallel import in_order
@@ -23,7 +24,6 @@ from hogwild.feeds.sparse.labels import NAMES, counted, shown
 from hogwild.feeds.tables.arrowfiles import ArrowFile
 from hogwild.feeds.tables.columns import list_columns
 from hogwild.feeds.tables.frames import Frame
-from hogwild.options import nearest
 
 INDICES, VALUES, LABEL = "nz_idx", "nz_values", "label"
 FORM = "lists"

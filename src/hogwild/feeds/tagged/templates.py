@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hogwild.config.options import nearest
+from hogwild.config.tomltext import read_start
 from hogwild.errors import InputError
 from hogwild.feeds.sparse.labels import shown
 from hogwild.feeds.tagged.presets import PRESETS
 from hogwild.feeds.tagged.transforms import SAME, TRANSFORMS
-from hogwild.options import nearest
-from hogwild.tomltext import read_start
 
 BIAS = "bias"
 FARTHEST = 100  # tokens that an atom may look back or ahead

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets
+from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, ModelError, brief
 from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.kernels.simd.rows8 import LANES
-from hogwild.options import nearest
 
 _LISTED = 40  # templates in a message
 

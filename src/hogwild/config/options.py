@@ -18,8 +18,8 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from hogwild.config.tomltext import parse_toml, read_start
 from hogwild.errors import ConfigError, brief, shorten
-from hogwild.tomltext import parse_toml, read_start
 
 
 @dataclass(frozen=True)
