@@ -17,9 +17,9 @@ from hogwild.config.kinds import (
     Sharing,
 )
 from hogwild.config.mlp import SparseMLPConfig
+from hogwild.config.models import LinearConfig, TextConfig, Word2VecConfig
 from hogwild.config.output import SaveConfig, ShowConfig, WatchConfig
 from hogwild.config.places import cache_home
-from hogwild.config.programs import LinearConfig, TextConfig, Word2VecConfig
 from hogwild.config.reading import CorpusConfig, FeedConfig
 from hogwild.config.recommending import MadeRatingsConfig, RatingConfig, RecommenderConfig, RecommenderTrainConfig
 from hogwild.config.tagging import CRFConfig, TaggerTrainConfig, TaggingConfig
