@@ -13,7 +13,7 @@ from seqeval.metrics import f1_score
 from cli.conftest import SERIAL
 from cli.sentences import TAGS, write_sentences, write_words
 from hogwild import load_model, save_model
-from hogwild.cli import taggedfiles
+from hogwild.cli.apply import taggedfiles
 from hogwild.config import TaggingConfig
 from hogwild.feeds.tagged.read import read_tagged
 

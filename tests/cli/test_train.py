@@ -187,7 +187,7 @@ def test_probabilities(hogwild, files, trained, tmp_path):
 
 def test_predicting_in_pieces_gives_the_same(hogwild, files, trained, monkeypatch):
     before = hogwild("predict", trained, files / "test.svm", "--proba").out
-    monkeypatch.setattr("hogwild.cli.reading._AT_ONCE", 7)
+    monkeypatch.setattr("hogwild.cli.apply.rows._AT_ONCE", 7)
     assert hogwild("predict", trained, files / "test.svm", "--proba").out == before
 
 

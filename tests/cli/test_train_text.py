@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hogwild as package
-from hogwild.cli.models import MODELS, make_model
+from hogwild.cli.train.models import MODELS, make_model
 from hogwild.config import ClassifierConfig
 from hogwild.config.options import options_of
 

@@ -11,8 +11,8 @@ from tempfile import mkdtemp
 from typing import Any, NamedTuple
 
 from fuzz.recipes import open_seed
-from hogwild.cli import evaluate, export, inspect, neighbors, predict, recommend
-from hogwild.cli.reading import ReadConfig
+from hogwild.cli.apply import evaluate, export, inspect, neighbors, predict, recommenders
+from hogwild.cli.apply.rows import ReadConfig
 from hogwild.config import CorpusConfig, FeedConfig, ShowConfig, TaggingConfig, TrainConfig
 from hogwild.executor.readers.checkpoint import identity_of
 from hogwild.executor.readers.checkpoint_ import KIND as CHECKPOINT
@@ -175,5 +175,5 @@ def use(name: str, path: Path) -> None:
         if name in ("linear", "linear-classes", "crf"):
             inspect.run(inspect.Options(model, show=show))
         if name in ("ratings", "ranking"):
-            what = recommend.ListConfig(output=str(out))
-            recommend.run(recommend.Options(model, ("u1", "nobody"), what, show))
+            what = recommenders.ListConfig(output=str(out))
+            recommenders.run(recommenders.Options(model, ("u1", "nobody"), what, show))

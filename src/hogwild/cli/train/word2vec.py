@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hogwild.cli.job import Job
-from hogwild.cli.train_word2vec import Options
+from hogwild.cli.train.job import Job
+from hogwild.cli.train.train_word2vec import Options
 from hogwild.errors import ConfigError
 from hogwild.executor.events import Finished
 from hogwild.executor.readers.checkpoint import Output

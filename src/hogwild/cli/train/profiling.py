@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from hogwild.cli.job import RunOptions
+from hogwild.cli.train.job import RunOptions
 from hogwild.messages import say
 from hogwild.observe.profile import Profile
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hogwild.cli.job import Job
-from hogwild.cli.models import make_model, needs_slots
-from hogwild.cli.train_classifier import Options
+from hogwild.cli.train.job import Job
+from hogwild.cli.train.models import make_model, needs_slots
+from hogwild.cli.train.train_classifier import Options
 from hogwild.executor.events import Finished
 from hogwild.executor.readers.checkpoint import Output
 from hogwild.feeds.open import description_path, open_feed

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hogwild.cli.reading import ReadConfig
+from hogwild.cli.apply.rows import ReadConfig
 from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
 

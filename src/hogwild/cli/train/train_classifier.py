@@ -45,7 +45,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Train; returns the exit code."""
-    from hogwild.cli.classifier import ClassifierJob  # here: they need everything there is
-    from hogwild.cli.training import run_training
+    from hogwild.cli.train.classifier import ClassifierJob  # here: they need everything there is
+    from hogwild.cli.train.run import run_training
 
     return run_training(options, ClassifierJob(options))

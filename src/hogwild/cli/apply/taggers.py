@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.cli.predict import Options
+from hogwild.cli.apply.predict import Options
+from hogwild.cli.apply.taggedfiles import READING, TAGGING, open_tagged, pieces
 from hogwild.cli.summary import print_json
-from hogwild.cli.taggedfiles import READING, TAGGING, open_tagged, pieces
 from hogwild.errors import ConfigError
 from hogwild.executor.readers.display import show_progress
 from hogwild.feeds.io.outfile import write_file

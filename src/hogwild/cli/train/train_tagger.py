@@ -45,7 +45,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Train; returns the exit code."""
-    from hogwild.cli.tagger import TaggerJob  # here: they need everything there is
-    from hogwild.cli.training import run_training
+    from hogwild.cli.train.run import run_training
+    from hogwild.cli.train.tagger import TaggerJob  # here: they need everything there is
 
     return run_training(options, TaggerJob(options))

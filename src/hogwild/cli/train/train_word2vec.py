@@ -44,7 +44,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Train; returns the exit code."""
-    from hogwild.cli.training import run_training  # here: they need everything there is
-    from hogwild.cli.wordvectors import WordVectorsJob
+    from hogwild.cli.train.run import run_training  # here: they need everything there is
+    from hogwild.cli.train.word2vec import WordVectorsJob
 
     return run_training(options, WordVectorsJob(options))

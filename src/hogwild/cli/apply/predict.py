@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hogwild.cli.apply.ratingfiles import RECOMMENDERS, predict_pairs
+from hogwild.cli.apply.rows import ReadConfig
+from hogwild.cli.apply.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.cli.flags import Page
 from hogwild.cli.outputs import check_outputs
-from hogwild.cli.ratingfiles import RECOMMENDERS, predict_pairs
-from hogwild.cli.reading import ReadConfig
-from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.config import File, ShowConfig
 from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
@@ -84,7 +84,7 @@ def run(options: Options) -> int:
     if not hasattr(program, "predict"):
         raise ConfigError(f"{options.model}: a {program.name} model predicts nothing; see hogwild neighbors.")
     if program.name in TAGGERS:
-        from hogwild.cli.tagwriting import predict_tags
+        from hogwild.cli.apply.taggers import predict_tags
 
         return predict_tags(options, model, began)
     refuse(options.tagged, "this model is none")
@@ -96,7 +96,7 @@ def run(options: Options) -> int:
 
 
 def _predict_rows(options: Options, model: Model, began: float) -> int:
-    from hogwild.cli.reading import open_for, pieces, unknown_note
+    from hogwild.cli.apply.rows import open_for, pieces, unknown_note
     from hogwild.cli.summary import print_json
 
     program: Any = model.program

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from hogwild.cli.apply.ratingfiles import RECOMMENDERS
 from hogwild.cli.flags import Page
 from hogwild.cli.outputs import check_outputs
-from hogwild.cli.ratingfiles import RECOMMENDERS
 from hogwild.config import File, ShowConfig
 from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from hogwild.cli.interrupt import Interrupts
-from hogwild.cli.job import Job, RunOptions
 from hogwild.cli.outputs import check_outputs
-from hogwild.cli.profiling import Profiling, trace_path
 from hogwild.cli.summary import metrics_text, print_json, run_summary
+from hogwild.cli.train.job import Job, RunOptions
+from hogwild.cli.train.profiling import Profiling, trace_path
 from hogwild.errors import RescuedError
 from hogwild.executor.events import EpochEnded, Event, Finished, Progress, Started, Watched
 from hogwild.executor.position import RunState

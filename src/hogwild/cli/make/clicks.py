@@ -45,7 +45,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Write the file, then say what is in it."""
-    from hogwild.cli.making import Making, make
+    from hogwild.cli.make.write import Making, make
     from hogwild.feeds.synthetic.files import check_clicks, clicks_slots, write_clicks
     from hogwild.feeds.synthetic.truth import Truth
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hogwild.cli.apply.ratingfiles import RECOMMENDERS, evaluate_pairs
+from hogwild.cli.apply.rows import ReadConfig
+from hogwild.cli.apply.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.cli.flags import Page
-from hogwild.cli.ratingfiles import RECOMMENDERS, evaluate_pairs
-from hogwild.cli.reading import ReadConfig
-from hogwild.cli.taggedfiles import TAGGERS, TaggedConfig, refuse
 from hogwild.config import ShowConfig
 from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
@@ -78,7 +78,7 @@ def run(options: Options) -> int:
     from hogwild.programs.words.vectormodel import holds_words
 
     if holds_words(Path(options.model)):
-        from hogwild.cli.wordscores import evaluate_words
+        from hogwild.cli.apply.words import evaluate_words
 
         refuse(options.tagged, "these are word vectors")
         return evaluate_words(options)
@@ -89,7 +89,7 @@ def run(options: Options) -> int:
     if options.words != WordConfig():
         raise ConfigError("--restrict-vocab is for word vectors, and this model has none; leave it out.")
     if model.program.name in TAGGERS:
-        from hogwild.cli.tagscores import evaluate_tags
+        from hogwild.cli.apply.tagscores import evaluate_tags
 
         return evaluate_tags(options, model, time.perf_counter() - began)
     refuse(options.tagged, "this model is none")
@@ -101,8 +101,8 @@ def run(options: Options) -> int:
 
 
 def _evaluate_labelled(options: Options, model: Model, began: float) -> int:
-    from hogwild.cli.calibration import calibration_of, print_table
-    from hogwild.cli.reading import open_for, unknown_note
+    from hogwild.cli.apply.calibration import calibration_of, print_table
+    from hogwild.cli.apply.rows import open_for, unknown_note
     from hogwild.cli.summary import metrics_text, print_json
 
     feed = open_for(model, options.files, options.read)

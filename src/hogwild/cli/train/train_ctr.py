@@ -43,7 +43,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Train; returns the exit code."""
-    from hogwild.cli.ctr import CtrJob  # here: they need everything there is
-    from hogwild.cli.training import run_training
+    from hogwild.cli.train.ctr import CtrJob  # here: they need everything there is
+    from hogwild.cli.train.run import run_training
 
     return run_training(options, CtrJob(options))

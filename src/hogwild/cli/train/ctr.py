@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.cli.classifier import ClassifierJob
+from hogwild.cli.train.classifier import ClassifierJob
 from hogwild.errors import InputError
 from hogwild.feeds.sparse.feed import Feed
 

@@ -62,7 +62,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Train; returns the exit code."""
-    from hogwild.cli.recommender import RecommenderJob  # here: they need everything there is
-    from hogwild.cli.training import run_training
+    from hogwild.cli.train.recommender import RecommenderJob  # here: they need everything there is
+    from hogwild.cli.train.run import run_training
 
     return run_training(options, RecommenderJob(options))

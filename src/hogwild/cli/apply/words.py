@@ -11,8 +11,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from hogwild.cli.evaluate import Options
-from hogwild.cli.reading import ReadConfig
+from hogwild.cli.apply.evaluate import Options
+from hogwild.cli.apply.rows import ReadConfig
 from hogwild.cli.summary import print_json
 from hogwild.cli.wordtables import add_row, make_table, points, print_tables
 from hogwild.errors import ConfigError

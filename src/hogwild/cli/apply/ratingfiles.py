@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from hogwild.cli.reading import ReadConfig
+from hogwild.cli.apply.rows import ReadConfig
 from hogwild.errors import ConfigError
 from hogwild.messages import say
 
 if TYPE_CHECKING:
-    from hogwild.cli.evaluate import Options as EvaluateOptions
-    from hogwild.cli.predict import Options as PredictOptions
+    from hogwild.cli.apply.evaluate import Options as EvaluateOptions
+    from hogwild.cli.apply.predict import Options as PredictOptions
     from hogwild.feeds.ratings.feed import RatingFeed
     from hogwild.programs.store import Model
 

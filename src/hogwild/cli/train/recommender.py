@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.cli.job import Job
-from hogwild.cli.train_recommender import Options
+from hogwild.cli.train.job import Job
+from hogwild.cli.train.train_recommender import Options
 from hogwild.executor.events import Finished
 from hogwild.executor.readers.checkpoint import Output
 from hogwild.feeds.ratings.feed import RatingFeed

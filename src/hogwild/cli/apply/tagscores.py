@@ -7,9 +7,9 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from hogwild.cli.evaluate import Options
+from hogwild.cli.apply.evaluate import Options
+from hogwild.cli.apply.taggedfiles import READING, TAGGING, open_tagged
 from hogwild.cli.summary import print_json
-from hogwild.cli.taggedfiles import READING, TAGGING, open_tagged
 from hogwild.executor.readers.display import show_progress
 from hogwild.machine import cores
 from hogwild.messages import for_output

@@ -1,0 +1,1 @@
+"""What is done with a trained model: predict, evaluate, inspect, export."""

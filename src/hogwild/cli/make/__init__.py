@@ -1,0 +1,1 @@
+"""`hogwild make-dataset`: data that is made."""

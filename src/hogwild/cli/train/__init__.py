@@ -1,0 +1,1 @@
+"""`hogwild train`: a command for each kind of model."""
