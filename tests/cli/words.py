@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from word_models import save_words
+from problems.word_models import save_words
 
 WORDS = ["king", "man", "woman", "queen", "apple", "pear", "[bold]plum[/]", "new york"]
 MATRIX = np.array(

@@ -8,7 +8,7 @@ import pytest
 import hogwild
 from hogwild.config import TrainConfig
 from hogwild.executor.modes import lockstep_of
-from tasks import Cells, Touches, count_program, touches
+from problems.tasks import Cells, Touches, count_program, touches
 
 MODES = ["hogwild", "serial", "locked", "round-robin", "minibatch"]
 ROWS = 7

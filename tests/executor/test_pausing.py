@@ -18,7 +18,7 @@ import hogwild
 from hogwild.errors import ConfigError
 from hogwild.executor.position import Position, RunState
 from hogwild.executor.sharing import Sharing
-from tasks import Cells, Count, count_program, touches
+from problems.tasks import Cells, Count, count_program, touches
 
 
 def test_pause_holds_all_workers_and_resume_lets_them_go() -> None:

@@ -13,7 +13,7 @@ import scipy.sparse as sparse
 import hogwild
 from hogwild.errors import ConfigError, DivergedError, ModelError, WorkerError
 from hogwild.executor.tuning import make_schedule, rate_after
-from tasks import Cells, Count, Fail, Touches, Wrong, count_program, touches
+from problems.tasks import Cells, Count, Fail, Touches, Wrong, count_program, touches
 
 
 def problem(rows: int = 600, features: int = 80, seed: int = 0) -> hogwild.Feed:

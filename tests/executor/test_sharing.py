@@ -16,7 +16,7 @@ from hogwild.executor.sharing import Sharing, private_rows, whole_pages
 from hogwild.executor.trial import Try, pick
 from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows
 from hogwild.machine import cores
-from tasks import Cells, count_program, touches
+from problems.tasks import Cells, count_program, touches
 
 ROWS = 3000  # three pages of one-cell rows
 

@@ -10,7 +10,7 @@ from hogwild.arrays import Table, make_scratch
 from hogwild.executor.trace import Trace, add_up
 from hogwild.kernels.compiler.jit import fresh
 from hogwild.kernels.loop.trace import begin_writing, bucket_of, count_gradient, end_writing
-from tasks import Cells, Interleave, Touches, count_program, touches
+from problems.tasks import Cells, Interleave, Touches, count_program, touches
 
 
 def _interleaved(rows: list[int]) -> tuple[dict, dict]:

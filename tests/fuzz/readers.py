@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-from feeds.taggedfiles import check
+from feeds.tagged.files import check
 from fuzz import seedfiles
 from fuzz.harness import Target
 from fuzz.kept import KEPT
@@ -24,7 +24,7 @@ from hogwild.feeds.tables import arrowcheck
 from hogwild.feeds.tables.arrowchild import read_through
 from hogwild.feeds.tagged.open import open_tagging
 from hogwild.feeds.tagged.read import read_tagged
-from reference_tfrecord import example, record
+from reference.tfrecord import example, record
 
 LENIENT: dict[str, Any] = {"bad_lines": "skip", "bad_share": 1.0, "invalid_utf8": "replace"}
 BITS = 10
@@ -144,7 +144,7 @@ def auto(path: Path) -> None:
 def forked(read: Callable[[Path], None]) -> Callable[[Path], None]:
     """Read an Arrow file with a fork in place of the child that reads it through first: much faster.
 
-    tests/feeds/test_arrowcheck.py has the real one.
+    tests/feeds/tables/test_arrowcheck.py has the real one.
     """
 
     def judged(path: Path, patience: float) -> str:

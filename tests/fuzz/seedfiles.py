@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 
-from reference_tfrecord import example, record
+from reference.tfrecord import example, record
 
 SVMLIGHT = b"1 1:0.5 3:2 # a comment\n-1 2:1e-3 7:-4.25\n\n+1 qid:3 1:1 2:1\n0 10:3.0000000000000001 12:1e-40\n"
 LIBFM = b"4.5 0:1 3:1\n1 1:0.5 2:-1\n3.25 0:1\n"

@@ -16,7 +16,7 @@ from hogwild.errors import ConfigError, ModelError, SaveError
 from hogwild.programs import store
 from hogwild.programs.saving import sealed
 from hogwild.programs.store import Model, check_model_output, load_model
-from tiny import Tiny, save, value_at, value_of
+from problems.tiny import Tiny, save, value_at, value_of
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,72 @@
+"""Parts of kernels that are not compiled by themselves: what they compute, and the errors that they raise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hogwild.kernels.compiler.drafts import draft_options
+from hogwild.kernels.compiler.jit import inner, kernel
+
+compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+
+
+@inner
+def cube(x):
+    return x * x * x
+
+
+@inner
+def root(x):
+    if x < 0:
+        raise ValueError("no root")
+    return cube(x) ** 0.5
+
+
+@kernel
+def roots(x):
+    return root(x) + root(x + 1)
+
+
+@compiled
+def test_drafts_are_made_with_the_version_of_numba_that_is_pinned():
+    assert "pipeline_class" in draft_options()
+
+
+def test_python_may_call_a_part_before_and_after_a_kernel_does():
+    assert cube(2.0) == 8.0
+    assert roots(0.0) == 1.0
+    assert cube(3.0) == 27.0
+    assert root(4) == 8.0
+
+
+def test_an_error_in_a_part_reaches_python():
+    with pytest.raises(ValueError, match="no root"):
+        roots(-3.0)
+    with pytest.raises(ValueError, match="no root"):
+        root(-3.0)
+
+
+AGAIN = """
+from kernels.compiler.test_drafts import roots
+print(roots(0.0), sum(roots.stats.cache_hits.values()))
+try:
+    roots(-3.0)
+except ValueError as error:
+    print(error)
+"""
+
+
+@compiled
+def test_code_that_is_read_again_raises_the_same_error(tmp_path):
+    root = Path(__file__).parents[2]
+    paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
+    environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(tmp_path)}
+    for hits in (0, 1):
+        command = [sys.executable, "-c", AGAIN]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.stdout == f"1.0 {hits}\nno root\n", done.stderr[-2000:]

@@ -1,0 +1,166 @@
+"""Schemes: what they allow is exactly what some placing of chunks is written as."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from hogwild.errors import ConfigError, InputError
+from hogwild.programs.taggers.chunks import coded
+from hogwild.programs.taggers.schemes import SCHEMES, SchemeErrors, allowed, errors_of, kind_of, scheme_of, strays_of
+from reference.tags import all_chunkings, encode
+
+LETTERS = {"iob1": "BI", "iob2": "BI", "iobes": "BIES", "bmes": "BMES", "bilou": "BILU"}
+TAGS = {scheme: ["O", *(f"{a}-{b}" for b in "XY" for a in letters)] for scheme, letters in LETTERS.items()}
+
+
+def keeps(sentence, tags, rules):
+    """Whether a sentence of tags follows the rules, one pair at a time."""
+    codes = [tags.index(tag) for tag in sentence]
+    pairs = all(rules.pairs[before, after] for before, after in pairwise(codes))
+    return bool(rules.first[codes[0]] and pairs and rules.last[codes[-1]])
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+def test_allowed_is_what_chunks_are_written_as(scheme, length):
+    tags = TAGS[scheme]
+    rules = allowed(tags, scheme)
+    written = {tuple(encode(chunks, length, scheme)) for chunks in all_chunkings(length, "XY")}
+    assert {sentence for sentence in product(tags, repeat=length) if keeps(sentence, tags, rules)} == written
+
+
+def test_letters_alone():
+    tags = ["B", "M", "E", "S"]
+    rules = allowed(tags, "bmes")
+    assert rules.first.tolist() == [True, False, False, True]
+    assert rules.last.tolist() == [False, False, True, True]
+    follows = {before: {tags[k] for k in np.flatnonzero(rules.pairs[tags.index(before)])} for before in tags}
+    assert follows == {"B": {"M", "E"}, "M": {"M", "E"}, "E": {"B", "S"}, "S": {"B", "S"}}
+
+
+def test_no_scheme_allows_all():
+    rules = allowed(["NOUN", "VERB"], "")
+    assert rules.first.all()
+    assert rules.last.all()
+    assert rules.pairs.shape == (2, 2)
+    assert rules.pairs.all()
+
+
+def test_tags_of_no_scheme_are_bound_as_they_are_read():
+    tags = ["O", "B-X", "I-X", "0", "Q-X"]
+    rules = allowed(tags, "iob2")
+    assert rules.first.tolist() == [True, True, False, True, False]
+    assert rules.pairs[:, 4].tolist() == [False, True, True, False, True]
+    assert rules.pairs[3].tolist() == [True, True, False, True, False]
+    assert strays_of(tags) == ("0", "Q-X")
+
+
+@pytest.mark.parametrize(
+    ("tags", "kind", "scheme"),
+    [
+        ("O B-X I-X", "chunks", "iob2"),
+        ("B-X I-X", "chunks", "iob2"),
+        ("O B-X", "chunks", "iob2"),
+        ("O I-X", "chunks", "iob1"),
+        ("O B-X I-X I-Y", "chunks", "iob1"),
+        ("O B I", "chunks", "iob2"),
+        ("B I", "words", "iob2"),
+        ("O B-X I-X E-X S-X", "chunks", "iobes"),
+        ("O S-X", "chunks", "iobes"),
+        ("O B-X E-X", "chunks", "iobes"),
+        ("B M E S", "words", "bmes"),
+        ("B E S", "words", "bmes"),
+        ("B-X M-X E-X S-X", "chunks", "bmes"),
+        ("O B M E W", "chunks", "bmes"),
+        ("O B-X I-X L-X U-X", "chunks", "bilou"),
+        ("O U-X", "chunks", "bilou"),
+        ("O I-X E-X", "chunks", ""),             # IOE
+        ("O B-X I-X S-X", "chunks", ""),         # no chunk could ever end
+        ("NOUN VERB ADJ", "tags", ""),
+        ("NN -LRB- . , PRP$", "tags", ""),
+        ("O", "tags", ""),
+        ("S", "tags", ""),
+        ("B", "tags", ""),
+        ("E S", "tags", ""),
+        ("", "tags", ""),
+        ("O B-X I-X B-Y I-Y 0", "chunks", "iob2"),    # one of five is misspelt
+        ("O B-X NN VB", "tags", ""),
+    ],
+)
+def test_schemes_of_tag_sets(tags, kind, scheme):
+    assert kind_of(tags.split()) == kind
+    assert scheme_of(tags.split()) == scheme
+
+
+@pytest.mark.parametrize(
+    ("text", "scheme"),
+    [
+        ("O I-X I-X B-X O/I-Y", "iob1"),
+        ("O B-X I-X O/B-Y I-Y", "iob2"),
+        ("O B-X I-X O/B-Y I-Y/I-X", "iob2"),     # one error against two
+        ("O I-X O/I-Y/B-X", "iob1"),
+        ("O O", ""),
+        ("I-X B-X/B-X", "iob2"),                 # one against one
+    ],
+)
+def test_text_tells_iob1_from_iob2(text, scheme):
+    index: dict[str, int] = {}
+    offsets, codes = coded([sentence.split() for sentence in text.split("/")], index)
+    assert scheme_of(tuple(index), offsets, codes) == scheme
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_errors_are_counted_one_token_at_a_time(scheme):
+    rng = np.random.default_rng(5)
+    tags = TAGS[scheme]
+    rules = allowed(tags, scheme)
+    sentences = [[], *(rng.integers(0, len(tags), rng.integers(1, 9)).tolist() for _ in range(200)), []]
+    count = 0
+    for sentence in sentences:
+        for place, code in enumerate(sentence):
+            wrong = not (rules.pairs[sentence[place - 1], code] if place else rules.first[code])
+            count += wrong or (place == len(sentence) - 1 and not rules.last[code])
+    offsets = np.cumsum([0, *map(len, sentences)])
+    codes = np.array([code for sentence in sentences for code in sentence], np.int32)
+    found = errors_of(offsets, codes, tags, scheme)
+    assert found.count == count > 50
+    assert errors_of(offsets, codes, tags, "") == SchemeErrors("")
+
+
+@pytest.mark.parametrize(
+    ("text", "scheme", "first"),
+    [
+        ("O O/O B-X I-X I-Y", "iob2", "`I-Y` after `I-X`, sentence 2, token 4"),
+        ("O/I-X O", "iob2", "`I-X` at the start, sentence 2, token 1"),
+        ("B-X E-X/S-X B-X", "iobes", "`B-X` at the end, sentence 2, token 2"),
+        ("O B-X O", "bilou", "`O` after `B-X`, sentence 1, token 3"),
+    ],
+)
+def test_the_first_error_is_named(text, scheme, first):
+    index: dict[str, int] = {}
+    offsets, codes = coded([sentence.split() for sentence in text.split("/")], index)
+    found = errors_of(offsets, codes, tuple(index), scheme)
+    assert (found.count, found.first) == (1, first)
+    assert found.note("train.txt") == (
+        f"train.txt: 1 tag breaks the {scheme.upper()} rules (first: {first}): read as the CoNLL rules do."
+    )
+
+
+def test_nothing_broken_is_nothing_to_say():
+    assert errors_of(np.array([0]), np.zeros(0, np.int32), ["O"], "iob2").note() == ""
+    assert SchemeErrors("iob1", 1200, "x").note() == (
+        "1,200 tags break the IOB1 rules (first: x): read as the CoNLL rules do."
+    )
+
+
+def test_what_cannot_work_is_told():
+    with pytest.raises(ConfigError, match="there is no scheme `iob3`; use one of iob1, iob2"):
+        allowed(["O"], "iob3")
+    with pytest.raises(InputError, match=r"2 tags \(E-X\) cannot stand in IOB2"):
+        allowed(["O", "B-X", "E-X", "S-X"], "iob2")
+    for codes in ([0, -1], [0, 2]):
+        with pytest.raises(InputError, match="a tag has a number outside 0 … 1"):
+            errors_of(np.array([0, 2]), np.array(codes), ["O", "I-X"], "iob2")
