@@ -22,7 +22,7 @@ from hogwild.feeds.tables import encoder as table
 from hogwild.feeds.tables.delimited import Dialect, as_bytes, read_fields
 from hogwild.kernels.parse.tables import NO_QUOTE, copy_fields
 
-from .tables import read
+from .files import read
 
 KINDS = ("words", "numbers", "words", "numbers", "numbers", "words")
 

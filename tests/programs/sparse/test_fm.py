@@ -378,7 +378,8 @@ def test_machines_without_the_compiler(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     done = subprocess.run(
-        [*command, "tests/kernels/sparse/test_fm.py", "tests/kernels/simd/test_rules8.py", "tests/programs/sparse/test_fm.py"],
+        [*command, "tests/kernels/sparse/test_fm.py", "tests/kernels/simd/test_rules8.py",
+         "tests/programs/sparse/test_fm.py"],
         cwd=root, env=environment, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]

@@ -1,7 +1,7 @@
 """Arrow files as they are opened here, and the child that reads one through before it is used.
 
-`python -m hogwild.feeds.tables.arrowchild PATH BYTES` reads every batch, checks all of it, and says a line for each. BYTES are
-the memory that it may take. Little is imported here, as that is most of what the child costs.
+`python -m hogwild.feeds.tables.arrowchild PATH BYTES` reads every batch, checks all of it, and says a line for each.
+BYTES are the memory that it may take. Little is imported here, as that is most of what the child costs.
 """
 
 from __future__ import annotations

@@ -13,16 +13,16 @@ from typing import Any
 from hogwild.observe.theory.bound import Recursion, gap_bound, largest_tau, learning_rate, smallest_epsilon, updates
 
 _HOMES = {
-    "BoundCheck": "boundcheck",
+    "BoundCheck": "check",
     "Estimates": "estimates",
     "Measured": "runs",
     "Objective": "objective",
     "Simulated": "simulated",
     "Trained": "runs",
     "Window": "windows",
-    "draw": "boundplot",
+    "draw": "plot",
     "estimate": "estimates",
-    "experiment": "boundcheck",
+    "experiment": "check",
     "objective_of": "objective",
 }
 
@@ -34,7 +34,7 @@ __all__ = [  # noqa: PLE0604
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'hogwild.theory' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"hogwild.observe.{_HOMES[name]}"), name)
+    value = getattr(importlib.import_module(f"hogwild.observe.theory.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 
