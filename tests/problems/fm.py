@@ -12,8 +12,7 @@ from hogwild.kernels.loop.schedule import elapsed_at, rate_at
 from hogwild.kernels.loop.task import apply, fused, gradient
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import row_cells
-from hogwild.kernels.sparse.ffm import Fields
-from hogwild.kernels.sparse.fm import FMTask, FMWeights, OneField
+from hogwild.kernels.sparse.fm import Fields, FMTask, FMWeights, OneField
 from problems.linear import FEATURES, ROWS, make_rows
 
 SLOTS = 3

@@ -12,9 +12,8 @@ from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.loop.task import apply, fused, gradient
 from hogwild.kernels.simd.rows16 import LANES, layout
 from hogwild.kernels.word2vec.cbow import Cbow, plan_cbow
-from hogwild.kernels.word2vec.noise import alias_table, chances_to_stay
 from hogwild.kernels.word2vec.skipgram import SkipGram, plan_skip_gram
-from hogwild.kernels.word2vec.windows import Embeddings, Text
+from hogwild.kernels.word2vec.windows import Embeddings, Text, alias_table, chances_to_stay
 from reference.word2vec import Pick
 
 GRADIENT, PAIR, FUSED = 0, 1, 2

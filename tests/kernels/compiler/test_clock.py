@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba as nb
 import pytest
 
-from hogwild.kernels.compiler.compiling import seconds_compiled
+from hogwild.kernels.compiler.clock import seconds_compiled
 
 
 @pytest.mark.skipif(nb.config.DISABLE_JIT, reason="nothing is compiled")

@@ -10,9 +10,8 @@ import pytest
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.optim.penalties import Penalty, flow, pace
 from hogwild.kernels.optim.rules import RULES, Adagrad, Ftrl, Momentum, slots_of, update
-from hogwild.kernels.simd import rowvectors
-from hogwild.kernels.simd.rowvectors import EIGHT, fade_eight, move_eight
-from hogwild.kernels.simd.rules8 import fixes_of
+from hogwild.kernels.simd import rules8
+from hogwild.kernels.simd.rules8 import EIGHT, fade_eight, fixes_of, move_eight
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 WIDTH = 11  # slots do not lie at whole vectors
@@ -63,9 +62,9 @@ def test_a_weight_that_was_never_touched_does_not_fade_with_adagrad_and_adam():
     table[8:] = 0
     zero, one = np.float32(0), np.float32(1)
     for rule in (RULES["adagrad"](), RULES["adam"]()):
-        rowvectors._fade_eight(rule, table, 0, 8, np.float32(5), (zero, zero), one, table, 32)
+        rules8._fade_eight(rule, table, 0, 8, np.float32(5), (zero, zero), one, table, 32)
         np.testing.assert_array_equal(table[32:], 1)
 
 
 def test_the_inner_run_is_interpreted():
-    assert (rowvectors.move_eight is rowvectors._move_eight) == OFF
+    assert (rules8.move_eight is rules8._move_eight) == OFF

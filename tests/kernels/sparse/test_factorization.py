@@ -22,9 +22,10 @@ from hogwild.kernels.sparse.factorization import (
     Rated,
     Sampled,
     Shape,
+    best_of_rows,
     draw_unseen_items,
+    hide_seen,
 )
-from hogwild.kernels.sparse.topk import best_of_rows, hide_seen
 from reference.factorization import FactorTwin
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"

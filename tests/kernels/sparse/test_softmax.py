@@ -10,8 +10,7 @@ from hogwild.kernels.loop.schedule import Schedule, elapsed_at
 from hogwild.kernels.optim.losses import Hinge, Logistic
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Sgd, row_cells, settle
-from hogwild.kernels.sparse.linear import LinearTask
-from hogwild.kernels.sparse.softmax import ClassesTask, score_class_rows
+from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, score_class_rows
 from problems.linear import FEATURES, ROWS, drive, make_rows, make_weights, scratch_for
 from reference import linear as reference
 

@@ -15,8 +15,7 @@ from hogwild.arrays import BinaryRows, Room, Rows, make_scratch
 from hogwild.kernels.loop.schedule import Schedule
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells, settle
-from hogwild.kernels.simd.rowmoves import move_rows
-from hogwild.kernels.simd.rows16 import LANES, layout
+from hogwild.kernels.simd.rows16 import LANES, layout, move_rows
 from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_rows
 from problems.linear import FEATURES, ROWS, drive, make_rows
 from reference.linear import time_of

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as some
 from scipy.stats import chisquare
 
-from hogwild.kernels.word2vec.noise import alias_table, chances_to_stay
+from hogwild.kernels.word2vec.windows import alias_table, chances_to_stay
 from problems.word2vec_visits import (
     GRADIENT,
     SkipGram,

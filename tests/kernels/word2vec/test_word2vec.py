@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hogwild.kernels.loop.loss import total_loss
+from hogwild.kernels.loop.task import total_loss
 from problems.word2vec_visits import (
     FUSED,
     GRADIENT,

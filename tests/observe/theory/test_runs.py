@@ -17,8 +17,8 @@ import pytest
 import hogwild
 from hogwild import theory
 from hogwild.errors import ConfigError, SaveError
+from hogwild.kernels.compiler.atomics import swap
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.compiler.swap import swap
 from hogwild.observe.theory.objective import Objective
 from hogwild.observe.theory.windows import Window, pool
 from reference import theory as twin

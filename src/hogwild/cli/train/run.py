@@ -21,7 +21,7 @@ from hogwild.executor.readers.checkpoint_ import checkpoint_path, load_checkpoin
 from hogwild.executor.readers.display import COMPILING, Display, show_progress
 from hogwild.executor.readers.watch import make_watch, parse_every
 from hogwild.executor.run import AsyncExecutor
-from hogwild.kernels.compiler.compiling import seconds_compiled
+from hogwild.kernels.compiler.clock import seconds_compiled
 from hogwild.messages import say, show
 from hogwild.observe.jsonlines import NAME as LOG
 from hogwild.observe.logs import Logs

@@ -15,7 +15,7 @@ from hogwild.executor.events import Finished
 from hogwild.executor.readers.checkpoint import Output
 from hogwild.feeds.corpus.corpus import Corpus
 from hogwild.feeds.corpus.open import open_corpus
-from hogwild.kernels.word2vec.noise import chances_to_stay
+from hogwild.kernels.word2vec.windows import chances_to_stay
 from hogwild.programs.store import load_model
 from hogwild.programs.words.vectors import Vectors
 from hogwild.programs.words.word2vec import Word2Vec

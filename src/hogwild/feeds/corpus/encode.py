@@ -23,8 +23,7 @@ from hogwild.feeds.io.source import BLOCK, READ_AHEAD, Bytes, Piece, Source
 from hogwild.feeds.io.workspace import writing
 from hogwild.feeds.storage.words import Words
 from hogwild.kernels.ids.tokens import NEWLINE, count_lines, find_odd_byte, replace_odd_bytes
-from hogwild.kernels.ids.wordlists import blank_nuls, lower_ascii, settle
-from hogwild.kernels.ids.words import CLOSED, END, after_word
+from hogwild.kernels.ids.words import CLOSED, END, after_word, blank_nuls, lower_ascii, settle
 
 
 class Stretch(NamedTuple):

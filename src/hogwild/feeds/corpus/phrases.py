@@ -26,7 +26,7 @@ from hogwild.kernels.ids.pairs import (
     move_pairs,
     next_break,
 )
-from hogwild.kernels.ids.wordlists import count_words
+from hogwild.kernels.ids.words import count_words
 
 PAIRS_A_WORD = 4        # different pairs that are held, for each word that may be held
 JOINT = b"_"

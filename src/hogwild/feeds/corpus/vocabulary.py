@@ -13,8 +13,7 @@ from hogwild.config import CorpusConfig
 from hogwild.errors import InputError
 from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.storage.words import Words
-from hogwild.kernels.ids.wordlists import beyond_ascii, prefixes_of
-from hogwild.kernels.ids.words import LONGEST, UNKNOWN
+from hogwild.kernels.ids.words import LONGEST, UNKNOWN, beyond_ascii, prefixes_of
 
 _UNBOUNDED = 1 << 30
 

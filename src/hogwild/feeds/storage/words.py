@@ -12,7 +12,6 @@ import numpy.typing as npt
 from hogwild.arrays import PAD, Ids, Offsets, bytes_of
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import READ_AHEAD, Bytes
-from hogwild.kernels.ids.wordlists import add_counts, copy_slots, copy_words, move_words
 from hogwild.kernels.ids.words import (
     BYTES,
     CLOSED,
@@ -22,9 +21,13 @@ from hogwild.kernels.ids.words import (
     SPARE,
     WORDS,
     WordTable,
+    add_counts,
+    copy_slots,
+    copy_words,
     encode_strings,
     encode_text,
     make_table,
+    move_words,
     table_bytes,
 )
 from hogwild.machine import memory

@@ -49,7 +49,7 @@ from hogwild.feeds.tables.frames import (
 from hogwild.feeds.tables.scales import TOO_LARGE, scales_of
 from hogwild.feeds.tables.slots import slot_cells, slot_schema
 from hogwild.feeds.tables.wide import WideShape, read_wide, wide_shape
-from hogwild.kernels.parse.cells import Cells, fill_rows, make_filled
+from hogwild.kernels.parse.tables import Cells, fill_rows, make_filled
 
 _JUDGED = 16  # lines that are looked at to judge columns, however long they are
 _REMEDY = "Correct the line, or skip such lines with --bad-lines skip."

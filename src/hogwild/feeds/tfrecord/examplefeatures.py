@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from hogwild.feeds.sparse.labels import shown
-from hogwild.kernels.tfrecord import exampleparts as kernel
+from hogwild.kernels.tfrecord import examples as kernel
 
 KINDS = {kernel.NO_LIST: "no list", kernel.BYTES: "bytes", kernel.FLOATS: "floats", kernel.INTEGERS: "integers"}
 LISTED = 12      # features that a message lists

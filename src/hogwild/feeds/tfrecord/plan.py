@@ -12,8 +12,8 @@ from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.slots.description import BINARY, SlotPlan
 from hogwild.feeds.sparse.labels import NAMES, shown
 from hogwild.feeds.tfrecord.examplefeatures import LISTED, Record, Seen, listed
-from hogwild.kernels.tfrecord import exampleparts as kernel
-from hogwild.kernels.tfrecord.exampleparts import Wanted, make_wanted
+from hogwild.kernels.tfrecord import examples as kernel
+from hogwild.kernels.tfrecord.examples import Wanted, make_wanted
 
 INDICES, VALUES, LABEL = "nz_idx", "nz_values", "label"
 SAMPLED = 32      # records that are looked at

@@ -26,8 +26,8 @@ from hogwild.feeds.tfrecord.examplefeatures import KINDS, Record, features_of, l
 from hogwild.feeds.tfrecord.plan import SAMPLED, ExamplePlan, find_plan, is_binary, wanted_slots, with_widths
 from hogwild.feeds.tfrecord.recordblocks import RecordBlock, new_room, place_of, record_blocks
 from hogwild.kernels.ids.keys import drop_unknown
-from hogwild.kernels.tfrecord import exampleparts as kernel
-from hogwild.kernels.tfrecord.exampleparts import Keyed, Parsed, Terms, Wanted
+from hogwild.kernels.tfrecord import examples as kernel
+from hogwild.kernels.tfrecord.examples import Keyed, Parsed, Terms, Wanted
 from hogwild.kernels.tfrecord.records import READ_AHEAD, parse_records
 
 _LAST_ID = 2**31 - 1

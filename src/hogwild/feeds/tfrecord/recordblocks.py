@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hogwild.feeds.io.source import BLOCK, Bytes, Source, fill
-from hogwild.kernels.tfrecord.exampleparts import FOOTER, HEADER
+from hogwild.kernels.tfrecord.examples import FOOTER, HEADER
 from hogwild.kernels.tfrecord.records import BROKEN, READ_AHEAD, TOO_LONG, cut_records
 
 _AGAIN = "copy or download the file again"

@@ -13,10 +13,46 @@ from typing import Any, NamedTuple
 
 import numba as nb
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, event, types
 from numba.extending import intrinsic
 
 from hogwild.kernels.compiler.jit import choice, kernel
+from hogwild.timeline import current
+
+# -- How long the compiler has worked in this process, wherever it was called from ------------------------------------
+
+
+class _Clock(event.Listener):
+    """The compiler calls itself for inner functions: only the outermost call counts."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+        self._began = 0.0
+
+    def on_start(self, event: Any) -> None:
+        if self._depth == 0:
+            self._began = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            now = time.perf_counter()
+            self.seconds += now - self._began
+            timeline = current()
+            if timeline is not None:
+                timeline.add("compile", self._began, now)
+
+
+_clock = _Clock()
+event.register("numba:compile", _clock)
+
+
+def seconds_compiled() -> float:
+    """Seconds since this module was imported; code that is read from the cache takes none."""
+    return _clock.seconds
+
 
 LOOKUP, DENSE, UPDATE = range(3)
 PHASES = ("lookup", "dense", "update")

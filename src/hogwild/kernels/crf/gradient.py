@@ -11,8 +11,17 @@ from typing import Any
 import numpy as np
 
 from hogwild.kernels.compiler.jit import choice, inner, open_kernel
-from hogwild.kernels.crf.forward_backward import STEEP, chances, cut, finish_totals, forward, step_back
-from hogwild.kernels.crf.logchain import log_chances, log_forward, log_step_back
+from hogwild.kernels.crf.forward_backward import (
+    STEEP,
+    chances,
+    cut,
+    finish_totals,
+    forward,
+    log_chances,
+    log_forward,
+    log_step_back,
+    step_back,
+)
 from hogwild.kernels.crf.scores import gold_score, read_sentence, value_at
 from hogwild.kernels.crf.task import ChainTask, PlainEdges, Quick, RichEdges, Slow, matrix_at, places_of, scale_at
 from hogwild.kernels.loop.task import apply, fused, gradient

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.kernels.compiler.jit import inner, open_kernel
-from hogwild.kernels.crf.forward_backward import STEEP, forward
-from hogwild.kernels.crf.logchain import log_forward
+from hogwild.kernels.crf.forward_backward import STEEP, forward, log_forward
 from hogwild.kernels.crf.scores import read_sentence
 from hogwild.kernels.crf.task import matrix_at, places_of, scale_at
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hogwild.kernels.compiler.jit import choice
+from hogwild.kernels.compiler.jit import choice, open_kernel
 
 
 @choice
@@ -38,3 +38,15 @@ fused.otherwise(_pair)
 gradient_of = gradient.of
 apply_of = apply.of
 fused_of = fused.of
+
+
+# -- The loss of a program on samples that it does not learn from -----------------------------------------------------
+
+
+@open_kernel
+def total_loss(task: Any, samples: Any, weights: Any, scratch: Any, visits: int) -> float:
+    """The sum over the visits, in their order."""
+    total = 0.0
+    for visit in range(visits):
+        total += gradient(task, samples, visit, weights, scratch)
+    return total

@@ -16,7 +16,7 @@ import numpy as np
 from hogwild.arrays import SlotRows, ValuedSlotRows
 from hogwild.kernels.compiler.jit import choice, inner
 from hogwild.kernels.compiler.prefetch import prefetch
-from hogwild.kernels.nn.activations import activate
+from hogwild.kernels.nn.dense import activate
 from hogwild.kernels.optim.penalties import weight_at
 from hogwild.kernels.optim.rules import begin_row, stride, update
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.kernels.compiler.jit import exact, kernel
-from hogwild.kernels.parse.lines import NEWLINE, RETURN, SPACE, TAB, next_line
-from hogwild.kernels.parse.numbers import MALFORMED, byte_at, read_number
+from hogwild.kernels.parse.numbers import MALFORMED, NEWLINE, RETURN, SPACE, TAB, byte_at, next_line, read_number
 from hogwild.kernels.parse.slots import (
     EMPTY,
     ENTRIES,

@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.lines import NEWLINE, next_line, skip_blanks
-from hogwild.kernels.parse.numbers import AMBIGUOUS, GOOD, MALFORMED, byte_at, read_number
+from hogwild.kernels.parse.numbers import (
+    AMBIGUOUS,
+    GOOD,
+    MALFORMED,
+    NEWLINE,
+    byte_at,
+    next_line,
+    read_number,
+    skip_blanks,
+)
 from hogwild.kernels.parse.slots import (
     EMPTY,
     ENTRIES,

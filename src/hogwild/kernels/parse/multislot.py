@@ -8,8 +8,16 @@ import numpy as np
 
 from hogwild.arrays import Offsets
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.lines import NEWLINE, SPACE, next_line, skip_blanks
-from hogwild.kernels.parse.numbers import AMBIGUOUS, MALFORMED, byte_at, read_number
+from hogwild.kernels.parse.numbers import (
+    AMBIGUOUS,
+    MALFORMED,
+    NEWLINE,
+    SPACE,
+    byte_at,
+    next_line,
+    read_number,
+    skip_blanks,
+)
 from hogwild.kernels.parse.slots import (
     EMPTY,
     ENTRIES,

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats, Offsets, Slots
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.lines import NEWLINE, RETURN, SPACE, TAB
-from hogwild.kernels.parse.numbers import byte_at, digits_in, number_in, word_at
+from hogwild.kernels.parse.numbers import NEWLINE, RETURN, SPACE, TAB, byte_at, digits_in, number_in, word_at
 
 Keys = npt.NDArray[np.uint64]
 

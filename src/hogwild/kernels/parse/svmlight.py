@@ -9,15 +9,20 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.lines import NEWLINE, RETURN, SPACE, TAB, next_line, skip_blanks
 from hogwild.kernels.parse.numbers import (
     AMBIGUOUS,
     GOOD,
     MALFORMED,
+    NEWLINE,
+    RETURN,
+    SPACE,
+    TAB,
     byte_at,
     digits_in,
+    next_line,
     number_in,
     read_number,
+    skip_blanks,
     word_at,
 )
 

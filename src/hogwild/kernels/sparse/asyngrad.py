@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
+from hogwild.kernels.compiler.atomics import swap
 from hogwild.kernels.compiler.jit import choice, inner
 from hogwild.kernels.compiler.rng import below
-from hogwild.kernels.compiler.swap import swap
 from hogwild.kernels.loop.task import apply, gradient
 from hogwild.kernels.optim.losses import Logistic, Squared, cost, slope
 

@@ -14,16 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import Floats
-from hogwild.kernels.compiler.jit import choice, inner, open_kernel
+from hogwild.kernels.compiler.jit import choice, inner, kernel, open_kernel
 from hogwild.kernels.compiler.prefetch import prefetch
+from hogwild.kernels.ids.tokens import encode_texts
 from hogwild.kernels.loop.task import apply, fused, gradient
 from hogwild.kernels.optim.losses import Logistic, cost, slope, slopes
 from hogwild.kernels.optim.penalties import Free, Penalty, weight_at
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, begin_row, stride, unpenalized, update
-from hogwild.kernels.simd.rowmoves import move_rows
-from hogwild.kernels.simd.rows16 import LANES, add_rows, copy_row
-from hogwild.kernels.simd.rowvectors import EIGHT, move_eight
-from hogwild.kernels.simd.rules8 import fixes_of
+from hogwild.kernels.simd.rows16 import LANES, add_rows, copy_row, move_rows
+from hogwild.kernels.simd.rules8 import EIGHT, fixes_of, move_eight
 from hogwild.kernels.sparse.samples import (
     LINE,
     BinaryEntries,
@@ -33,6 +32,34 @@ from hogwild.kernels.sparse.samples import (
     id_of,
     value_of,
 )
+
+# -- One text to scores, in one call: hashed, counted and looked up ---------------------------------------------------
+
+
+_SLOTS = 8  # for each feature, at the most, that `encode_texts` looks at
+
+
+@kernel
+def mean_of_text(data: Any, bounds: Any, recipe: Any, bags: Any, table: Any, counted: bool, mean: Any) -> None:
+    """The mean of the rows of the n-grams of one text; `counted`: each as often as it occurs.
+
+    bounds: room for where the text begins and ends; bags: room for the features of a text that long.
+    """
+    bounds[0, 0], bounds[0, 1] = 0, len(data)
+    # Slots of an earlier text must not be taken for this one's.
+    bags.slots[: min(len(bags.slots), _SLOTS * (1 + recipe.ngrams * (len(data) // 2 + 2)))] = np.int32(0)
+    count = encode_texts(data, bounds, recipe, bags)
+    mean[:] = np.float32(0)
+    total = np.float32(0)
+    for e in range(count):
+        value = bags.values[e] if counted else np.float32(1)
+        total += value
+        for c in range(len(mean)):
+            mean[c] += value * table[bags.ids[e], c]
+    if total > np.float32(0):
+        for c in range(len(mean)):
+            mean[c] /= total
+
 
 _AHEAD = 512  # rows of the next text that are asked for while this one's are written: more do not stay in the cache
 

@@ -9,7 +9,7 @@ import numpy as np
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.ids.crc32c import masked_crc
 from hogwild.kernels.parse.numbers import load_word
-from hogwild.kernels.tfrecord.exampleparts import (
+from hogwild.kernels.tfrecord.examples import (
     ABSENT,
     BAD,
     CHECKSUM,
@@ -24,8 +24,9 @@ from hogwild.kernels.tfrecord.exampleparts import (
     OTHER,
     ROWS,
     UNLABELLED,
+    find_features,
+    take_row,
 )
-from hogwild.kernels.tfrecord.examples import find_features, take_row
 
 READ_AHEAD = 8                    # bytes after a block that may be read
 MORE, BROKEN, TOO_LONG = range(3)  # how the framing goes on after the records of a block

@@ -12,7 +12,7 @@ import numpy as np
 
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.ids.crc32c import masked_crc
-from hogwild.kernels.tfrecord.exampleparts import FOOTER, HEADER
+from hogwild.kernels.tfrecord.examples import FOOTER, HEADER
 from hogwild.kernels.tfrecord.protobuf import FIELD1, FIELD2
 
 _SEVEN, _LOW, _HIGH = np.uint64(7), np.uint64(127), np.uint64(128)

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from hogwild.arrays import Floats, Ids, Offsets, Ratings
 from hogwild.blas import one_blas_thread
 from hogwild.kernels.compiler.rng import seeds
-from hogwild.kernels.sparse.factorization import draw_unseen_items
-from hogwild.kernels.sparse.topk import best_of_rows, hide_seen
+from hogwild.kernels.sparse.factorization import best_of_rows, draw_unseen_items, hide_seen
 from hogwild.machine import cores
 from hogwild.programs.program import Metrics
 

@@ -16,8 +16,7 @@ from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
-from hogwild.kernels.sparse.ffm import Fields
-from hogwild.kernels.sparse.fm import FMTask, FMWeights, OneField
+from hogwild.kernels.sparse.fm import Fields, FMTask, FMWeights, OneField
 from hogwild.kernels.sparse.fm_rows import FactorPenalty
 from hogwild.programs.program import plain_constants
 from hogwild.programs.sparse.classes import ClassWeight, Label

@@ -13,7 +13,7 @@ from hogwild.errors import ModelError, brief
 from hogwild.kernels.optim.init import draw_rows
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import row_cells
-from hogwild.kernels.simd.rowvectors import EIGHT
+from hogwild.kernels.simd.rules8 import EIGHT
 from hogwild.programs.sparse.rowtable import put_together, take_apart
 from hogwild.programs.sparse.tablespace import make_table
 

@@ -15,8 +15,7 @@ from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.optim.losses import Squared
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import Sgd
-from hogwild.kernels.sparse.ffm import Fields, ValuedSlotEntries
-from hogwild.kernels.sparse.fm import FMTask, FMWeights, score_one, score_rows
+from hogwild.kernels.sparse.fm import Fields, FMTask, FMWeights, ValuedSlotEntries, score_one, score_rows
 from hogwild.kernels.sparse.samples import Entries
 from hogwild.programs.sparse.fmarrays import FMLayout
 from hogwild.programs.sparse.tables import in_parts

@@ -16,8 +16,7 @@ from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
-from hogwild.kernels.sparse.linear import LinearTask, LinearWeights, score_rows
-from hogwild.kernels.sparse.softmax import ClassesTask, score_class_rows
+from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, LinearWeights, score_class_rows, score_rows
 from hogwild.programs.program import plain_constants
 from hogwild.programs.sparse.classes import ClassWeight
 from hogwild.programs.sparse.rowtable import grown, natural, put_together, ranked, take_apart, whole_order

@@ -11,8 +11,7 @@ from hogwild.arrays import Floats, Room, ValuedSlotRows, make_scratch
 from hogwild.errors import InputError
 from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.nn.dense import batch_floats
-from hogwild.kernels.nn.onerow import NO_FEATURE, NO_SLOT, NOT_FINITE, UNSORTED, take_row
-from hogwild.kernels.nn.sparse_mlp import MlpTask, score_batches
+from hogwild.kernels.nn.sparse_mlp import NO_FEATURE, NO_SLOT, NOT_FINITE, UNSORTED, MlpTask, score_batches, take_row
 
 _ENTRIES = 256  # of a row for which there is room from the beginning
 

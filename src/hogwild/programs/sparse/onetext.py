@@ -12,7 +12,7 @@ from hogwild.errors import InputError
 from hogwild.feeds.sparse.hashing import Hashing
 from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.ids.tokens import make_bags
-from hogwild.kernels.sparse.onetext import mean_of_text
+from hogwild.kernels.sparse.text_classifier import mean_of_text
 
 _LENGTH = 1 << 14  # bytes of a text for which there is room from the beginning
 

@@ -14,8 +14,7 @@ from hogwild.config import Optimizer, SparseMLPConfig
 from hogwild.errors import ConfigError, InputError, shorten
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.clock import Untimed
-from hogwild.kernels.nn.activations import ACTIVATIONS
-from hogwild.kernels.nn.dense import batch_floats, layer_cells
+from hogwild.kernels.nn.dense import ACTIVATIONS, batch_floats, layer_cells
 from hogwild.kernels.nn.lookup import COMBINERS, ManySlots, OneSlot
 from hogwild.kernels.nn.sparse_mlp import ClassScores, MlpTask, OneScore, score_batches
 from hogwild.kernels.optim.init import draw_rows

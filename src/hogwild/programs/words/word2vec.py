@@ -12,12 +12,11 @@ from hogwild.arrays import CELL, Floats, Room, Table, aligned_floats, make_scrat
 from hogwild.config import Word2VecConfig
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.corpus.corpus import Corpus
-from hogwild.kernels.loop.loss import total_loss
+from hogwild.kernels.loop.task import total_loss
 from hogwild.kernels.simd.rows16 import LANES, layout
 from hogwild.kernels.word2vec.cbow import Cbow, plan_cbow
-from hogwild.kernels.word2vec.noise import alias_table, chances_to_stay
 from hogwild.kernels.word2vec.skipgram import SkipGram, plan_skip_gram
-from hogwild.kernels.word2vec.windows import Embeddings, Text
+from hogwild.kernels.word2vec.windows import Embeddings, Text, alias_table, chances_to_stay
 from hogwild.machine import memory
 from hogwild.programs.program import Metrics, Program
 from hogwild.programs.words.vectors import Vectors
