@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import Chains, Scratch, ValuedChains, make_scratch
-from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.loop.modes import FreeMode, RoundRobin, make_turns
 from hogwild.kernels.loop.order import Order
 from hogwild.kernels.loop.schedule import Schedule, elapsed_at

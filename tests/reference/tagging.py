@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import AnyChains, ValuedChains
-from hogwild.feeds.tagged.taggedtext import TaggedText, TextColumn
+from hogwild.feeds.tagged.text import TaggedText, TextColumn
 
 Row = dict[str, str]
 Sentence = list[Row]

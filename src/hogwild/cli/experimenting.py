@@ -19,9 +19,9 @@ from hogwild.executor.events import Finished, Progress, Started
 from hogwild.executor.readers.display import Display, show_progress
 from hogwild.feeds.io.outfile import write_file
 from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.open import open_tagging
-from hogwild.feeds.tagged.presets import PRESETS
-from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.templates import PRESETS
 from hogwild.messages import say, show
 from hogwild.observe.theory.asyngrad import Experiment, Run
 

@@ -18,8 +18,8 @@ from hogwild.estimators.sentences import in_order_of_places, length, seed_of, wi
 from hogwild.estimators.stateweights import StateWeights
 from hogwild.executor.readers.display import show_progress
 from hogwild.executor.run import AsyncExecutor
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import tagging_of
-from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.machine import cores
 from hogwild.programs.store import load_model, save_model
 from hogwild.programs.taggers import crf

@@ -10,8 +10,8 @@ import numpy as np
 
 from hogwild.arrays import Floats
 from hogwild.errors import InputError
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import tagging_of
-from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.programs.taggers.crf import CRF
 from hogwild.programs.taggers.crf_weights import Plain
 from hogwild.programs.taggers.decoding import Decoder, rules_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.errors import InputError
-from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.feed import TaggingFeed
 
 
 def length(sentence: Any) -> int:

@@ -21,8 +21,8 @@ from hogwild.config import CorpusConfig
 from hogwild.errors import InputError, SaveError
 from hogwild.feeds.corpus import encode
 from hogwild.feeds.corpus import open as corpusreader
-from hogwild.feeds.corpus.corpus import Corpus
 from hogwild.feeds.corpus.encode import TextPass
+from hogwild.feeds.corpus.feed import Corpus
 from hogwild.feeds.corpus.open import corpus_of, open_corpus
 from hogwild.feeds.storage import cache
 from reference import corpus as twin

@@ -15,7 +15,7 @@ import pytest
 from hogwild.config import CorpusConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.corpus import encode
-from hogwild.feeds.corpus.corpus import Corpus
+from hogwild.feeds.corpus.feed import Corpus
 from hogwild.feeds.corpus.open import corpus_of, open_corpus
 from hogwild.feeds.storage import words
 from reference import corpus as twin

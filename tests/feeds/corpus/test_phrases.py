@@ -12,7 +12,7 @@ import pytest
 
 from hogwild.config import CorpusConfig
 from hogwild.feeds.corpus import phrases
-from hogwild.feeds.corpus.corpus import Corpus
+from hogwild.feeds.corpus.feed import Corpus
 from hogwild.feeds.corpus.open import corpus_of, open_corpus
 from reference import corpus as twin
 

@@ -19,7 +19,8 @@ import pytest
 
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError, SaveError
-from hogwild.feeds.io import hashes, source, streams, workspace
+from hogwild.feeds.io import source, streams, workspace
+from hogwild.feeds.io import source as hashes
 from hogwild.feeds.io.source import Source, open_sources
 
 TEXT = b"1 1:2\n" + b"0 3:4 5:6\n" * 5000 + b"\n-1 2:1\n"

@@ -10,7 +10,7 @@ import numpy as np
 
 from hogwild.config import TaggingConfig
 from hogwild.feeds.tagged.read import read_tagged
-from hogwild.feeds.tagged.taggedtext import TaggedText, TextColumn
+from hogwild.feeds.tagged.text import TaggedText, TextColumn
 
 VERSE = "to TO B-VP\nbe VB I-VP\n\nor CC O\nnot RB O\n"
 

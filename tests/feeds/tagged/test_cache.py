@@ -19,9 +19,9 @@ from hogwild.config import TaggingConfig
 from hogwild.errors import InputError, ModelError
 from hogwild.feeds.storage import cache
 from hogwild.feeds.tagged import open as taggingreader
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.feeds.tagged.open import open_tagging
-from hogwild.feeds.tagged.tagging import TaggingFeed
 from reference import tagging as twin
 
 TEXT = "the D B\ncat N I\nsat V O\n\nthe D B\ndog N I\n\nÜber X O\n"

@@ -15,10 +15,9 @@ from hogwild.arrays import Chains
 from hogwild.errors import InputError
 from hogwild.feeds.tagged import features
 from hogwild.feeds.tagged.features import encode
-from hogwild.feeds.tagged.presets import PRESETS
-from hogwild.feeds.tagged.taggedtext import TaggedText, TextColumn
-from hogwild.feeds.tagged.tagging import TaggingFeed
-from hogwild.feeds.tagged.templates import open_templates, parse_templates
+from hogwild.feeds.tagged.feed import TaggingFeed
+from hogwild.feeds.tagged.templates import PRESETS, open_templates, parse_templates
+from hogwild.feeds.tagged.text import TaggedText, TextColumn
 from reference import tagging as twin
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "conll2000"

@@ -11,7 +11,7 @@ import pytest
 from hogwild.config import TaggingConfig
 from hogwild.errors import InputError
 from hogwild.feeds.tagged.read import read_tagged
-from hogwild.feeds.tagged.taggedtext import TaggedText
+from hogwild.feeds.tagged.text import TaggedText
 from hogwild.feeds.tagged.write import Path, write_paths
 
 TAGS = ("X", "Y")

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from hogwild.errors import InputError
-from hogwild.feeds.tagged.presets import PRESETS
-from hogwild.feeds.tagged.templates import open_templates, parse_templates
-from hogwild.feeds.tagged.transforms import TRANSFORMS
+from hogwild.feeds.tagged.templates import PRESETS, TRANSFORMS, open_templates, parse_templates
 
 
 @pytest.mark.parametrize(

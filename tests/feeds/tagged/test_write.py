@@ -15,7 +15,7 @@ from feeds.tagged.files import VERSE, read, sentences_of
 from hogwild.config import TaggingConfig
 from hogwild.errors import InputError
 from hogwild.feeds.tagged.read import read_tagged
-from hogwild.feeds.tagged.taggedtext import TaggedText, TextColumn
+from hogwild.feeds.tagged.text import TaggedText, TextColumn
 from hogwild.feeds.tagged.write import write_tagged
 
 

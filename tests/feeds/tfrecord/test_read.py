@@ -19,9 +19,8 @@ from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, HogwildError, InputError, ModelError
 from hogwild.feeds.io.source import Source, open_sources
 from hogwild.feeds.sparse.encoder import Summary
-from hogwild.feeds.tfrecord.examplefeatures import features_of as seen_in
-from hogwild.feeds.tfrecord.read import TfrecordEncoder
-from hogwild.feeds.tfrecord.recordblocks import record_blocks
+from hogwild.feeds.tfrecord.plan import features_of as seen_in
+from hogwild.feeds.tfrecord.read import TfrecordEncoder, record_blocks
 from reference.tfrecord import entry, example, feature, field, masked, record, varint
 
 Row = tuple[float, list[int], list[float]]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hogwild.feeds.tagged.featureplan import packed, plan_features
+from hogwild.feeds.tagged.features import packed, plan_features
 from hogwild.feeds.tagged.templates import parse_templates
 from hogwild.kernels.ids.keytable import count_keys, find_keys, grown, make_table, settle, settle_valued
 from hogwild.kernels.ids.templates import NONE, keys_of_names, write_keys

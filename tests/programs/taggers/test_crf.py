@@ -15,8 +15,8 @@ import pytest
 from hogwild.arrays import Chains
 from hogwild.errors import ConfigError, InputError
 from hogwild.executor.run import AsyncExecutor
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import tagging_of
-from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.programs.taggers import crf as crf_module
 from hogwild.programs.taggers.crf import CRF
 from problems.crf import EVERY, GRADIENT, SOME, make_crf, make_feed, model_of, visit

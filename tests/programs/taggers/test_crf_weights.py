@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hogwild.errors import ConfigError, ModelError
-from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.programs.taggers.richpairs import RichPairs, find_pairs, no_pairs
 from problems.crf import make_feed
 

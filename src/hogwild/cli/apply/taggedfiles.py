@@ -11,7 +11,7 @@ from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
 
 if TYPE_CHECKING:
-    from hogwild.feeds.tagged.tagging import TaggingFeed
+    from hogwild.feeds.tagged.feed import TaggingFeed
     from hogwild.programs.store import Model
 
 TAGGERS = ("crf",)

@@ -15,7 +15,7 @@ from hogwild.cli.summary import print_json
 from hogwild.errors import ConfigError
 from hogwild.executor.readers.display import show_progress
 from hogwild.feeds.io.outfile import write_file
-from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.write import Path, write_paths
 from hogwild.machine import cores
 from hogwild.programs.store import Model

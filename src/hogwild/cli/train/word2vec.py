@@ -13,7 +13,7 @@ from hogwild.cli.train.train_word2vec import Options
 from hogwild.errors import ConfigError
 from hogwild.executor.events import Finished
 from hogwild.executor.readers.checkpoint import Output
-from hogwild.feeds.corpus.corpus import Corpus
+from hogwild.feeds.corpus.feed import Corpus
 from hogwild.feeds.corpus.open import open_corpus
 from hogwild.kernels.word2vec.windows import chances_to_stay
 from hogwild.programs.store import load_model

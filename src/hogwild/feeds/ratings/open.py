@@ -15,8 +15,7 @@ from hogwild.arrays import Ids, Ratings
 from hogwild.config import RatingConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Paths, Source, open_sources
-from hogwild.feeds.ratings.feed import RatingFeed
-from hogwild.feeds.ratings.ratingstore import map_ratings, write_ratings
+from hogwild.feeds.ratings.feed import RatingFeed, map_ratings, write_ratings
 from hogwild.feeds.ratings.read import Encoded, RatingReader
 from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.storage import cache

@@ -16,8 +16,8 @@ from hogwild.arrays import bytes_of
 from hogwild.config import FeedConfig
 from hogwild.config.places import cache_limit
 from hogwild.errors import InputError, SaveError
-from hogwild.feeds.corpus.corpus import Corpus
-from hogwild.feeds.io import hashes
+from hogwild.feeds.corpus.feed import Corpus
+from hogwild.feeds.io import source as hashes
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.io.workspace import (
     INNER,
@@ -35,7 +35,7 @@ from hogwild.feeds.sparse.encoder import Encoder
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.store import map_feed, write_feed
 from hogwild.feeds.storage.arrayfiles import DTYPES, HEADER, VERSION, Damaged, read_header
-from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.ownership import MARKER, is_marked, remove_marked
 from hogwild.timeline import timed, timed_items
 

@@ -20,8 +20,17 @@ from typing import NamedTuple
 import numpy as np
 
 from hogwild.config import ClicksConfig
-from hogwild.feeds.synthetic.digits import UNITS
-from hogwild.feeds.synthetic.sampling import Doubles, Longs, distinct, drawn_ranks, fading, normals, salt_of, stride_of
+from hogwild.feeds.synthetic.sampling import (
+    UNITS,
+    Doubles,
+    Longs,
+    distinct,
+    drawn_ranks,
+    fading,
+    normals,
+    salt_of,
+    stride_of,
+)
 from hogwild.feeds.synthetic.truth import Truth, drawn_labels
 
 _CHUNK = 1 << 17    # cells made at a time

@@ -12,7 +12,7 @@ from hogwild.config import ClicksConfig, SparseConfig
 from hogwild.errors import ConfigError
 from hogwild.feeds.synthetic import lines as made_text
 from hogwild.feeds.synthetic.clicks import Clicks, MadeClicks
-from hogwild.feeds.synthetic.digits import UNITS
+from hogwild.feeds.synthetic.sampling import UNITS
 from hogwild.feeds.synthetic.sparse import MadeRows, make_rows
 from hogwild.feeds.synthetic.truth import Truth
 from hogwild.feeds.tfrecord.write import ExampleList, encode_examples

@@ -18,8 +18,17 @@ import numpy as np
 
 from hogwild.arrays import Offsets
 from hogwild.config import SparseConfig
-from hogwild.feeds.synthetic.digits import UNITS
-from hogwild.feeds.synthetic.sampling import Doubles, Longs, distinct, drawn_ranks, fading, normals, salt_of, stride_of
+from hogwild.feeds.synthetic.sampling import (
+    UNITS,
+    Doubles,
+    Longs,
+    distinct,
+    drawn_ranks,
+    fading,
+    normals,
+    salt_of,
+    stride_of,
+)
 from hogwild.feeds.synthetic.truth import Truth, drawn_labels
 
 _CHUNK = 1 << 17    # nonzeros made at a time

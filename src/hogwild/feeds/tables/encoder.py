@@ -19,7 +19,6 @@ from hogwild.feeds.sparse.encoder import Chunk, Summary
 from hogwild.feeds.sparse.features import Features, all_ones, join_rows, keep_rows
 from hogwild.feeds.sparse.hashing import Hashing, hash_texts, reading_schema
 from hogwild.feeds.sparse.labels import Labels, counted
-from hogwild.feeds.tables.arrowfiles import ArrowFile
 from hogwild.feeds.tables.categories import Cut, HashedCategories, Vocabulary
 from hogwild.feeds.tables.columns import (
     NUMERIC,
@@ -36,6 +35,7 @@ from hogwild.feeds.tables.columns import (
 from hogwild.feeds.tables.delimited import Shape, header_lines, read_block, sample_rows, sniff, whole_records
 from hogwild.feeds.tables.frames import (
     WIDE,
+    ArrowFile,
     Codes,
     Frame,
     Numbers,

@@ -21,9 +21,8 @@ from hogwild.feeds.io.source import Source
 from hogwild.feeds.slots.encoder import reading_slots
 from hogwild.feeds.sparse.encoder import Chunk, Summary
 from hogwild.feeds.sparse.labels import NAMES, counted, shown
-from hogwild.feeds.tables.arrowfiles import ArrowFile
 from hogwild.feeds.tables.columns import list_columns
-from hogwild.feeds.tables.frames import Frame
+from hogwild.feeds.tables.frames import ArrowFile, Frame
 
 INDICES, VALUES, LABEL = "nz_idx", "nz_values", "label"
 FORM = "lists"

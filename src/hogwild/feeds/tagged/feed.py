@@ -3,18 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Chains
+from hogwild.arrays import AnyChains, Chains, ValuedChains
 from hogwild.errors import InputError
+from hogwild.feeds.sparse.feed import kept
 from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, map_arrays, read_header
-from hogwild.feeds.tagged.featureplan import cut_text
-from hogwild.feeds.tagged.taggedtext import TaggedText, TextColumn
-from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.features import cut_text
+from hogwild.feeds.tagged.text import TaggedText, TextColumn
+
+# -- What taggers train on: sentences as chains of feature ids, with what turns other sentences into the same ids -----
+
+
+@dataclass(frozen=True, repr=False)
+class TaggingFeed:
+    """Tagged sentences, in memory or memory-mapped from the cache.
+
+    names: the features, the most frequent first; names[k] is the feature with id k. counts: how often each occurs in
+    the training text.
+    tags: names of the tags, the most frequent first; -1 in `samples` is a tag that is not among them.
+    strange: tags of this text that are not in `tags`, with the number of their tokens (text that is read with the
+    tags of a model).
+    unknown: features of this text that are not in `names`; they are left out.
+    schema: what turns another text into the same ids (format, columns, templates); JSON values only.
+    text: the columns as they were read, with their origin unless the cache was asked; None for features from memory.
+    """
+
+    samples: AnyChains
+    names: tuple[str, ...]
+    counts: npt.NDArray[np.int64]
+    tags: tuple[str, ...]
+    schema: dict[str, Any] = field(default_factory=dict)
+    strange: dict[str, int] = field(default_factory=dict)
+    unknown: int = 0
+    text: TaggedText | None = None
+    notes: tuple[str, ...] = ()
+    source: str = "sentences"
+    fingerprint: str = ""
+
+    def __len__(self) -> int:
+        """Sentences."""
+        return len(self.samples.offsets) - 1
+
+    def __repr__(self) -> str:
+        size = f"{len(self):,} sentences, {self.tokens:,} tokens, {len(self.names):,} features, {len(self.tags)} tags"
+        return f"<TaggingFeed of {self.source}: {size}>"
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all sentences."""
+        return len(self.samples.tags)
+
+    @kept
+    def longest(self) -> int:
+        """Tokens of the longest sentence."""
+        return int(np.diff(self.samples.offsets).max(initial=0))
+
+    @kept
+    def most_features(self) -> int:
+        """Features of the sentence that has most."""
+        return int(np.diff(self.samples.starts[self.samples.offsets]).max(initial=0))
+
+    def check(self) -> TaggingFeed:
+        """Check all that compiled code will trust; returns the feed itself."""
+        offsets, starts, ids, tags = self.samples[:4]
+        tokens = len(tags)
+        sound = len(offsets) >= 1 and offsets[0] == 0 and offsets[-1] == tokens and bool((np.diff(offsets) > 0).all())
+        sound = sound and len(starts) == tokens + 1 and starts[0] == 0 and starts[-1] == len(ids)
+        sound = sound and bool((np.diff(starts) >= 0).all()) and len(self.names) == len(self.counts)
+        if len(ids):
+            sound = sound and int(ids.min()) >= 0 and int(ids.max()) < len(self.names)
+            sound = sound and _rise(ids, starts)
+        if tokens:
+            sound = sound and int(tags.min()) >= -1 and int(tags.max()) < len(self.tags)
+        if isinstance(self.samples, ValuedChains):
+            sound = sound and len(self.samples.values) == len(ids) and bool(np.isfinite(self.samples.values).all())
+        if not sound:
+            raise InputError(f"{self.source}: offsets, ids or tags do not fit each other; the data is damaged.")
+        return self
+
+
+def _rise(ids: npt.NDArray[np.int32], starts: npt.NDArray[np.int64]) -> bool:
+    """Whether the ids of each token are in order; those of neighbours need not be."""
+    falls = ids[1:] < ids[:-1]
+    begins = starts[(starts > 0) & (starts < len(ids))]
+    falls[begins - 1] = False
+    return not falls.any()
 
 
 def write_tagging(directory: Path, feed: TaggingFeed, sources: Sequence[str]) -> None:

@@ -14,9 +14,8 @@ from hogwild.arrays import AnyChains, Chains, Ids, Offsets, ValuedChains
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.sparse.labels import counted, fits_float32, shown
 from hogwild.feeds.tagged.features import check_distinct, rare_note, unknown_note
-from hogwild.feeds.tagged.taggedtext import TaggedText, TextColumn
-from hogwild.feeds.tagged.tagging import TaggingFeed
-from hogwild.feeds.tagged.tagnames import encode_tags
+from hogwild.feeds.tagged.feed import TaggingFeed
+from hogwild.feeds.tagged.text import TaggedText, TextColumn, encode_tags
 from hogwild.kernels.ids.keytable import settle_valued
 
 Token = Sequence[str] | set[str] | Mapping[str, Any]

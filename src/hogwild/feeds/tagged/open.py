@@ -17,10 +17,9 @@ from hogwild.feeds.sparse.labels import shown
 from hogwild.feeds.storage import cache
 from hogwild.feeds.tagged.columns import narrowed
 from hogwild.feeds.tagged.features import encode
-from hogwild.feeds.tagged.feed import map_tagging, write_tagging
+from hogwild.feeds.tagged.feed import TaggingFeed, map_tagging, write_tagging
 from hogwild.feeds.tagged.lists import MADE, FeatureFunction, encode_with
 from hogwild.feeds.tagged.read import read_tagged
-from hogwild.feeds.tagged.tagging import TaggingFeed
 from hogwild.feeds.tagged.templates import Templates, open_templates, parse_templates
 
 

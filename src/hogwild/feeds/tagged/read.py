@@ -13,13 +13,10 @@ from hogwild.feeds.io.blocks import head_of
 from hogwild.feeds.io.source import Paths, Source, open_sources
 from hogwild.feeds.io.streams import SUFFIXES
 from hogwild.feeds.tagged.columns import Asked, ColumnPlan
-from hogwild.feeds.tagged.columnsreader import ColumnsReader
-from hogwild.feeds.tagged.conll import layout_of
-from hogwild.feeds.tagged.conllu import FIELDS
+from hogwild.feeds.tagged.conll import FIELDS, ColumnsReader, layout_of
+from hogwild.feeds.tagged.jsonl import JsonReader
 from hogwild.feeds.tagged.segmented import SegmentedReader
-from hogwild.feeds.tagged.taggedjson import JsonReader
-from hogwild.feeds.tagged.taggedtext import Origin, TaggedText, TextColumn
-from hogwild.feeds.tagged.text import Gathering
+from hogwild.feeds.tagged.text import Gathering, Origin, TaggedText, TextColumn
 
 BY_SUFFIX = {".conllu": "conllu", ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".conll": "conll"}
 CALLED = {"conll": "columns", "conllu": "CoNLL-U", "segmented": "segmented text", "jsonl": "JSON lines"}

@@ -10,8 +10,7 @@ from hogwild.feeds.io.source import Source
 from hogwild.feeds.sparse.labels import counted
 from hogwild.feeds.tagged.columns import TAGS, WORDS, Asked, ColumnPlan
 from hogwild.feeds.tagged.conll import run_lengths
-from hogwild.feeds.tagged.taggedtext import Origin, TextColumn
-from hogwild.feeds.tagged.text import Gathering
+from hogwild.feeds.tagged.text import Gathering, Origin, TextColumn
 
 BEGIN, MIDDLE, END, SINGLE = "BMES"
 _BY_ENDS = np.frombuffer(f"{MIDDLE}{BEGIN}{END}{SINGLE}".encode(), np.uint8)  # neither, begins, ends a word, both

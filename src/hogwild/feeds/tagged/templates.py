@@ -7,16 +7,201 @@ A template is one or more atoms joined by `|`. An atom is a column, with or with
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
 from typing import NamedTuple
 
 from hogwild.config.options import nearest
 from hogwild.config.tomltext import read_start
 from hogwild.errors import InputError
 from hogwild.feeds.sparse.labels import shown
-from hogwild.feeds.tagged.presets import PRESETS
-from hogwild.feeds.tagged.transforms import SAME, TRANSFORMS
+
+# -- Feature templates that are ready made. They are plain text, as in a file of templates ----------------------------
+
+
+YES = "1"  # the value of a test that holds; one that does not gives no feature
+
+PRESETS = {
+    "chunking": """\
+# Words and parts of speech in a window of two, pairs of words, pairs and triples of parts of speech.
+w[-2]
+w[-1]
+w[0]
+w[1]
+w[2]
+pos[-2]
+pos[-1]
+pos[0]
+pos[1]
+pos[2]
+w[-1]|w[0]
+w[0]|w[1]
+pos[-2]|pos[-1]
+pos[-1]|pos[0]
+pos[0]|pos[1]
+pos[1]|pos[2]
+pos[-2]|pos[-1]|pos[0]
+pos[-1]|pos[0]|pos[1]
+pos[0]|pos[1]|pos[2]
+""",
+    "chunking-more": """\
+# As chunking; words with parts of speech, words in lower case, beginnings and endings.
+@include chunking
+w[0]|pos[0]
+w[-1]|pos[0]
+w[0]|pos[1]
+w[0]|pos[-1]
+w[1]|pos[0]
+lower(w)[-1]
+lower(w)[0]
+lower(w)[1]
+prefix(w,2)[0]
+prefix(w,3)[0]
+prefix(w,4)[0]
+suffix(w,2)[0]
+suffix(w,3)[0]
+suffix(w,4)[0]
+""",
+    "pos": """\
+# Words in a window of two, pairs of words; beginnings, endings and shape of the word itself.
+w[-2]
+w[-1]
+w[0]
+w[1]
+w[2]
+w[-1]|w[0]
+w[0]|w[1]
+lower(w)[0]
+prefix(lower(w),1)[0]
+prefix(lower(w),2)[0]
+prefix(lower(w),3)[0]
+prefix(lower(w),4)[0]
+suffix(lower(w),1)[0]
+suffix(lower(w),2)[0]
+suffix(lower(w),3)[0]
+suffix(lower(w),4)[0]
+shape(w)[0]
+hasdigit(w)[0]
+hashyphen(w)[0]
+hasupper(w)[0]
+""",
+    "segmentation": """\
+# Characters in a window of two, their pairs and triples, repetition, and classes of characters.
+w[-2]
+w[-1]
+w[0]
+w[1]
+w[2]
+w[-2]|w[-1]
+w[-1]|w[0]
+w[0]|w[1]
+w[1]|w[2]
+w[-1]|w[1]
+w[-1]|w[0]|w[1]
+same(w)[0,-1]
+same(w)[0,-2]
+class(w)[0]
+class(w)[-1]|class(w)[0]|class(w)[1]
+""",
+}
+
+
+# -- What feature templates make of the values of a column: lower case, affixes, shapes, classes of characters --------
+# Each is a function of one string, called once for each distinct value. None is no value: the template then gives no
+# feature at that token.
+
+
+class Transform(NamedTuple):
+    """A function of a value and a number; those that take none are given 0."""
+
+    make: Callable[[str, int], str | None]
+    takes_number: bool
+    about: str
+
+
+def _prefix(value: str, size: int) -> str | None:
+    return value[:size] if len(value) >= size else None
+
+
+def _suffix(value: str, size: int) -> str | None:
+    return value[-size:] if len(value) >= size else None
+
+
+def _shape_of(character: str) -> str:
+    if character.isdecimal():
+        return "d"
+    if not character.isalpha():
+        return character
+    if character.isupper() or character.istitle():
+        return "X"
+    return "x" if character.islower() else "a"
+
+
+def _full_shape(value: str) -> str:
+    return "".join(map(_shape_of, value))
+
+
+def _shape(value: str) -> str:
+    return "".join(sign for sign, _ in groupby(_full_shape(value)))
+
+
+def _digits(value: str) -> str:
+    return "".join("0" if character.isdecimal() else character for character in value)
+
+
+_NUMERALS = frozenset("〇零一二三四五六七八九十百千万亿兆两壹贰叁肆伍陆柒捌玖拾佰仟萬億")
+_SCRIPTS = (
+    ("CJK", "cjk"), ("HIRAGANA", "hiragana"), ("KATAKANA", "katakana"), ("HALFWIDTH KATAKANA", "katakana"),
+    ("HANGUL", "hangul"), ("HALFWIDTH HANGUL", "hangul"),
+)  # fmt: skip
+_KINDS = {"P": "punctuation", "S": "symbol", "Z": "space", "C": "control", "L": "letter", "M": "mark", "N": "number"}
+
+
+@cache
+def _class_of(character: str) -> str:
+    """The class of one character: by its script where that says more than its kind."""
+    if character.isdecimal():
+        return "digit"
+    if character in _NUMERALS:
+        return "numeral"
+    kind = _KINDS[unicodedata.category(character)[0]]
+    if kind in ("letter", "mark", "number"):
+        name = unicodedata.name(character, "")
+        return next((script for start, script in _SCRIPTS if name.startswith(start)), kind)
+    return kind
+
+
+def _class(value: str) -> str | None:
+    """The class that all characters are of, or `mixed`."""
+    classes = {_class_of(character) for character in value}
+    return "mixed" if len(classes) > 1 else next(iter(classes), None)
+
+
+def _flag(test: Callable[[str], bool]) -> Callable[[str, int], str | None]:
+    return lambda value, _: YES if any(map(test, value)) else None
+
+
+def _hyphen(character: str) -> bool:
+    return unicodedata.category(character) == "Pd"
+
+
+TRANSFORMS = {
+    "lower": Transform(lambda value, _: value.lower(), False, "in lower case"),
+    "prefix": Transform(_prefix, True, "the first N characters; nothing if there are fewer"),
+    "suffix": Transform(_suffix, True, "the last N characters; nothing if there are fewer"),
+    "shape": Transform(lambda value, _: _shape(value), False, "McDonald-90 becomes XxXx-d"),
+    "fullshape": Transform(lambda value, _: _full_shape(value), False, "McDonald-90 becomes XxXxxxxx-dd"),
+    "digits": Transform(lambda value, _: _digits(value), False, "every digit becomes 0"),
+    "class": Transform(lambda value, _: _class(value), False, "digit, letter, punctuation, cjk, …, or mixed"),
+    "hasdigit": Transform(_flag(str.isdecimal), False, "1 if there is a digit, else nothing"),
+    "hashyphen": Transform(_flag(_hyphen), False, "1 if there is a hyphen or dash, else nothing"),
+    "hasupper": Transform(_flag(str.isupper), False, "1 if there is a capital letter, else nothing"),
+}
+SAME = "same"  # not a function of one value: whether those at two offsets are equal
+
 
 BIAS = "bias"
 FARTHEST = 100  # tokens that an atom may look back or ahead

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hogwild.errors import InputError
 from hogwild.feeds.tagged.segmented import BEGIN, END, SINGLE
-from hogwild.feeds.tagged.taggedtext import Origin, TaggedText
+from hogwild.feeds.tagged.text import Origin, TaggedText
 
 PREDICTED = "predicted"  # the field of JSON lines
 

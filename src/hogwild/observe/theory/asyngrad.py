@@ -18,7 +18,7 @@ from hogwild.config import AsynGradConfig
 from hogwild.executor.events import EpochEnded, Event, Finished, Started
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.trace import add_up
-from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.machine import cores, processor
 from hogwild.observe.jsonlines import plain
 from hogwild.observe.theory.comparison import ASYNGRAD, REGULARIZED, SGD, SYNCHRONOUS, compare

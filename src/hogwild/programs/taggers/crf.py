@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hogwild.arrays import CELL, Floats, Room, Step, Table, ValuedChains, aligned_floats
 from hogwild.config import CRFConfig, Optimizer
 from hogwild.errors import ConfigError, InputError, ModelError, brief
-from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import RULES, Ftrl, Sgd, additive_cells, row_cells, settle, settle_copy

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Room, ValuedChains, aligned_floats, make_scratch
 from hogwild.errors import ConfigError
-from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.gradient import fill_marginals, sum_losses
 from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
 from hogwild.kernels.crf.viterbi import FORBIDDEN, Rules, Trellis, find_paths

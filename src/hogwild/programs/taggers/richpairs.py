@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hogwild.arrays import Ids, Offsets
 from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, ModelError, brief
-from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.simd.rows8 import LANES
 
 _LISTED = 40  # templates in a message

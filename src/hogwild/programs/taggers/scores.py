@@ -11,7 +11,7 @@ import numpy as np
 from hogwild.arrays import Offsets
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.sparse.labels import counted
-from hogwild.feeds.tagged.tagging import TaggingFeed
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.programs.taggers.chunks import SINGLE, Codes, Flags, Spans, TagParts, coded, parts_of, spans_of
 from hogwild.programs.taggers.schemes import Kind, kind_of
 from hogwild.programs.taggers.scorecard import New, Score, TagScores

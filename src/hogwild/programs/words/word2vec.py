@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hogwild.arrays import CELL, Floats, Room, Table, aligned_floats, make_scratch
 from hogwild.config import Word2VecConfig
 from hogwild.errors import ConfigError, ModelError
-from hogwild.feeds.corpus.corpus import Corpus
+from hogwild.feeds.corpus.feed import Corpus
 from hogwild.kernels.loop.task import total_loss
 from hogwild.kernels.simd.rows16 import LANES, layout
 from hogwild.kernels.word2vec.cbow import Cbow, plan_cbow
