@@ -22,7 +22,7 @@ from hogwild.estimators import CRF
 from hogwild.estimators.crf_model import Excerpts
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.programs.taggers import crf as programs
-from hogwild.programs.taggers.richpairs import find_pairs
+from hogwild.programs.taggers.crf_weights import find_pairs
 
 
 def test_state_features_are_a_mapping(ours):

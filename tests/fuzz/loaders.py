@@ -22,9 +22,8 @@ from hogwild.config.options import read_toml
 from hogwild.executor.readers.checkpoint_ import KIND as CHECKPOINT
 from hogwild.executor.readers.checkpoint_ import checkpoint_path
 from hogwild.feeds.slots.description import read_slots
-from hogwild.programs.saving.sealed import read_sealed, write_sealed
+from hogwild.programs.saving.sealed import decode_entries, read_sealed, write_sealed
 from hogwild.programs.saving.tensors import decode
-from hogwild.programs.saving.vocabulary import decode_entries
 from hogwild.programs.store import KIND as MODEL
 from hogwild.programs.words.evaluation import evaluate_test, read_tests
 from hogwild.programs.words.vectors import Vectors

@@ -13,9 +13,8 @@ from hogwild.errors import InputError
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.programs.taggers.crf import CRF
-from hogwild.programs.taggers.crf_weights import Plain
+from hogwild.programs.taggers.crf_weights import Plain, RichPairs, no_pairs
 from hogwild.programs.taggers.decoding import Decoder, rules_of
-from hogwild.programs.taggers.richpairs import RichPairs, no_pairs
 
 
 class Excerpts:

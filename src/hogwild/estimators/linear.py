@@ -16,8 +16,8 @@ from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.memory import feed_of
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.matrix import sound
-from hogwild.programs.sparse.evaluation import chosen_classes, probabilities
 from hogwild.programs.sparse.linear import Linear
+from hogwild.programs.sparse.metrics import chosen_classes, probabilities
 
 try:
     from joblib import effective_n_jobs  # type: ignore[import-untyped]

@@ -11,8 +11,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from hogwild.errors import ModelError, SaveError
+from hogwild.programs.saving.sealed import decode_entries, encode_entries
 from hogwild.programs.saving.tensors import HEADER_LIMIT, decode, encode
-from hogwild.programs.saving.vocabulary import decode_entries, encode_entries
 
 ARRAYS = {
     "f32": np.arange(6, dtype=np.float32).reshape(2, 3),

@@ -17,8 +17,8 @@ from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.tuning import make_schedule
 from hogwild.kernels.loop.order import shuffled
-from hogwild.programs.sparse import tablespace
-from hogwild.programs.sparse.tablespace import make_table
+from hogwild.programs.sparse import tables as tablespace
+from hogwild.programs.sparse.tables import make_table
 from reference.text_classifier import TextTwin
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"

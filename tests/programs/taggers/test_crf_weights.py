@@ -9,7 +9,7 @@ import pytest
 
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.tagged.feed import TaggingFeed
-from hogwild.programs.taggers.richpairs import RichPairs, find_pairs, no_pairs
+from hogwild.programs.taggers.crf_weights import RichPairs, find_pairs, no_pairs
 from problems.crf import make_feed
 
 STARTS = np.array([0, 3, 3, 12], np.int64)

@@ -8,8 +8,16 @@ import numpy as np
 import pytest
 
 from hogwild.errors import ConfigError, InputError
-from hogwild.programs.taggers.chunks import coded
-from hogwild.programs.taggers.schemes import SCHEMES, SchemeErrors, allowed, errors_of, kind_of, scheme_of, strays_of
+from hogwild.programs.taggers.schemes import (
+    SCHEMES,
+    SchemeErrors,
+    allowed,
+    coded,
+    errors_of,
+    kind_of,
+    scheme_of,
+    strays_of,
+)
 from reference.tags import all_chunkings, encode
 
 LETTERS = {"iob1": "BI", "iob2": "BI", "iobes": "BIES", "bmes": "BMES", "bilou": "BILU"}

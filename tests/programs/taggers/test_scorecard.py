@@ -9,8 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 import hogwild
-from hogwild.programs.taggers.scorecard import Score
-from hogwild.programs.taggers.scores import Lexicon, score_tags
+from hogwild.programs.taggers.scores import Lexicon, Score, score_tags
 from problems.tag_pairs import CHUNKS, flat, random_pair
 
 

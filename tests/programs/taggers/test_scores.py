@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_fscore_support
 
-from hogwild.programs.taggers.chunks import coded
+from hogwild.programs.taggers.schemes import coded
 from hogwild.programs.taggers.scores import Lexicon, score_codes, score_tags
 from problems.tag_pairs import CHUNKS, flat, random_pair
 from reference.tags import bmes, spans_of_words

@@ -12,9 +12,8 @@ import pytest
 from gensim.models import KeyedVectors
 
 from hogwild import InputError, Vectors
-from hogwild.programs.words import analogies
-from hogwild.programs.words.evaluation import evaluate_test, notes_of, read_tests
-from hogwild.programs.words.wordpairs import correlation, ranks
+from hogwild.programs.words import evaluation
+from hogwild.programs.words.evaluation import correlation, evaluate_test, notes_of, ranks, read_tests
 from problems.word_models import random_vectors
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "wordsim"
@@ -102,7 +101,7 @@ def test_some_analogies_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert score.sections[0].correct >= 2
     assert score.total.questions == 8
     assert score.total.known == 7
-    monkeypatch.setattr(analogies, "_SCORES", 1)
+    monkeypatch.setattr(evaluation, "_SCORES", 1)
     assert evaluate_test(vectors, test) == score
     assert evaluate_test(vectors, test, 0) == score
 

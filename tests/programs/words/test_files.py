@@ -14,8 +14,9 @@ from gensim.models import KeyedVectors
 
 from hogwild import ConfigError, InputError, Vectors
 from hogwild.errors import SaveError
-from hogwild.programs.words import vectorbinary, vectorout
-from hogwild.programs.words.vectorout import fitting_words
+from hogwild.programs.words import files as vectorbinary
+from hogwild.programs.words import files as vectorout
+from hogwild.programs.words.files import fitting_words
 from problems.word_models import random_vectors
 
 WORDS = ["the", "naïve", "北京", "</s>", "1", "-0.5", "e\u0301", "no\u00a0break", "#", '"quoted"', "emoji😀"]

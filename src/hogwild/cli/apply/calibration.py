@@ -7,8 +7,8 @@ from typing import Any
 
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.machine import cores
-from hogwild.programs.sparse.classes import number_targets
 from hogwild.programs.sparse.metrics import Bin, calibration_table
+from hogwild.programs.sparse.supervised import number_targets
 
 
 def calibration_of(program: Any, feed: Feed) -> list[Bin]:

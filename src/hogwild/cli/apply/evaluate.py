@@ -75,7 +75,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Print the metrics."""
-    from hogwild.programs.words.vectormodel import holds_words
+    from hogwild.programs.words.vectors import holds_words
 
     if holds_words(Path(options.model)):
         from hogwild.cli.apply.words import evaluate_words

@@ -58,7 +58,7 @@ def run(options: Options) -> int:
     from hogwild.cli.summary import print_json
     from hogwild.programs.inspect import Asked, strongest_of
     from hogwild.programs.store import load_model
-    from hogwild.programs.words.vectormodel import holds_words
+    from hogwild.programs.words.vectors import holds_words
 
     if holds_words(Path(options.model)):
         raise ConfigError(f"{options.model}: word vectors have no weights by name; see hogwild neighbors.")

@@ -18,8 +18,7 @@ from hogwild.cli.wordtables import add_row, make_table, points, print_tables
 from hogwild.errors import ConfigError
 from hogwild.feeds.sparse.labels import shown
 from hogwild.messages import say
-from hogwild.programs.words.analogies import SectionScore, total_of
-from hogwild.programs.words.evaluation import WordScore, evaluate_test, notes_of, read_tests
+from hogwild.programs.words.evaluation import SectionScore, WordScore, evaluate_test, notes_of, read_tests, total_of
 from hogwild.programs.words.vectors import Vectors
 
 _HONOURED = ("bad_lines", "pipe")  # of the options of reading

@@ -2,29 +2,215 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
+from hogwild.arrays import AnyRows, Floats, Ids, Room, Table, aligned_floats
 from hogwild.config import FMConfig, Optimizer
-from hogwild.errors import ConfigError, InputError, ModelError, shorten
+from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
 from hogwild.feeds.slots.flatten import Flattener
 from hogwild.feeds.sparse.feed import Feed
+from hogwild.kernels.compiler.jit import entry
+from hogwild.kernels.optim.init import draw_rows
 from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
-from hogwild.kernels.sparse.fm import Fields, FMTask, FMWeights, OneField
+from hogwild.kernels.optim.rules import Ftrl, Sgd, additive_cells, row_cells
+from hogwild.kernels.simd.rules8 import EIGHT
+from hogwild.kernels.sparse.fm import Fields, FMTask, FMWeights, OneField, ValuedSlotEntries, score_one, score_rows
 from hogwild.kernels.sparse.fm_rows import FactorPenalty
+from hogwild.kernels.sparse.samples import Entries
 from hogwild.programs.program import plain_constants
-from hogwild.programs.sparse.classes import ClassWeight, Label
-from hogwild.programs.sparse.fmarrays import FMLayout, load_arrays, new_table, save_arrays, start_factors
-from hogwild.programs.sparse.fmscores import OneRow, score_feed
-from hogwild.programs.sparse.rowtable import grown, natural, ranked, whole_order
-from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
-from hogwild.programs.sparse.tables import Tabled
+from hogwild.programs.sparse.supervised import ClassWeight, Label, checked_weight, make_rule, unknown_entries
+from hogwild.programs.sparse.tables import (
+    Tabled,
+    grown,
+    in_parts,
+    make_table,
+    natural,
+    put_together,
+    ranked,
+    take_apart,
+    whole_order,
+)
+
+# -- Rows of factorization machines: how they are made up, what they begin with, and the arrays they are saved as -----
+
+
+Arrays = dict[str, npt.NDArray[Any]]
+_REMEDY = "use fewer factors (--dim), fewer features (--hash-bits), or sgd, which remembers nothing."
+
+
+class FMLayout(NamedTuple):
+    """Update rule and penalty, fields (1 for a plain machine), factors of a feature for each field."""
+
+    rule: Any
+    penalty: Any
+    fields: int
+    dim: int
+
+    @property
+    def width(self) -> int:
+        """Weights in a row: one, and the factors."""
+        return 1 + self.fields * self.dim
+
+    @property
+    def cells(self) -> int:
+        """Cells of a row: the weights, and what is remembered of them."""
+        return row_cells(self.rule, self.penalty, self.width)
+
+    def floats(self, longest: int) -> int:
+        """Numbers that a visit to a sample of so many features works with: see kernels/sparse/fm.py."""
+        return (self.fields + longest) * -(-self.fields * self.dim // EIGHT) * EIGHT
+
+    def split(self, name: str, part: npt.NDArray[Any]) -> Arrays:
+        """(rows, width) numbers as those of weights and those of factors."""
+        rows = part.reshape(-1, self.width)
+        end = f"_{name}" if name else ""
+        found = {f"weight{end}": rows[:, 0].copy()}
+        if self.dim:
+            shape = (len(rows), self.fields, self.dim) if self.fields > 1 else (len(rows), self.dim)
+            found[f"factors{end}"] = rows[:, 1:].reshape(shape).copy()
+        return found
+
+
+def new_table(rows: int, cells: int) -> Floats:
+    """Zeros; ConfigError, before anything is allocated, where they need more memory than there is."""
+    return make_table(rows, cells, _REMEDY)
+
+
+def start_factors(table: Floats, layout: FMLayout, order: Ids | None, known: int, seed: int, scale: float) -> None:
+    """Random factors, of standard deviation `scale`, for features from `known` on; they depend on seed and feature."""
+    rows = len(table) // layout.cells
+    if known >= rows or not layout.dim:
+        return
+    features = np.zeros(0, np.int32) if order is None else order
+    spread = np.float32(scale * 3**0.5)  # of the uniform distribution
+    draw_rows(table, layout.cells, layout.width, features, np.array([known, rows]), np.uint64(seed), spread)
+    weights = table.reshape(-1, layout.cells)[:, 0]
+    weights[slice(known, None) if order is None else order >= known] = 0
+
+
+def save_arrays(layout: FMLayout, table: Floats, bias: Floats) -> Arrays:
+    """Named arrays of rows in the features' own order, with all that is remembered of them."""
+    found: Arrays = {}
+    for name, part in take_apart(table, layout.rule, layout.penalty, layout.width).items():
+        found.update({f"weight_{name}": part} if name in ("count", "stamp") else layout.split(name, part))
+    for name, part in take_apart(bias, layout.rule, Free(), 1).items():
+        found[f"bias_{name}" if name else "bias"] = part.reshape(-1)
+    return found
+
+
+def load_arrays(layout: FMLayout, arrays: Mapping[str, npt.NDArray[Any]], features: int) -> tuple[Floats, Floats]:
+    """The inverse of `save_arrays`; what is remembered may be missing all together, and is then zero."""
+    needed = ["weight", "bias", *["factors"] * bool(layout.dim)]
+    if missing := [name for name in needed if name not in arrays]:
+        raise ModelError(f"a factorization machine has the arrays {', '.join(needed)}; {missing[0]} is missing.")
+    rows = len(arrays["weight"]) if arrays["weight"].ndim == 1 else 0
+    if rows < 1 or (features and rows != features):
+        raise ModelError(f"the options say {features} features, but weight is {arrays['weight'].shape}.")
+    left = dict(arrays)
+    owner = "factors_" if layout.dim else "weight_"
+    slots = [key[len(owner) :] for key in arrays if key.startswith(owner)]
+    names = ["", *(name for name in slots if name not in ("count", "stamp"))]
+    parts = {name: _joined(layout, left, name, rows) for name in names}
+    parts.update({key[7:]: left.pop(key) for key in list(left) if key.startswith("weight_")})
+    biases = {key[5:]: left.pop(key) for key in list(left) if key == "bias" or key.startswith("bias_")}
+    if left:
+        raise ModelError(f"a factorization machine has no array {brief(min(left))}.")
+    table = put_together(parts, layout.rule, layout.penalty, layout.width, rows)
+    return table, put_together(biases, layout.rule, Free(), 1, 1)
+
+
+def _joined(layout: FMLayout, left: Arrays, name: str, rows: int) -> npt.NDArray[Any]:
+    """Weights and factors of one name as (rows, width)."""
+    end = f"_{name}" if name else ""
+    weight = left.pop(f"weight{end}", np.zeros(0, np.float32))
+    if not layout.dim:
+        return weight
+    factors = left.pop(f"factors{end}")
+    shape = (rows, layout.fields, layout.dim) if layout.fields > 1 else (rows, layout.dim)
+    if weight.shape != (rows,) or factors.shape != shape or factors.dtype != np.float32 or weight.dtype != np.float32:
+        raise ModelError(f"weight{end} is {weight.shape}, factors{end} {factors.shape}, not float32 of {rows} rows.")
+    return np.concatenate([weight[:, None], factors.reshape(rows, -1)], axis=1)
+
+
+# -- Scores of factorization machines: of a feed, and of one row at a time --------------------------------------------
+
+
+_ENTRIES = 256  # of a row for which there is room from the beginning
+
+
+def _plain_task(task: FMTask) -> FMTask:
+    """The task for rows with nothing behind their weights: one compiled form for all update rules."""
+    return task._replace(loss=Squared(), rule=Sgd(), factor_rule=Sgd(), penalty=Free())
+
+
+def _layout(task: FMTask) -> FMLayout:
+    fields = task.fields.count if isinstance(task.fields, Fields) else 1
+    return FMLayout(Sgd(), Free(), fields, len(task.lanes))
+
+
+def score_feed(task: FMTask, feed: Feed, plain: Floats, bias: Floats, threads: int) -> Floats:
+    """One score a row, by (features, width) weights in the order of the feed."""
+    scores = np.empty(len(feed), np.float32)
+    weights, room = FMWeights(plain.reshape(-1), bias[:1].copy()), _layout(task).floats(feed.longest)
+
+    def work(first: int, end: int) -> None:
+        score_rows(_plain_task(task), feed.samples, weights, aligned_floats(room), scores[first:end], first)
+
+    in_parts(len(feed), threads, work)
+    return scores
+
+
+class OneRow:
+    """Scores one row at a time by (features, width) weights in the features' own order. Threads take turns."""
+
+    def __init__(self, of: Any, task: FMTask, plain: Floats) -> None:
+        self.of = of
+        self._features, self._fields = len(plain), _layout(task).fields if isinstance(task.fields, Fields) else 0
+        self._task = _plain_task(task)
+        self._weights = FMWeights(plain.reshape(-1), of.bias[:1].copy())
+        self._lock = threading.Lock()
+        self._make_room(_ENTRIES)
+        self._call = entry(score_one, self._task, self._entries(0), self._weights, self._floats)
+
+    def _make_room(self, entries: int) -> None:
+        self._floats = aligned_floats(_layout(self._task).floats(entries))
+        self._ids, self._values = np.zeros(entries, np.int32), np.ones(entries, np.float32)
+        self._slots = np.zeros(entries, np.uint16)
+
+    def _entries(self, count: int) -> Any:
+        if self._fields:
+            return ValuedSlotEntries(self._ids[:count], self._slots[:count], self._values[:count])
+        return Entries(self._ids[:count], self._values[:count])
+
+    def __call__(self, ids: npt.ArrayLike, values: npt.ArrayLike | None, slots: npt.ArrayLike | None) -> float:
+        """The score of a row; features that are not known are left out."""
+        own = np.asarray(ids, np.int64).reshape(-1)
+        count = len(own)
+        numbers = np.ones(count, np.float32) if values is None else np.asarray(values, np.float32)
+        fields = np.zeros(count, np.int64) if slots is None else np.asarray(slots, np.int64)
+        if bool(self._fields) != (slots is not None) or numbers.shape != own.shape or fields.shape != own.shape:
+            what = "ids, values and slots" if self._fields else "ids and values, and no slots"
+            raise InputError(f"one row of this machine has {what}, as many of each; see predict_one.")
+        if count and own.min() < 0:
+            raise InputError(f"feature {int(own.min())} does not exist; features are numbered from 0.")
+        if count and own.max() >= self._features:
+            known = own < self._features
+            own, numbers, fields = own[known], numbers[known], fields[known]
+            count = len(own)
+        if count and self._fields and not 0 <= int(fields.min()) <= int(fields.max()) < self._fields:
+            raise InputError(f"a slot lies outside 0 … {self._fields - 1}; the model's `slots` has their order.")
+        with self._lock:
+            if count > len(self._ids):
+                self._make_room(2 * count)
+            self._ids[:count], self._values[:count], self._slots[:count] = own, numbers, fields
+            return float(self._call(self._task, self._entries(count), self._weights, self._floats))
+
 
 _LOSSES = {"logistic": Logistic(), "squared": Squared()}
 

@@ -18,10 +18,17 @@ from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
 from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, LinearWeights, score_class_rows, score_rows
 from hogwild.programs.program import plain_constants
-from hogwild.programs.sparse.classes import ClassWeight
-from hogwild.programs.sparse.rowtable import grown, natural, put_together, ranked, take_apart, whole_order
-from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
-from hogwild.programs.sparse.tables import Tabled, in_parts
+from hogwild.programs.sparse.supervised import ClassWeight, checked_weight, make_rule, unknown_entries
+from hogwild.programs.sparse.tables import (
+    Tabled,
+    grown,
+    in_parts,
+    natural,
+    put_together,
+    ranked,
+    take_apart,
+    whole_order,
+)
 
 _LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,25 +12,235 @@ import numpy.typing as npt
 from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
 from hogwild.blas import one_blas_thread
 from hogwild.config import Optimizer, SparseMLPConfig
-from hogwild.errors import ConfigError, InputError, shorten
+from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.clock import Untimed
+from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.nn.dense import ACTIVATIONS, batch_floats, layer_cells
 from hogwild.kernels.nn.lookup import COMBINERS, ManySlots, OneSlot
-from hogwild.kernels.nn.sparse_mlp import ClassScores, MlpTask, OneScore, score_batches
+from hogwild.kernels.nn.sparse_mlp import (
+    NO_FEATURE,
+    NO_SLOT,
+    NOT_FINITE,
+    UNSORTED,
+    ClassScores,
+    MlpTask,
+    MlpWeights,
+    MlpWeights1,
+    MlpWeights2,
+    OneScore,
+    score_batches,
+    take_row,
+)
 from hogwild.kernels.optim.init import draw_rows
 from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import Ftrl, Sgd, additive_cells
+from hogwild.kernels.optim.rules import SLOTS, Adam, Ftrl, Sgd, additive_cells
 from hogwild.machine import memory
 from hogwild.programs.program import plain_constants
-from hogwild.programs.sparse.evaluation import probabilities
-from hogwild.programs.sparse.mlparrays import REMEDY, layer_rows, layer_tables, named_arrays, new_weights, restored
-from hogwild.programs.sparse.mlpone import OneRow
-from hogwild.programs.sparse.rowtable import grown, natural, ranked, whole_order
+from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.slots import Aligner, slotted
 from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
-from hogwild.programs.sparse.tables import Tabled, in_parts
+from hogwild.programs.sparse.tables import (
+    Tabled,
+    grown,
+    in_parts,
+    make_table,
+    natural,
+    put_together,
+    ranked,
+    take_apart,
+    whole_order,
+)
+
+if TYPE_CHECKING:
+    from hogwild.programs.sparse.sparse_mlp import SparseMLP
+
+
+# -- One row at a time through embeddings and dense layers, for serving -----------------------------------------------
+
+
+_ENTRIES = 256  # of a row for which there is room from the beginning
+
+
+class OneRow:
+    """Scores one row by weights in the features' own order, in arrays that are made once. Threads take turns."""
+
+    def __init__(self, of: Any, task: MlpTask, features: int, shape: tuple[int, int]) -> None:
+        self.of = of
+        self._task, self._features = task, features
+        self._slots, self._numbers = shape
+        self._lock = threading.Lock()
+        self._scratch = make_scratch(Room(1, 1, batch_floats(task.sizes, 1), 1), np.uint64(0))
+        self._scores = np.zeros((1, int(task.sizes[-1])), np.float32)
+        self._make_room(_ENTRIES)
+        none = np.zeros(0, np.float32), np.zeros(0, np.int64)
+        self._take = entry(take_row, none[1], none[0], none[1], none[0], 0, 0, self._row)
+        self._call = entry(score_batches, task, self._row, of, self._scratch, self._scores, 0)
+
+    def _make_room(self, entries: int) -> None:
+        one = np.ones(1, np.float32)
+        self._row = ValuedSlotRows(
+            np.zeros(2, np.int64), np.zeros(entries, np.int32), np.zeros(entries, np.uint16),
+            np.zeros((1, self._numbers), np.float32), one, one, np.ones(entries, np.float32),
+        )  # fmt: skip
+
+    def __call__(self, ids: Any, values: Any, slots: Any, dense: Any) -> Floats:
+        """The scores of a row; features that are not known are left out."""
+        own = np.ascontiguousarray(ids, np.int64).reshape(-1)
+        count = len(own)
+        given = np.ones(count, np.float32) if values is None else np.ascontiguousarray(values, np.float32)
+        places = np.zeros(count, np.int64) if slots is None else np.ascontiguousarray(slots, np.int64)
+        numbers = np.zeros(0, np.float32) if dense is None else np.ascontiguousarray(dense, np.float32)
+        if given.shape != own.shape or places.shape != own.shape or numbers.shape != (self._numbers,):
+            raise InputError(
+                f"one row has ids with as many values and slots, and {self._numbers} dense numbers; here are "
+                f"{len(own)} ids, {given.size} values, {places.size} slots and {numbers.size} numbers."
+            )
+        with self._lock:
+            if count > len(self._row.ids):
+                self._make_room(2 * count)
+            found = self._take(own, given, places, numbers, self._features, max(1, self._slots), self._row)
+            if found < 0:
+                raise InputError(self._explained(found, own))
+            self._call(self._task, self._row, self.of, self._scratch, self._scores, 0)
+            scores: Floats = self._scores[0].copy()
+            return scores
+
+    def _explained(self, code: int, own: Any) -> str:
+        return {
+            NO_FEATURE: f"feature {int(own.min())} does not exist; features are numbered from 0.",
+            NO_SLOT: f"a slot lies outside 0 … {self._slots - 1}; the model's `slots` has their order.",
+            UNSORTED: "the slots of a row are not in rising order; sort its features by slot.",
+            NOT_FINITE: "a value of the row is not a finite number.",
+        }[code]
+
+
+# -- Weights of embeddings with dense layers: made, cut into rows for sharing, and named for saving -------------------
+
+
+Arrays = dict[str, npt.NDArray[Any]]
+REMEDY = "use a smaller --dim, fewer features (--hash-bits), or sgd."
+_KINDS = (MlpWeights, MlpWeights1, MlpWeights2)
+
+
+def layer_rows(task: MlpTask) -> int:
+    """Rows of `width` cells that hold the dense layers."""
+    return -(-task.cells // task.width)
+
+
+def layer_tables(program: SparseMLP) -> dict[str, Table]:
+    """How the dense layers, and what the update rule remembers of them, are shared."""
+    task = program.task
+    rows = layer_rows(task)
+    tables = {"layers": Table(rows, task.width, "dense")}
+    for name, (_, summed), more in zip(("first", "second"), SLOTS[type(task.rule)], (0, 1), strict=False):
+        tables[name] = Table(rows + more, task.width, "dense", (summed,) * task.width)
+    return tables
+
+
+def new_weights(program: SparseMLP, rows: int, seed: int) -> Any:
+    """A table of zeros, and dense layers of random numbers: He's for relu, Glorot's for tanh."""
+    task = program.task
+    whole = layer_rows(task) * task.width
+    layers = np.zeros(whole, np.float32)
+    random = np.random.default_rng(np.random.SeedSequence((seed, 4242)))
+    at = 0
+    for before, after in zip(task.sizes[:-1].tolist(), task.sizes[1:].tolist(), strict=True):
+        total = before if program.config.activation == "relu" else (before + after) / 2
+        spread = np.sqrt((2 if program.config.activation == "relu" else 1) / max(total, 1))
+        layers[at : at + before * after] = random.standard_normal(before * after, np.float32) * np.float32(spread)
+        at += before * after + after
+    slots = [np.zeros(whole + task.width * more, np.float32) for more in range(len(SLOTS[type(task.rule)]))]
+    return _KINDS[len(slots)](make_table(rows, program.cells, REMEDY), layers, *slots)
+
+
+def named_arrays(program: SparseMLP, weights: Any, state: bool) -> Arrays:
+    """Arrays by name; the table is in the features' own order."""
+    task = program.task
+    dim = program.config.dim
+    parts = take_apart(weights.table, program._rule, program._penalty, program.width)
+    table = parts.pop("").reshape(-1, program.width)
+    found: Arrays = {"embedding": np.ascontiguousarray(table[:, :dim])}
+    if program.config.wide:
+        found["wide"] = np.ascontiguousarray(table[:, dim:])
+    at = 0
+    for layer, (before, after) in enumerate(zip(task.sizes[:-1].tolist(), task.sizes[1:].tolist(), strict=True), 1):
+        end = at + before * after
+        found[f"layer_{layer}_weight"] = weights.layers[at:end].reshape(before, after).copy()
+        found[f"layer_{layer}_bias"] = weights.layers[end : end + after].copy()
+        at = end + after
+    if state:
+        found.update({f"table_{name}": part for name, part in parts.items()})
+        for name, array in zip(("first", "second"), weights[2:], strict=False):
+            found[f"layers_{name}"] = array[: task.cells].copy()
+        if isinstance(program._rule, Adam):
+            found["layers_count"] = weights.second[-1:].copy()
+    return found
+
+
+def restored(program: SparseMLP, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Any, int]:
+    """Weights from named arrays, and the number of features."""
+    if program.classes is None or program.slots is None:
+        raise ModelError("the options of the model do not say its classes and slots; it cannot be used.")
+    task = program.task
+    left = dict(arrays)
+    shapes = _shapes(program, task)
+    for name in shapes:
+        if name not in left:
+            raise ModelError(f"the model has no array {name!r}.")
+    rows = len(left["embedding"])
+    if rows != program.features or rows < 1:
+        raise ModelError(f"the options say {program.features} features, but embedding has {rows} rows.")
+    for name, shape in shapes.items():
+        array = left[name]
+        if array.shape != shape or array.dtype != np.float32 or not np.isfinite(array).all():
+            raise ModelError(f"array {name} is {array.dtype} {array.shape}, not {shape} finite float32.")
+    main = [left.pop("embedding")] + ([left.pop("wide")] if program.config.wide else [])
+    parts = {"": np.concatenate(main, axis=1).reshape((rows, -1) if program.width > 1 else (rows,))}
+    parts.update({name[6:]: left.pop(name) for name in list(left) if name.startswith("table_")})
+    table = put_together(parts, program._rule, program._penalty, program.width, rows)
+    weights = _layers_from(program, task, table, left)
+    if left:
+        raise ModelError(f"a model of this kind has no array {brief(min(left))}.")
+    return weights, rows
+
+
+def _shapes(program: SparseMLP, task: MlpTask) -> dict[str, tuple[int, ...]]:
+    shapes: dict[str, tuple[int, ...]] = {"embedding": (program.features, program.config.dim)}
+    if program.config.wide:
+        shapes["wide"] = (program.features, program.outputs)
+    for layer, (before, after) in enumerate(zip(task.sizes[:-1].tolist(), task.sizes[1:].tolist(), strict=True), 1):
+        shapes[f"layer_{layer}_weight"] = (before, after)
+        shapes[f"layer_{layer}_bias"] = (after,)
+    return shapes
+
+
+def _layers_from(program: SparseMLP, task: MlpTask, table: Floats, left: Arrays) -> Any:
+    whole = layer_rows(task) * task.width
+    layers = np.zeros(whole, np.float32)
+    at = 0
+    for layer in range(1, len(task.sizes)):
+        for name in (f"layer_{layer}_weight", f"layer_{layer}_bias"):
+            array = left.pop(name).reshape(-1)
+            layers[at : at + len(array)] = array
+            at += len(array)
+    assert at == layer_cells(task.sizes)
+    count = len(SLOTS[type(task.rule)])
+    slots = [np.zeros(whole + task.width * more, np.float32) for more in range(count)]
+    for name, slot in zip(("layers_first", "layers_second"), slots, strict=False):
+        if name in left:
+            slot[: task.cells] = _finite(left.pop(name), name, task.cells)
+    if isinstance(program._rule, Adam) and "layers_count" in left:
+        slots[1][-1:] = _finite(left.pop("layers_count"), "layers_count", 1)
+    return _KINDS[count](table, layers, *slots)
+
+
+def _finite(array: npt.NDArray[Any], name: str, size: int) -> Floats:
+    if array.shape != (size,) or array.dtype != np.float32 or not np.isfinite(array).all():
+        raise ModelError(f"array {name} is {array.dtype} {array.shape}, not ({size},) finite float32.")
+    return array
+
 
 _RATES = {"sgd": 0.1, "momentum": 0.01, "adagrad": 0.02, "adam": 0.001, "ftrl": 0.05}
 _SCORED = 256  # rows that are scored at once

@@ -3,28 +3,158 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import AnyRows, DenseRows, Floats
-from hogwild.errors import ConfigError, brief
+from hogwild.errors import ConfigError, InputError, brief
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.rules import RULES, Ftrl
 from hogwild.programs.program import Metrics, Program
 from hogwild.programs.sparse import metrics
-from hogwild.programs.sparse.classes import (
-    ClassWeight,
-    Label,
-    check_classes,
-    class_scale,
-    find_classes,
-    number_targets,
-    weight_pairs,
-)
-from hogwild.programs.sparse.evaluation import chosen_classes, classifier_metrics, loss_values, probabilities
+from hogwild.programs.sparse.metrics import chosen_classes, classifier_metrics, loss_values, probabilities
+
+# -- Labels in the user's terms and the class numbers that kernels see ------------------------------------------------
+
+
+Label = str | int | float
+ClassWeight = Mapping[Any, float] | Sequence[tuple[Any, float]] | Literal["balanced"] | None
+Numbers = npt.NDArray[np.int64]
+
+MOST = 1000  # distinct numbers that are still taken for classes
+_SHOWN = 10
+_LARGEST = 2.0**53  # up to here float64 tells whole numbers apart
+
+
+def find_classes(feed: Feed, loss: str) -> tuple[Label, ...]:
+    """The classes of a feed, in order; empty when its targets are quantities.
+
+    With `auto`, whole numbers of which there are at most a thousand different ones are classes.
+    """
+    if loss == "squared":
+        if feed.labels:
+            raise InputError(f"{feed.source}: the labels are words, and the squared loss needs numbers; use logistic.")
+        return ()
+    if feed.labels:
+        found: tuple[Label, ...] = feed.labels
+    else:
+        distinct = np.unique(feed.samples.targets)
+        whole = bool((distinct == np.round(distinct)).all())
+        if loss == "auto" and (not whole or len(distinct) > MOST):
+            return ()
+        if len(distinct) > MOST:
+            raise InputError(
+                f"{feed.source}: {len(distinct)} different targets are too many for classes (at most {MOST}); "
+                "use the squared loss for quantities."
+            )
+        found = tuple(plain(value) for value in distinct)
+    if len(found) < 2:
+        only = f"only the class {brief(found[0])}" if found else "no class"
+        raise InputError(f"{feed.source}: there is {only}; a classifier needs samples of at least two classes.")
+    return found
+
+
+def plain(value: Any) -> Label:
+    """A label as a JSON value: whole numbers are written without a point."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (bool, np.bool_)) or float(value).is_integer():
+        return int(value)
+    return float(value)
+
+
+def check_classes(classes: Iterable[Any]) -> tuple[Label, ...]:
+    """Classes that the user gave."""
+    found = tuple(plain(value) for value in classes)
+    words = sum(isinstance(label, str) for label in found)
+    if words not in (0, len(found)) or not all(isinstance(label, str) or abs(label) <= _LARGEST for label in found):
+        raise ConfigError(f"classes are {_shown(found)}; give texts, or numbers of at most 2^53.")
+    if len(found) == 1 or len(set(found)) < len(found):
+        raise ConfigError(f"classes are {_shown(found)}; give at least two, each once.")
+    return found
+
+
+def number_targets(feed: Feed, classes: tuple[Label, ...]) -> Numbers:
+    """The class number of each row; InputError names the first row whose label is not among the classes."""
+    targets = feed.samples.targets
+    if feed.labels:
+        known = _numbers_of(classes)
+        of_label = np.array([known.get(_spelled(label), -1) for label in feed.labels], np.int64)
+        found = of_label[targets.astype(np.int64)]
+    else:
+        found = _number_numbers(targets, classes)
+    if len(found) and int(found.min()) < 0:
+        row = int(np.argmin(found))
+        label = feed.labels[int(targets[row])] if feed.labels else plain(targets[row])
+        raise InputError(
+            f"{feed.place(row)}: the label {brief(label)} is not one of the classes {_shown(classes)}; "
+            "correct it, or train on data that holds all classes."
+        )
+    return found
+
+
+def class_scale(feed: Feed, classes: tuple[Label, ...], weight: ClassWeight) -> Floats | None:
+    """What the importance of the samples of each class is multiplied by; None for nothing.
+
+    `balanced`: rows / (classes * rows of the class), so that every class weighs the same.
+    """
+    if not classes or weight is None or (not isinstance(weight, str) and len(weight) == 0):
+        return None
+    if isinstance(weight, str):
+        counts = np.bincount(number_targets(feed, classes), minlength=len(classes))
+        return (len(feed) / (len(classes) * np.maximum(counts, 1))).astype(np.float32)
+    scale = np.ones(len(classes), np.float32)
+    known = _numbers_of(classes)
+    for label, factor in weight_pairs(weight):
+        if _spelled(label) not in known:
+            raise ConfigError(f"class_weight names {brief(label)}, which is not one of the classes {_shown(classes)}.")
+        scale[known[_spelled(label)]] = factor
+    return scale
+
+
+def weight_pairs(weight: Mapping[Any, float] | Sequence[tuple[Any, float]]) -> list[tuple[Label, float]]:
+    """Class weights as pairs, which unlike a mapping JSON can hold; checked."""
+    items = weight.items() if isinstance(weight, Mapping) else weight
+    pairs = [(plain(label), float(factor)) for label, factor in items]
+    for label, factor in pairs:
+        if not 0 <= factor <= 1e30:
+            raise ConfigError(f"the weight of class {brief(label)} is {factor}; it must lie between 0 and 1e30.")
+    return pairs
+
+
+def _number_numbers(targets: Floats, classes: tuple[Label, ...]) -> Numbers:
+    pairs = sorted((value, k) for k, name in enumerate(classes) if (value := _number(name)) is not None)
+    if not pairs:
+        return np.full(len(targets), -1, np.int64)
+    values = np.array([value for value, _ in pairs], np.float32)
+    place = np.minimum(np.searchsorted(values, targets), len(values) - 1)
+    numbers = np.array([k for _, k in pairs], np.int64)[place]
+    return np.where(values[place] == targets, numbers, -1)
+
+
+def _number(label: Label) -> float | None:
+    try:
+        return float(label)
+    except ValueError:
+        return None
+
+
+def _numbers_of(classes: tuple[Label, ...]) -> dict[str, int]:
+    return {_spelled(label): k for k, label in enumerate(classes)}
+
+
+def _spelled(label: Any) -> str:
+    """One spelling for 1, 1.0 and "1": the same class read from different kinds of file."""
+    number = _number(label)
+    return str(label) if number is None else repr(number)
+
+
+def _shown(classes: Sequence[Label]) -> str:
+    names = ", ".join(brief(label) for label in classes[:_SHOWN])
+    return names + (f" … ({len(classes)} in all)" if len(classes) > _SHOWN else "")
 
 
 class Supervised(Program):

@@ -2,20 +2,102 @@
 
 from __future__ import annotations
 
+import mmap
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from hogwild.arrays import Floats, Ids, Step
-from hogwild.errors import ConfigError
+from hogwild.arrays import CELL, Floats, Ids, Step
+from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.penalties import Free
-from hogwild.kernels.optim.rules import row_cells, settle, settle_copy
-from hogwild.programs.sparse.rowtable import grown, natural, ranked
+from hogwild.kernels.optim.rules import cell_names, row_cells, settle, settle_copy
+from hogwild.machine import memory
 from hogwild.programs.sparse.supervised import Supervised
+
+# -- Rows of weights in a flat array: brought into an order of features and back, grown, taken apart for saving -------
+
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def ranked(table: Floats, cells: int, order: Ids | None) -> Floats:
+    """Rows in the order of ranks: row r becomes that of feature order[r]."""
+    return table if order is None else np.ascontiguousarray(table.reshape(-1, cells)[order]).reshape(-1)
+
+
+def natural(table: Floats, cells: int, order: Ids | None) -> Floats:
+    """The inverse of `ranked`: rows in the features' own order."""
+    if order is None:
+        return table
+    rows = table.reshape(-1, cells)
+    back = np.empty_like(rows)
+    back[order] = rows
+    return back.reshape(-1)
+
+
+def whole_order(original: Ids | None, features: int, rows: int) -> Ids | None:
+    """The order of a feed with `features` features, extended to a table of `rows` rows."""
+    if original is None:
+        return None
+    if len(original) != features:
+        raise InputError(f"the order of ids has {len(original)} entries for {features} features; the data is damaged.")
+    if rows == features:
+        return original
+    return np.concatenate([original, np.arange(features, rows, dtype=np.int32)])
+
+
+def grown(table: Floats, cells: int, rows: int) -> Floats:
+    """The table with rows of zeros added up to `rows`."""
+    missing = rows * cells - len(table)
+    return table if missing <= 0 else np.concatenate([table, np.zeros(missing, np.float32)])
+
+
+def take_apart(table: Floats, rule: Any, penalty: Any, width: int) -> Arrays:
+    """Named arrays of a table: "" the weights, then what the update rule and the penalty remember, by name.
+
+    Weights and slots are (rows,) or (rows, width), counts and stamps (rows,).
+    """
+    rows = table.reshape(-1, row_cells(rule, penalty, width))
+    parts: Arrays = {}
+    at = 0
+    for name in ("", *cell_names(rule, penalty)):
+        size = 1 if name in ("count", "stamp") else width
+        part = rows[:, at : at + size]
+        parts[name] = np.ascontiguousarray(part[:, 0] if size == 1 else part)
+        at += size
+    return parts
+
+
+def put_together(parts: Mapping[str, npt.NDArray[Any]], rule: Any, penalty: Any, width: int, rows: int) -> Floats:
+    """The inverse of `take_apart`; parts other than the weights may be missing all together, and are then zero."""
+    table = np.zeros((rows, row_cells(rule, penalty, width)), np.float32)
+    names = cell_names(rule, penalty)
+    if len(parts) > 1 and set(parts) != {"", *names}:
+        there = ", ".join(sorted(set(parts) - {""}))
+        raise ModelError(f"this update rule remembers {', '.join(names) or 'nothing'}, but the arrays hold {there}.")
+    at = 0
+    for name in ("", *names):
+        size = 1 if name in ("count", "stamp") else width
+        if name in parts:
+            part = parts[name]
+            fits = part.shape in _shapes(rows, size)
+            if not fits or part.dtype != np.float32 or not np.isfinite(part).all():
+                shape = f"{rows} x {size}" if size > 1 else f"{rows}"
+                raise ModelError(f"array {name or 'weight'} is {part.dtype} {part.shape}, not {shape} finite float32.")
+            table[:, at : at + size] = part.reshape(rows, size)
+        at += size
+    return table.reshape(-1)
+
+
+def _shapes(rows: int, size: int) -> list[tuple[int, ...]]:
+    """A single row, and a single cell a row, are stored without that axis."""
+    shapes: list[tuple[int, ...]] = [(rows, size)] if size > 1 else [(rows,)]
+    return [*shapes, (size,)] if rows == 1 else shapes
 
 
 class Tabled(Supervised):
@@ -107,3 +189,23 @@ def in_parts(rows: int, threads: int, work: Callable[[int, int], None], step: in
         return
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, ends[:-1], ends[1:]))
+
+
+# -- Memory for tables of weights: asked of the system page by page, in large pages where it allows them --------------
+
+
+def make_table(rows: int, cells: int, remedy: str) -> Floats:
+    """Zeros, flat, for so many rows; they begin at a page, and take memory once they are touched.
+
+    Raises ConfigError, before anything is allocated, for a table that is larger than the memory of this machine.
+    """
+    size = rows * cells * CELL
+    if size > memory():
+        raise ConfigError(
+            f"a table of {rows:,} rows of {cells} cells needs {size / 1e9:.1f} GB, and this machine has "
+            f"{memory() / 1e9:.1f} GB; {remedy}"
+        )
+    room = mmap.mmap(-1, max(size, mmap.PAGESIZE), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        room.madvise(mmap.MADV_HUGEPAGE)  # random rows of a large table: a page of 4 kB each would miss every time
+    return np.frombuffer(room, np.float32, rows * cells)

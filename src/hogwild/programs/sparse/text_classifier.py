@@ -3,30 +3,155 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import BinaryRows, Floats, Ids, Room, Rows, Table
 from hogwild.config import Optimizer, TextConfig
-from hogwild.errors import ConfigError, InputError
+from hogwild.errors import ConfigError, InputError, ModelError, brief
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.hashing import Hashing
+from hogwild.kernels.compiler.jit import entry
+from hogwild.kernels.ids.tokens import make_bags
 from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
+from hogwild.kernels.optim.rules import Ftrl, additive_cells, cell_names, row_cells
 from hogwild.kernels.simd.rows16 import LANES, layout
-from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_rows
+from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_of_text, mean_rows
 from hogwild.programs.program import plain_constants
-from hogwild.programs.sparse.classes import ClassWeight, Label
-from hogwild.programs.sparse.evaluation import probabilities
-from hogwild.programs.sparse.onetext import OneText
-from hogwild.programs.sparse.rowtable import grown, natural, ranked, whole_order
-from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
-from hogwild.programs.sparse.tables import Tabled, in_parts
-from hogwild.programs.sparse.tablespace import make_table
-from hogwild.programs.sparse.textarrays import join_arrays, split_arrays
+from hogwild.programs.sparse.metrics import probabilities
+from hogwild.programs.sparse.supervised import ClassWeight, Label, checked_weight, make_rule, unknown_entries
+from hogwild.programs.sparse.tables import (
+    Tabled,
+    grown,
+    in_parts,
+    make_table,
+    natural,
+    put_together,
+    ranked,
+    take_apart,
+    whole_order,
+)
+
+if TYPE_CHECKING:
+    from hogwild.programs.sparse.text_classifier import TextClassifier
+
+
+# -- Scores of one text at a time, for serving: all room is made beforehand, and one compiled call does the work ------
+
+
+_LENGTH = 1 << 14  # bytes of a text for which there is room from the beginning
+
+
+class OneText:
+    """From a text to the mean of its rows of `table` (features, width). Threads may share it: they take turns."""
+
+    def __init__(self, hashing: Hashing, table: Floats, counted: bool) -> None:
+        self._recipe, self._table, self._counted = hashing.recipe(), table, bool(counted)
+        self._bounds, self._mean = np.zeros((1, 2), np.int64), np.zeros(table.shape[1], np.float32)
+        self._lock = threading.Lock()
+        self._make_room(_LENGTH)
+        self._call = entry(mean_of_text, *self._arguments(np.frombuffer(b"a", np.uint8)))
+
+    def _make_room(self, length: int) -> None:
+        self._length, self._bags = length, make_bags(1, length, self._recipe.ngrams)
+
+    def _arguments(self, data: Any) -> tuple[Any, ...]:
+        return data, self._bounds, self._recipe, self._bags, self._table, self._counted, self._mean
+
+    def mean(self, text: str) -> Floats:
+        """The mean of the rows of a text."""
+        try:
+            data = np.frombuffer(text.encode(), np.uint8)
+        except UnicodeEncodeError as error:
+            raise InputError(f"the text is not Unicode at character {error.start + 1}; clean it first.") from None
+        except AttributeError:
+            raise InputError(f"one text is asked for, not {type(text).__name__}; predict takes a feed.") from None
+        with self._lock, np.errstate(over="ignore"):
+            if len(data) > self._length:
+                self._make_room(2 * len(data))
+            self._call(*self._arguments(data))
+            return self._mean.copy()
+
+
+# -- The arrays of a text classifier as they are saved: without the cells that only fill cache lines, and back --------
+
+
+Arrays = dict[str, npt.NDArray[Any]]
+_ONE_A_ROW = ("count", "stamp")
+
+
+def split_arrays(program: TextClassifier, weights: TextWeights, state: bool) -> Arrays:
+    """embedding, output and bias by name; with `state` what the update rule remembers of each, after its name."""
+    task, width, dim = program.task, program.width, program.dim
+    found: Arrays = {}
+    for name, part in take_apart(weights.table, task.rule, task.penalty, width).items():
+        if state or not name:
+            found[_named("embedding", name)] = part if name in _ONE_A_ROW else np.ascontiguousarray(part[:, :dim])
+    for name, part in take_apart(weights.outputs, task.rule, Free(), width + 1).items():
+        if name in _ONE_A_ROW and state:
+            found[_named("output", name)] = part
+        elif state or not name:
+            found[_named("output", name)] = np.ascontiguousarray(part[:, :dim])
+            found[_named("bias", name)] = np.ascontiguousarray(part[:, width])
+    return found
+
+
+def join_arrays(program: TextClassifier, arrays: Mapping[str, npt.NDArray[Any]]) -> TextWeights:
+    """The inverse of `split_arrays`, checked; without state, the update rule remembers nothing."""
+    if program.classes is None:
+        raise ModelError("the options of the model do not say its classes; it cannot be used.")
+    if missing := [name for name in ("embedding", "output", "bias") if name not in arrays]:
+        raise ModelError(f"a text classifier has the array {missing[0]}; these are {', '.join(arrays) or 'none'}.")
+    task, width, dim, outputs = program.task, program.width, program.dim, program.outputs
+    rows = len(arrays["embedding"]) if arrays["embedding"].ndim else 0
+    if program.features and rows != program.features:
+        raise ModelError(f"the options say {program.features} features, but embedding has {rows} rows.")
+    saved = [name for name in cell_names(task.rule, task.penalty) if _named("embedding", name) in arrays]
+    used: set[str] = set()
+
+    def take(owner: str, name: str, shape: tuple[int, ...]) -> Floats:
+        known = _named(owner, name)
+        used.add(known)
+        found = arrays.get(known)
+        if found is None or found.shape != shape or found.dtype != np.float32:
+            what = "missing" if found is None else f"{found.dtype} {found.shape}"
+            raise ModelError(f"array {known} is {what}, not float32 of shape {shape}.")
+        return found
+
+    table: Arrays = {}
+    for name in ("", *saved):
+        plain = name in _ONE_A_ROW
+        part = take("embedding", name, (rows,) if plain else (rows, dim))
+        table[name] = part if plain else _padded(part, width)
+    layer: Arrays = {}
+    for name in ("", *(name for name in saved if name != "stamp")):
+        if name in _ONE_A_ROW:
+            layer[name] = take("output", name, (outputs,))
+        else:
+            layer[name] = _padded(take("output", name, (outputs, dim)), width + 1)
+            layer[name][:, width] = take("bias", name, (outputs,))
+    if unknown := set(arrays) - used:
+        raise ModelError(f"a text classifier of these options has no array {brief(min(unknown))}.")
+    return TextWeights(
+        put_together(table, task.rule, task.penalty, width, rows),
+        put_together(layer, task.rule, Free(), width + 1, outputs),
+    )
+
+
+def _padded(part: Floats, width: int) -> Floats:
+    """With zeros up to so many columns."""
+    wide = np.zeros((len(part), width), np.float32)
+    wide[:, : part.shape[1]] = part
+    return wide
+
+
+def _named(owner: str, part: str) -> str:
+    return f"{owner}_{part}" if part else owner
+
 
 _RATE, _ENOUGH, _MOST = 0.5, 25_000, 4.0  # of sgd for so many texts; for fewer up to so many times that
 _ADAGRAD_RATE = 0.05  # calibration would take four times as much, and end in texts learnt by heart

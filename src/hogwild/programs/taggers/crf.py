@@ -21,8 +21,8 @@ from hogwild.kernels.simd.rows8 import LANES, layout
 from hogwild.machine import memory
 from hogwild.programs.program import Metrics, Program, plain_constants
 from hogwild.programs.taggers import crf_weights, decoding
-from hogwild.programs.taggers.richpairs import RichPairs, find_pairs, no_pairs
-from hogwild.programs.taggers.scorecard import TagScores
+from hogwild.programs.taggers.crf_weights import RichPairs, find_pairs, no_pairs
+from hogwild.programs.taggers.scores import TagScores
 
 # Of the paper on AsynGrad; for pos 0.02 there, which is too slow for smaller texts than its own (docs/performance.md).
 _RATES = {"pos": 0.1, "chunking": 0.05, "chunking-more": 0.1, "segmentation": 0.1}

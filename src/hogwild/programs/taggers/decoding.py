@@ -21,7 +21,7 @@ from hogwild.kernels.optim.rules import Sgd
 from hogwild.kernels.simd.rows8 import LANES, layout
 from hogwild.machine import memory
 from hogwild.programs.taggers import crf_weights
-from hogwild.programs.taggers.richpairs import RichPairs
+from hogwild.programs.taggers.crf_weights import RichPairs
 from hogwild.programs.taggers.schemes import allowed, scheme_of
 
 

@@ -1,25 +1,188 @@
 """Files of word tests: pairs of words with a score, or analogies in sections; and what vectors make of them.
 
-    tiger<TAB>cat<TAB>7.35          a similarity test; commas or blanks will do too
+tiger<TAB>cat<TAB>7.35          a similarity test; commas or blanks will do too
 
-    : capital-common-countries      an analogy test
-    Athens Greece Baghdad Iraq
+: capital-common-countries      an analogy test
+Athens Greece Baghdad Iraq
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import Floats
+from hogwild.blas import one_blas_thread
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.source import Paths, Source, open_sources
 from hogwild.feeds.sparse.labels import counted, fits_float32, number_of, shown
-from hogwild.programs.words.analogies import RESTRICT_VOCABULARY, Question, SectionScore, evaluate_analogies, total_of
+from hogwild.machine import cores
+from hogwild.programs.words.similarity import units
 from hogwild.programs.words.vectors import Vectors
-from hogwild.programs.words.wordpairs import PAIRS_VOCABULARY, Pair, PairScores, evaluate_pairs
+
+# -- Word-similarity tests: do vectors rank pairs of words as people do? ----------------------------------------------
+# Words are compared without regard to case; of several forms of a word the first in the vocabulary, the most frequent,
+# stands for all. Pairs with unknown words are left out and counted.
+
+
+Doubles = npt.NDArray[np.float64]
+
+PAIRS_VOCABULARY = 300_000
+"""Words that are looked at: as many as gensim does."""
+
+
+class Pair(NamedTuple):
+    """Two words and how similar people find them."""
+
+    a: str
+    b: str
+    score: float
+
+
+@dataclass(frozen=True)
+class PairScores:
+    """How vectors do on a similarity test; correlations and shares in points of 100.
+
+    spearman, pearson: correlation with the judgements of people over the `known` pairs; NaN where there is none.
+    oov: share of pairs with a word that is not in the vocabulary.
+    """
+
+    pairs: int
+    known: int
+    spearman: float
+    pearson: float
+    oov: float
+
+
+def evaluate_pairs(vectors: Vectors, pairs: list[Pair], restrict_vocab: int = PAIRS_VOCABULARY) -> PairScores:
+    """Correlation between the judged similarities and those of the vectors."""
+    rows = folded_rows(vectors, restrict_vocab)
+    known = [pair for pair in pairs if pair.a.upper() in rows and pair.b.upper() in rows]
+    first = units(vectors.matrix[[rows[pair.a.upper()] for pair in known]]) if known else np.zeros((0, 1), np.float32)
+    second = units(vectors.matrix[[rows[pair.b.upper()] for pair in known]]) if known else first
+    found = np.einsum("ij,ij->i", first, second, dtype=np.float64)
+    judged = np.array([pair.score for pair in known], np.float64)
+    return PairScores(
+        pairs=len(pairs),
+        known=len(known),
+        spearman=100 * correlation(ranks(judged), ranks(found)),
+        pearson=100 * correlation(judged, found),
+        oov=100 * (len(pairs) - len(known)) / max(len(pairs), 1),
+    )
+
+
+def folded_rows(vectors: Vectors, restrict_vocab: int) -> dict[str, int]:
+    """Rows by word in upper case, among the first words; of several forms the first one's."""
+    words = vectors.words[: restrict_vocab or len(vectors)]
+    return {words[row].upper(): row for row in range(len(words) - 1, -1, -1)}
+
+
+def ranks(values: Doubles) -> Doubles:
+    """Places from 1 on in rising order; equal values share the mean of theirs.
+
+    >>> ranks(np.array([0.5, 0.1, 0.5])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return np.asarray((last - (count - 1) / 2)[place], np.float64)
+
+
+def correlation(a: Doubles, b: Doubles) -> float:
+    """Pearson's correlation; NaN for fewer than two values, or where all are equal."""
+    if len(a) < 2:
+        return math.nan
+    first, second = a - a.mean(), b - b.mean()
+    size = math.sqrt(float(first @ first) * float(second @ second))
+    return float(first @ second) / size if size > 0 else math.nan
+
+
+# -- Analogy tests: a is to b as c is to which word? The nearest to b - a + c (3CosAdd), a, b and c apart, must be d --
+# Words are compared without regard to case; of several forms of a word the first in the vocabulary, the most frequent,
+# stands for all. Questions with unknown words are left out and counted.
+
+
+RESTRICT_VOCABULARY = 30_000
+"""Words that questions and answers are taken from: the most frequent ones."""
+_SCORES = 1 << 22  # of one group of questions: 16 MB a core
+
+Question = tuple[str, str, str, str]
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SectionScore:
+    """How vectors do on a section of an analogy test; accuracy and share of left-out questions in points of 100."""
+
+    section: str
+    questions: int
+    known: int
+    correct: int
+
+    @property
+    def accuracy(self) -> float:
+        """Right answers among the known questions; NaN where there is none."""
+        return 100 * self.correct / self.known if self.known else math.nan
+
+    @property
+    def oov(self) -> float:
+        """Share of questions with a word that is not in the vocabulary."""
+        return 100 * (self.questions - self.known) / max(self.questions, 1)
+
+
+def evaluate_analogies(
+    vectors: Vectors, sections: dict[str, list[Question]], restrict_vocab: int = RESTRICT_VOCABULARY
+) -> list[SectionScore]:
+    """How many questions of each section are answered right. 0 stands for all words."""
+    rows = folded_rows(vectors, restrict_vocab)
+    limit = min(restrict_vocab or len(vectors), len(vectors))
+    forms = np.array([rows[word.upper()] for word in vectors.words[:limit]], np.int64)
+    lengths = np.where(vectors.norms[:limit] > 0, vectors.norms[:limit], np.float32(np.inf)).astype(np.float32)
+    unit: Floats = vectors.matrix[:limit] / lengths[:, None]
+    scores = []
+    for name, questions in sections.items():
+        upper = [tuple(word.upper() for word in question) for question in questions]
+        known = [[rows[word] for word in question] for question in upper if all(word in rows for word in question)]
+        correct = _count_right(unit, forms, np.array(known, np.int64).reshape(-1, 4))
+        scores.append(SectionScore(name, len(questions), len(known), correct))
+    return scores
+
+
+def total_of(scores: list[SectionScore], name: str = "total") -> SectionScore:
+    """All sections as one."""
+    return SectionScore(
+        name, sum(s.questions for s in scores), sum(s.known for s in scores), sum(s.correct for s in scores)
+    )
+
+
+def _count_right(unit: Floats, forms: Rows, questions: Rows) -> int:
+    """Questions whose nearest word is the fourth. forms: for each row the one that stands for all its forms."""
+    step = max(1, _SCORES // len(unit))
+    groups = [questions[start : start + step] for start in range(0, len(questions), step)]
+    with one_blas_thread(), ThreadPoolExecutor(cores(), "analogies") as pool:
+        return sum(pool.map(lambda group: _right(unit, forms, group), groups))
+
+
+def _right(unit: Floats, forms: Rows, questions: Rows) -> int:
+    a, b, c, wanted = questions.T
+    scores = (unit[b] + unit[c] - unit[a]) @ unit.T
+    for given in (a, b, c):
+        scores[np.arange(len(questions)), given] = -np.inf
+    nearest = scores.argmax(axis=1)
+    # A second form of a, b or c is no answer either; seldom, so one question at a time.
+    again = (forms[nearest][:, None] == questions[:, :3]).any(axis=1)
+    for k in np.flatnonzero(again):
+        others = np.isin(forms, questions[k, :3], invert=True)
+        nearest[k] = np.argmax(np.where(others, scores[k], -np.inf))
+    return int(np.count_nonzero(forms[nearest] == wanted))
 
 
 @dataclass(frozen=True)

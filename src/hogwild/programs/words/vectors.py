@@ -3,20 +3,186 @@
 from __future__ import annotations
 
 import os
+import string
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
-from hogwild.errors import ConfigError, HogwildError, InputError, ModelError, brief
+from hogwild.errors import ConfigError, HogwildError, InputError, ModelError, UnknownWordError, brief
 from hogwild.feeds.sparse.labels import shown
+from hogwild.programs.saving.sealed import CONFIG, Mapped, map_sealed
+from hogwild.programs.store import KIND, WEIGHTS
 from hogwild.programs.words.files import Format, format_of_name, read_vectors
 from hogwild.programs.words.similarity import Nearest, nearest, norms_of, units
-from hogwild.programs.words.wordindex import WordIndex
+
+# -- The vectors in the directory of a model: mapped, so that opening takes milliseconds and processes share memory ---
+
+
+PROGRAM = "word2vec"
+
+
+class MappedVectors(NamedTuple):
+    """The matrix of a model, and what reads its words."""
+
+    words: Callable[[], Sequence[str]]
+    matrix: Floats
+
+
+def program_of(path: Path) -> str:
+    """The name of the program that the model in a directory is of."""
+    name = _map(path, verify=False).config.get("program")
+    return name if isinstance(name, str) else ""
+
+
+def open_vectors(path: Path, verify: bool = False) -> MappedVectors:
+    """Map the vectors of a model of words; raises ModelError for whatever is missing or does not fit."""
+    mapped = _map(path, verify)
+    where = path / CONFIG
+    program = mapped.config.get("program")
+    if program != PROGRAM:
+        raise ModelError(f"{where}: a model of the program {brief(program)} has no word vectors; give another.")
+    matrix = mapped.arrays.get(WEIGHTS, {}).get("vectors")
+    if matrix is None or matrix.dtype != np.dtype("<f4") or matrix.ndim != 2 or 0 in matrix.shape:
+        raise ModelError(f"{path / WEIGHTS}: holds no matrix `vectors` of float32; copy the directory again.")
+    return MappedVectors(_words(mapped, where), matrix)
+
+
+def _map(path: Path, verify: bool) -> Mapped:
+    try:
+        return map_sealed(path, KIND, verify)
+    except FileNotFoundError:
+        raise ModelError(
+            f"{path}: there is no such model; give the output directory of a finished training, or a file of vectors."
+        ) from None
+
+
+def _words(mapped: Mapped, where: Path) -> Callable[[], Sequence[str]]:
+    """The words: in a file of their own, or in the configuration where they are few."""
+    if ("options", "words") in mapped.lists:
+        return mapped.lists["options", "words"]
+    options = mapped.config.get("options")
+    words = options.get("words") if isinstance(options, dict) else None
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ModelError(f"{where}: lists no words; copy the directory again from where it was made.")
+    return lambda: words
+
+
+def holds_words(path: Path) -> bool:
+    """Whether there are word vectors at the path: a file of them, or a model of words that can be opened."""
+    try:
+        return path.is_file() or program_of(path) == PROGRAM
+    except ModelError:
+        return False
+
+
+# -- Words and the rows they stand for. Both directions are made when they are first needed, not before ---------------
+
+
+_SPELT = 24      # letters of the longest word that is spelt anew
+_GUESSED = 5     # unknown words for which others are suggested
+
+
+class WordIndex:
+    """Words in the order of their rows, and rows by word.
+
+    Parameters
+    ----------
+    read
+        Gives the words; called once, when they are first needed.
+    size
+        How many there must be.
+    error
+        Kind of error for words that cannot be used; `where` begins its message.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Sequence[str]],
+        size: int,
+        where: str = "words",
+        error: type[HogwildError] = InputError,
+    ) -> None:
+        self._read = read
+        self._size = size
+        self._where = where
+        self._error = error
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """All words, by row."""
+        words = tuple(self._read())
+        if len(words) != self._size:
+            raise self._error(f"{self._where}: {len(words):,} words for {self._size:,} vectors; each needs one.")
+        return words
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """Rows by word."""
+        words = self.words
+        rows = dict(zip(words, range(len(words)), strict=True))
+        if len(rows) < len(words):
+            first: dict[str, int] = {}
+            for number, word in enumerate(words, 1):
+                if first.setdefault(word, number) != number:
+                    raise self._error(
+                        f"{self._where}: the word `{shown(word)}` stands twice, as number {first[word]:,} and as "
+                        f"number {number:,}; leave one of them out."
+                    )
+        return rows
+
+    def find(self, words: Iterable[str]) -> npt.NDArray[np.int64]:
+        """Rows of the words. Raises UnknownWordError, a KeyError, that names all words which are not there."""
+        wanted = list(words)
+        rows = self.rows
+        unknown = list(dict.fromkeys(word for word in wanted if word not in rows))
+        if unknown:
+            raise UnknownWordError(self._explain(unknown))
+        return np.array([rows[word] for word in wanted], np.int64)
+
+    def _explain(self, unknown: list[str]) -> str:
+        named = []
+        for k, word in enumerate(unknown):
+            close = self.suggest(word) if k < _GUESSED else ""
+            named.append(f"'{shown(word)}'" + (f" (did you mean {close}?)" if close else ""))
+        verb = "is" if len(unknown) == 1 else "are"
+        return f"{', '.join(named)} {verb} not in the vocabulary of {len(self.rows):,} words."
+
+    def suggest(self, word: str) -> str:
+        """A known word that is spelt almost alike, the most frequent of them; empty if there is none.
+
+        The neighbours of the spelling are looked up, so the time does not grow with the vocabulary.
+        """
+        if not 0 < len(word) <= _SPELT:
+            return ""
+        for spellings in (_forms(word), _neighbours(word.lower())):
+            known = [self.rows[other] for other in spellings if other in self.rows]
+            if known:
+                return self.words[min(known)]
+        return ""
+
+
+def _forms(word: str) -> set[str]:
+    """The word in other cases, and as one where it is many."""
+    bare = word.strip()
+    joined = {sign.join(bare.split()) for sign in ("_", "-", "")} | {bare}
+    return {form for one in joined for form in (one, one.lower(), one.capitalize(), one.title(), one.upper())}
+
+
+def _neighbours(word: str) -> set[str]:
+    """All spellings that are one letter away: left out, put in, changed, or two of them exchanged."""
+    letters = set(string.ascii_lowercase) | set(word)
+    cuts = [(word[:k], word[k:]) for k in range(len(word) + 1)]
+    found = {a + b[1:] for a, b in cuts if b}
+    found |= {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
+    found |= {a + c + b[1:] for a, b in cuts if b for c in letters}
+    found |= {a + c + b for a, b in cuts for c in letters}
+    return found | {spelling.capitalize() for spelling in found}
+
 
 Similar = list[tuple[str, float]]
 Query = str | npt.ArrayLike
@@ -204,7 +370,6 @@ class Vectors:
             made = _made(lambda: words, matrix, InputError, str(path))
             made._index.rows  # noqa: B018  # words that stand twice are said now
             return made
-        from hogwild.programs.words.vectormodel import open_vectors
 
         mapped = open_vectors(Path(path), verify)
         return _made(mapped.words, mapped.matrix, ModelError, str(path))
@@ -220,7 +385,7 @@ class Vectors:
         format
             `auto`: binary if the name ends in .bin, text if in .vec or .txt.
         """
-        from hogwild.programs.words.vectorout import write_vectors
+        from hogwild.programs.words.files import write_vectors
 
         chosen = format_of_name(path) if format == "auto" else format
         if chosen not in ("text", "binary"):
