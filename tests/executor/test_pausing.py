@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_info
 
 import hogwild
 from hogwild.errors import ConfigError
-from hogwild.executor.position import Position, RunState
 from hogwild.executor.sharing import Sharing
+from hogwild.executor.state import Position, RunState
 from problems.tasks import Cells, Count, count_program, touches
 
 

@@ -12,10 +12,9 @@ from hogwild.arrays import Rows
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
 from hogwild.executor.events import Parked, Progress
-from hogwild.executor.position import Position, RunState
-from hogwild.executor.readers.checkpoint import Checkpointer, Output, identity_of
-from hogwild.executor.readers.checkpoint_ import load_checkpoint
+from hogwild.executor.readers.checkpoint import Checkpointer, Output, identity_of, load_checkpoint
 from hogwild.executor.run import AsyncExecutor
+from hogwild.executor.state import Position, RunState
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.sparse.linear import Linear
 from hogwild.programs.store import load_model

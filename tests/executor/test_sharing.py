@@ -10,9 +10,8 @@ import scipy.sparse as sparse
 
 import hogwild
 from hogwild.arrays import Table
-from hogwild.executor.memory import CommonArray, round_to_pages
 from hogwild.executor.plan import merge_pace
-from hogwild.executor.sharing import Sharing, private_rows, whole_pages
+from hogwild.executor.sharing import CommonArray, Sharing, private_rows, round_to_pages, whole_pages
 from hogwild.executor.trial import Try, pick
 from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows
 from hogwild.machine import cores

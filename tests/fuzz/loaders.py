@@ -19,8 +19,8 @@ from fuzz.recipes import apply_recipe, make_recipe, seed_of
 from hogwild.cli.flags import build
 from hogwild.cli.train.train_classifier import Options as ClassifierOptions
 from hogwild.config.options import read_toml
-from hogwild.executor.readers.checkpoint_ import KIND as CHECKPOINT
-from hogwild.executor.readers.checkpoint_ import checkpoint_path
+from hogwild.executor.readers.checkpoint import KIND as CHECKPOINT
+from hogwild.executor.readers.checkpoint import checkpoint_path
 from hogwild.feeds.slots.description import read_slots
 from hogwild.programs.saving.sealed import decode_entries, read_sealed, write_sealed
 from hogwild.programs.saving.tensors import decode

@@ -14,9 +14,8 @@ from fuzz.recipes import open_seed
 from hogwild.cli.apply import evaluate, export, inspect, neighbors, predict, recommenders
 from hogwild.cli.apply.rows import ReadConfig
 from hogwild.config import CorpusConfig, FeedConfig, ShowConfig, TaggingConfig, TrainConfig
-from hogwild.executor.readers.checkpoint import identity_of
-from hogwild.executor.readers.checkpoint_ import KIND as CHECKPOINT
-from hogwild.executor.readers.checkpoint_ import checkpoint_path, load_checkpoint, save_checkpoint
+from hogwild.executor.readers.checkpoint import KIND as CHECKPOINT
+from hogwild.executor.readers.checkpoint import checkpoint_path, identity_of, load_checkpoint, save_checkpoint
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.corpus.open import open_corpus
 from hogwild.feeds.open import open_feed

@@ -16,9 +16,8 @@ from hogwild.errors import ConfigError
 from hogwild.executor.events import Event, Parked, Started, Watched
 from hogwild.executor.modes import lockstep_of
 from hogwild.executor.plan import Plan, build_crew, make_plan
-from hogwild.executor.position import RunState
 from hogwild.executor.spanlog import log_of
-from hogwild.executor.state import Course
+from hogwild.executor.state import Course, RunState
 from hogwild.executor.trial import choose_sharing
 from hogwild.executor.tuning import calibrate, compile_tries, make_schedule
 from hogwild.kernels.compiler.jit import NumbaError, explain

@@ -134,7 +134,7 @@ class Program(ABC):
         """What can be watched by name: arrays, or functions of nothing that return one; workers may run."""
         return dict(zip(self.weights._fields, self.weights, strict=True))
 
-    # -- saving: see executor/readers/checkpoint_.py --
+    # -- saving: see executor/readers/checkpoint.py --
 
     def options(self) -> dict[str, Any]:
         """What is needed to make an equal program with no weights; JSON values only."""

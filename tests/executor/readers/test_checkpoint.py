@@ -19,10 +19,9 @@ import pytest
 from hogwild.arrays import DenseRows
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError, ModelError, SaveError
-from hogwild.executor.position import Position, RunState
-from hogwild.executor.readers.checkpoint import identity_of
-from hogwild.executor.readers.checkpoint_ import KIND, checkpoint_path, load_checkpoint, save_checkpoint
-from hogwild.executor.readers.checkpoint_ import STATE as STATE_FILE
+from hogwild.executor.readers.checkpoint import KIND, checkpoint_path, identity_of, load_checkpoint, save_checkpoint
+from hogwild.executor.readers.checkpoint import STATE as STATE_FILE
+from hogwild.executor.state import Position, RunState
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.saving.sealed import read_sealed, write_sealed
 from hogwild.programs.store import load_model
@@ -221,8 +220,8 @@ KILLED = """
 import itertools
 import numpy as np
 from problems.tiny import Tiny
-from hogwild.executor.readers.checkpoint_ import save_checkpoint
-from hogwild.executor.position import Position, RunState
+from hogwild.executor.readers.checkpoint import save_checkpoint
+from hogwild.executor.state import Position, RunState
 from hogwild.programs.store import save_model
 for n in itertools.count({first}):
     program = Tiny(rows=5000, value=n)

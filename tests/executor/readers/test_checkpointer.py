@@ -14,9 +14,8 @@ import pytest
 
 from hogwild.errors import ConfigError, RescuedError, SaveError
 from hogwild.executor.events import EpochEnded, Finished, Parked, Progress
-from hogwild.executor.position import Position, RunState
-from hogwild.executor.readers.checkpoint import Checkpointer, Interval, Output, parse_interval
-from hogwild.executor.readers.checkpoint_ import load_checkpoint
+from hogwild.executor.readers.checkpoint import Checkpointer, Interval, Output, load_checkpoint, parse_interval
+from hogwild.executor.state import Position, RunState
 from hogwild.programs.store import load_model
 from problems.tiny import Tiny, value_of
 

@@ -13,8 +13,8 @@ import pytest
 
 from another_user import NOBODY, as_another_user, shared_place
 from hogwild.errors import ModelError, SaveError
-from hogwild.executor.position import Position, RunState
-from hogwild.executor.readers.checkpoint_ import checkpoint_path, save_checkpoint
+from hogwild.executor.readers.checkpoint import checkpoint_path, save_checkpoint
+from hogwild.executor.state import Position, RunState
 from hogwild.feeds.io.outfile import write_file
 from hogwild.ownership import MARKER, is_marked, make_marked
 from hogwild.programs import store

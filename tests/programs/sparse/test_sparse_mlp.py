@@ -13,7 +13,7 @@ import scipy.sparse as sparse
 
 import hogwild
 from hogwild.errors import ConfigError, InputError, ModelError
-from hogwild.executor.position import Position
+from hogwild.executor.state import Position
 from kernels.sparse.test_linear import in_new_process
 from problems.mlp import pair_feed
 

@@ -12,8 +12,7 @@ import pytest
 
 from hogwild.config import TrainConfig
 from hogwild.errors import ModelError
-from hogwild.executor.readers.checkpoint import identity_of
-from hogwild.executor.readers.checkpoint_ import load_checkpoint, save_checkpoint
+from hogwild.executor.readers.checkpoint import identity_of, load_checkpoint, save_checkpoint
 from hogwild.executor.run import AsyncExecutor
 from hogwild.programs.store import load_model, save_model
 from hogwild.programs.taggers.crf import CRF

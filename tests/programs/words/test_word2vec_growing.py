@@ -12,8 +12,7 @@ import hogwild
 from hogwild import ConfigError, CorpusConfig, Word2Vec
 from hogwild.config import TrainConfig
 from hogwild.errors import ModelError
-from hogwild.executor.readers.checkpoint import Checkpointer, Output, identity_of
-from hogwild.executor.readers.checkpoint_ import load_checkpoint
+from hogwild.executor.readers.checkpoint import Checkpointer, Output, identity_of, load_checkpoint
 from problems.word_topics import DIM, LR, TOPICS, contrast, corpus, made, same, train
 
 

@@ -15,12 +15,11 @@ from hogwild.cli.train.job import Job, RunOptions
 from hogwild.cli.train.profiling import Profiling, trace_path
 from hogwild.errors import RescuedError
 from hogwild.executor.events import EpochEnded, Event, Finished, Progress, Started, Watched
-from hogwild.executor.position import RunState
-from hogwild.executor.readers.checkpoint import Checkpointer, parse_interval
-from hogwild.executor.readers.checkpoint_ import checkpoint_path, load_checkpoint
+from hogwild.executor.readers.checkpoint import Checkpointer, checkpoint_path, load_checkpoint, parse_interval
 from hogwild.executor.readers.display import COMPILING, Display, show_progress
 from hogwild.executor.readers.watch import make_watch, parse_every
 from hogwild.executor.run import AsyncExecutor
+from hogwild.executor.state import RunState
 from hogwild.kernels.compiler.clock import seconds_compiled
 from hogwild.messages import say, show
 from hogwild.observe.jsonlines import NAME as LOG
