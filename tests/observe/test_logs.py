@@ -10,10 +10,8 @@ import pytest
 
 from hogwild.errors import SaveError
 from hogwild.executor.events import EpochEnded, Parked, Progress, Watched
-from hogwild.observe import tensorboard
-from hogwild.observe.jsonlines import JsonLines, plain
-from hogwild.observe.logs import Logs
-from hogwild.observe.tensorboard import TensorBoard, scalars
+from hogwild.observe import logs as tensorboard
+from hogwild.observe.logs import JsonLines, Logs, TensorBoard, plain, scalars
 
 PROGRESS = Progress(
     1.0, 0, 100, total=1000, loss=math.nan, lr=0.1, samples_per_second=5.0, units_per_second=50.0,

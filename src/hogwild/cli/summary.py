@@ -10,7 +10,7 @@ from typing import Any
 
 from hogwild.executor.events import EpochEnded, Finished, Started
 from hogwild.messages import printable_json
-from hogwild.observe.jsonlines import plain
+from hogwild.observe.logs import plain
 
 
 def print_json(values: Mapping[str, Any]) -> None:

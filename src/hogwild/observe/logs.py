@@ -2,13 +2,191 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import math
+import os
+import socket
+import time
+from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from hogwild.executor.events import Event
-from hogwild.observe import tensorboard
-from hogwild.observe.jsonlines import JsonLines
-from hogwild.observe.tensorboard import TensorBoard
+from hogwild.errors import SaveError
+from hogwild.executor.events import EpochEnded, Event, Progress, Watched
+
+# -- Events as JSON lines: one object a line, flushed at once, so that a log can be followed and survives a crash -----
+
+
+NAME = "events.jsonl"
+_PROGRESS_EVERY = 1.0  # seconds; the executor reports ten times as often
+
+
+def plain(value: Any) -> Any:
+    """The value with numbers that JSON does not have (NaN, infinities) replaced by None."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+class JsonLines:
+    """Appends events to `events.jsonl` in a directory; each run begins with a line `"event": "started"`.
+
+    `problem` says why the log ended before the run, if it did: a full disk must not cost the training.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from hogwild.executor.events import Parked
+    >>> directory = tempfile.mkdtemp()
+    >>> with JsonLines(directory) as log:
+    ...     log(Parked(seconds=1.5, epoch=0, samples=10))
+    >>> print((Path(directory) / "events.jsonl").read_text().split(", \\"time")[0])
+    {"event": "parked", "seconds": 1.5, "epoch": 0, "samples": 10
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        self.path = Path(directory) / NAME
+        self.problem = ""
+        self._next = 0.0
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("a", encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise SaveError(f"{self.path}: {error.strerror}; choose another --log-dir.") from error
+
+    def __call__(self, event: Event) -> None:
+        """Write one line; of progress, about one a second."""
+        if self.problem:
+            return
+        if isinstance(event, Progress):
+            if time.monotonic() < self._next:
+                return
+            self._next = time.monotonic() + _PROGRESS_EVERY
+        record = plain({**event.record(), "time": time.time()})
+        try:
+            self._file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+            self._file.flush()
+        except OSError as error:
+            self.problem = f"{self.path}: {error.strerror}; the log ends here, training goes on."
+
+    def __enter__(self) -> JsonLines:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with contextlib.suppress(OSError):  # what a full disk did not take
+            self._file.close()
+
+
+# -- Events as TensorBoard scalars (extra `tensorboard`); the step is the number of visits made -----------------------
+
+
+_FILE_VERSION = "brain.Event:2"  # that TensorBoard expects at the head of a file
+_MOST = 16  # cells of a watched array that get a curve each; more are shown by their least, mean and largest
+
+
+def available() -> bool:
+    """Whether the extra is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("tensorboard") is not None
+
+
+def scalars(event: Event) -> Iterator[tuple[str, float]]:
+    """The curves that an event adds a point to."""
+    if isinstance(event, Progress):
+        yield "train/loss", event.loss
+        yield "train/lr", event.lr
+        yield "train/samples_per_second", event.samples_per_second
+        yield "train/units_per_second", event.units_per_second
+    elif isinstance(event, EpochEnded):
+        yield "epoch/loss", event.loss
+        yield "epoch/seconds", event.epoch_seconds
+        for name, value in event.metrics.items():
+            yield f"valid/{name}", value
+        for entry in event.trace:
+            yield f"trace/error_rate/worker {entry['worker']}", entry["error_rate"]
+            yield f"trace/delay/worker {entry['worker']}", entry["delay"]["mean"]
+    elif isinstance(event, Watched):
+        for name, value in event.values.items():
+            yield from _watched(f"watch/{name}", value)
+
+
+def _watched(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if not isinstance(value, list):
+        yield name, float(value)
+        return
+    cells = list(_cells(value))
+    if len(cells) <= _MOST:
+        for place, cell in cells:
+            yield f"{name}/{','.join(map(str, place))}", cell
+    else:
+        numbers = [cell for _, cell in cells]
+        yield from ((f"{name}/min", min(numbers)), (f"{name}/mean", sum(numbers) / len(numbers)))
+        yield f"{name}/max", max(numbers)
+
+
+def _cells(value: Any, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], float]]:
+    if isinstance(value, list):
+        for k, item in enumerate(value):
+            yield from _cells(item, (*place, k))
+    else:
+        yield place, float(value)
+
+
+class TensorBoard:
+    """Writes an event file of TensorBoard's own format into a directory; look with `tensorboard --logdir DIRECTORY`."""
+
+    def __init__(self, directory: str | Path) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event as Record
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        self.problem = ""
+        self._next = 0.0
+        name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}"
+        try:
+            Path(directory).mkdir(parents=True, exist_ok=True)
+            self._file = open(Path(directory) / name, "ab")  # noqa: SIM115
+        except OSError as error:
+            raise SaveError(f"{directory}: {error.strerror}; choose another --log-dir.") from error
+        # Not TensorBoard's own writer: its thread meets a full disk with a traceback.
+        self._writer = RecordWriter(self._file)
+        self._write(Record(wall_time=time.time(), file_version=_FILE_VERSION))
+
+    def __call__(self, event: Event) -> None:
+        """Add the event's points; of progress, about one a second."""
+        from tensorboard.compat.proto.event_pb2 import Event as Record
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        if isinstance(event, Progress):
+            if time.monotonic() < self._next:
+                return
+            self._next = time.monotonic() + _PROGRESS_EVERY
+        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars(event) if math.isfinite(value)]
+        if values:
+            self._write(Record(step=event.samples, wall_time=time.time(), summary=Summary(value=values)))
+
+    def _write(self, record: Any) -> None:
+        if self.problem:
+            return
+        try:
+            self._writer.write(record.SerializeToString())
+            self._file.flush()
+        except OSError as error:
+            self.problem = f"TensorBoard: {error.strerror}; its curves end here, training goes on."
+
+    def __enter__(self) -> TensorBoard:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with contextlib.suppress(OSError):  # what a full disk did not take
+            self._file.close()
 
 
 class Logs:
@@ -24,7 +202,7 @@ class Logs:
         if not directory:
             return
         self._readers.append(self._stack.enter_context(JsonLines(directory)))
-        if tensorboard.available():
+        if available():
             self._readers.append(self._stack.enter_context(TensorBoard(directory)))
         else:
             self._missing = "JSON lines only: for curves too, pip install 'hogwild[tensorboard]'."

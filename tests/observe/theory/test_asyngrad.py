@@ -11,8 +11,7 @@ from hogwild.config import AsynGradConfig
 from hogwild.errors import ConfigError, WorkerError
 from hogwild.feeds.synthetic.sentences import make_sentences
 from hogwild.feeds.tagged.lists import tagging_of
-from hogwild.observe.theory.asyngrad import Experiment, Run, plan_runs
-from hogwild.observe.theory.comparison import compare
+from hogwild.observe.theory.asyngrad import Experiment, Run, compare, plan_runs
 
 SETTING = AsynGradConfig(threads=(1, 2), epochs=2, seeds=2, rich_edges=False, seed=5)
 

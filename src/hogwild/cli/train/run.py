@@ -22,7 +22,7 @@ from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.state import RunState
 from hogwild.kernels.compiler.clock import seconds_compiled
 from hogwild.messages import say, show
-from hogwild.observe.jsonlines import NAME as LOG
+from hogwild.observe.logs import NAME as LOG
 from hogwild.observe.logs import Logs
 from hogwild.programs.store import check_model_output, load_model
 from hogwild.timeline import timed

@@ -17,7 +17,7 @@ _HOMES = {
     "Estimates": "estimates",
     "Measured": "runs",
     "Objective": "objective",
-    "Simulated": "simulated",
+    "Simulated": "runs",
     "Trained": "runs",
     "Window": "windows",
     "draw": "plot",

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hogwild.errors import ConfigError
-from hogwild.observe.jsonlines import plain
+from hogwild.observe.logs import plain
 from hogwild.observe.theory.bound import Recursion, largest_tau, learning_rate, smallest_epsilon, updates
 from hogwild.observe.theory.estimates import Estimates, estimate
 from hogwild.observe.theory.windows import Engine, Window, pool
