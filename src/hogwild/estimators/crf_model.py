@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.programs.taggers.crf import CRF
 from hogwild.programs.taggers.crf_weights import Plain, RichPairs, no_pairs
 from hogwild.programs.taggers.decoding import Decoder, rules_of
+
+if TYPE_CHECKING:
+    from hogwild.programs.taggers.crf import CRF
 
 
 class Excerpts:
@@ -65,3 +68,42 @@ class Excerpts:
 def _by_sentence(feed: TaggingFeed, tokens: list[Any]) -> list[list[Any]]:
     offsets = feed.samples.offsets.tolist()
     return [tokens[first:last] for first, last in pairwise(offsets)]
+
+
+# -- The weights of a CRF by attribute and label, without a Python object for each ------------------------------------
+
+
+Key = tuple[str, str]
+
+
+class StateWeights(Mapping[Key, float]):
+    """{(attribute, label): weight}, as a dict to read; weights of 0 are left out.
+
+    A model of 300,000 attributes and 22 labels has millions of weights, more than a dict of them is good for.
+    """
+
+    def __init__(self, program: CRF) -> None:
+        self._weights = program.arrays()["nodes"]
+        self._names, self._labels = program.names, program.tags
+        self._rows = {name: row for row, name in enumerate(self._names)}
+        self._columns = {label: column for column, label in enumerate(self._labels)}
+
+    def __getitem__(self, key: Key) -> float:
+        try:
+            weight = float(self._weights[self._rows[key[0]], self._columns[key[1]]])
+        except (KeyError, IndexError, TypeError):
+            raise KeyError(key) from None
+        if not weight:
+            raise KeyError(key)
+        return weight
+
+    def __iter__(self) -> Iterator[Key]:
+        for name, row in zip(self._names, self._weights, strict=True):
+            for column in np.flatnonzero(row).tolist():
+                yield name, self._labels[column]
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._weights))
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} weights of {len(self._names):,} attributes and {len(self._labels)} labels>"
