@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-from hogwild import blas
+from hogwild import machine
 from hogwild.errors import ConfigError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.train import train
@@ -82,7 +82,7 @@ def test_a_fork_waits_while_blas_is_asked() -> None:
     asked, asking = threading.Event(), threading.Event()
 
     def ask() -> None:
-        with blas._lock:
+        with machine._lock:
             asking.set()
             asked.wait()
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from hogwild.blas import one_blas_thread
 from hogwild.config import TrainConfig
 from hogwild.config.options import check_names
 from hogwild.errors import ConfigError
@@ -21,6 +20,7 @@ from hogwild.executor.state import Course, RunState
 from hogwild.executor.trial import choose_sharing
 from hogwild.executor.tuning import calibrate, compile_tries, make_schedule
 from hogwild.kernels.compiler.jit import NumbaError, explain
+from hogwild.machine import one_blas_thread
 from hogwild.timeline import timed
 
 _TICK = 0.1  # seconds between two progress events

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets, Ratings
-from hogwild.blas import one_blas_thread
 from hogwild.kernels.compiler.rng import seeds
 from hogwild.kernels.sparse.factorization import best_of_rows, draw_unseen_items, hide_seen
-from hogwild.machine import cores
+from hogwild.machine import cores, one_blas_thread
 from hogwild.programs.program import Metrics
 
 _PAIRS = 1 << 15        # pairs that are scored together

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
-from hogwild.blas import one_blas_thread
 from hogwild.config import Optimizer, SparseMLPConfig
 from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
 from hogwild.feeds.sparse.feed import Feed
@@ -36,7 +35,7 @@ from hogwild.kernels.optim.init import draw_rows
 from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import SLOTS, Adam, Ftrl, Sgd, additive_cells
-from hogwild.machine import memory
+from hogwild.machine import memory, one_blas_thread
 from hogwild.programs.program import plain_constants
 from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.slots import Aligner, slotted

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
-from hogwild.blas import one_blas_thread
-from hogwild.machine import cores
+from hogwild.machine import cores, one_blas_thread
 
 Rows = npt.NDArray[np.int64]
 
