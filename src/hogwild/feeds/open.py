@@ -11,10 +11,10 @@ from hogwild.config import FeedConfig, Format
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Paths, Source, open_sources
 from hogwild.feeds.io.streams import SUFFIXES
+from hogwild.feeds.sparse import store
 from hogwild.feeds.sparse.encoder import Encoder
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.svmlight import SvmlightEncoder
-from hogwild.feeds.storage import cache
 
 BY_SUFFIX = {
     ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".lsvm": "svmlight",
@@ -69,12 +69,12 @@ def open_feed(
         )
     encoders = _encoders(form, config, schema)
     exact, known = replace(config, format=cast(Format, form)), dict(schema or {})
-    keys = [cache.key_of(encoder, sources, exact, known) for encoder in encoders]
-    kept = (cache.load(key, sources) for key in keys[: 1 if config.indices else None] if config.cache)
+    keys = [store.key_of(encoder, sources, exact, known) for encoder in encoders]
+    kept = (store.load_feed(key, sources) for key in keys[: 1 if config.indices else None] if config.cache)
     feed = next((entry for entry in kept if entry is not None), None)
     if feed is None:  # only now, since files that were read before need not be looked at
         chosen = 0 if len(encoders) == 1 or _hold_lists(sources, form, config) else 1
-        feed = cache.make(
+        feed = store.make_feed(
             encoders[chosen], sources, keys[chosen], config.cache, lambda: _encoders(form, config, schema)[chosen]
         )
     return replace(feed, notes=(f"Slots are described in {beside}.", *feed.notes)) if found else feed

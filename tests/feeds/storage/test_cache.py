@@ -226,14 +226,14 @@ def chunk(rows: list[list[int]], values: list[float], targets: list[float]) -> C
 
 def test_values_that_begin_late_and_stop_again(path: Path) -> None:
     parts = [chunk([[1], [2, 3]], [], [0, 0]), chunk([[1, 2]], [5, 6], [0]), chunk([[3]], [], [0])]
-    feed = cache.make(Fixed(parts, Summary(4)), open_sources(path), "k")
+    feed = store.make_feed(Fixed(parts, Summary(4)), open_sources(path), "k")
     assert features_of(feed) == [{1: 1.0}, {2: 1.0, 3: 1.0}, {1: 5.0, 2: 6.0}, {3: 1.0}]
 
 
 def test_targets_and_values_that_are_final_only_at_the_end(path: Path) -> None:
     parts = [chunk([[1, 2], [5]], [], [0, 1]), chunk([[2]], [], [2])]
     summary = Summary(6, ("a", "b", "c"), first_id=1, relabel=(2, 0, 1), scales=(0.5, 4.0))
-    feed = cache.make(Fixed(parts, summary), open_sources(path), "k")
+    feed = store.make_feed(Fixed(parts, summary), open_sources(path), "k")
     assert feed.samples.targets.tolist() == [2, 0, 1]
     assert features_of(feed) == [{0: 0.5, 1: 4.0}, {4: 1.0}, {1: 4.0}]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets, Tokens
 from hogwild.errors import InputError
-from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, map_arrays, read_header
+from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, map_arrays, read_header, read_strings, title_of
 
 # -- A corpus: running text as word ids, with its vocabulary ----------------------------------------------------------
 
@@ -78,14 +77,12 @@ class Described:
 
 def write_corpus(directory: Path, ids: Iterable[Ids], described: Described) -> None:
     """Write a corpus; the ids come in pieces. All is on disk when this returns."""
-    writer = ArrayWriter(directory)
-    try:
+    with ArrayWriter(directory) as writer:
         writer.write("ids", np.empty(0, np.int32))
         for piece in ids:
             writer.write("ids", piece)
         writer.write("counts", described.counts)
-        writer.write("words", np.frombuffer("".join(described.words).encode(), np.uint8))
-        writer.write("letters", np.fromiter(map(len, described.words), np.int32, len(described.words)))
+        writer.write_strings("words", "letters", described.words)
         writer.seal(
             {
                 "total": described.total,
@@ -94,8 +91,6 @@ def write_corpus(directory: Path, ids: Iterable[Ids], described: Described) -> N
                 "sources": described.sources,
             }
         )
-    finally:
-        writer.close()
 
 
 def map_corpus(directory: Path, names: Sequence[str], fingerprint: str) -> Corpus:
@@ -103,12 +98,9 @@ def map_corpus(directory: Path, names: Sequence[str], fingerprint: str) -> Corpu
     header = read_header(directory)
     try:
         arrays = map_arrays(directory, header)
-        text = arrays["words"].tobytes().decode()
-        letters = arrays["letters"]
-        if len(letters) != len(arrays["counts"]) or int(letters.min()) < 1 or int(letters.sum()) != len(text):
+        words = read_strings(arrays["words"], arrays["letters"])
+        if len(words) != len(arrays["counts"]):
             raise Damaged("its words do not fit together")
-        ends = accumulate(letters.tolist(), initial=0)
-        words = tuple(text[start:end] for start, end in pairwise(ends))
         return Corpus(
             Tokens(arrays["ids"]),
             words,
@@ -116,7 +108,7 @@ def map_corpus(directory: Path, names: Sequence[str], fingerprint: str) -> Corpu
             int(header["total"]),
             header["schema"],
             tuple(header["notes"]),
-            f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names) or "sentences",
+            title_of(names, "sentences"),
             fingerprint,
         )
     except (KeyError, TypeError, ValueError) as error:

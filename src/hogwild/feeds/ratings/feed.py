@@ -11,8 +11,7 @@ import numpy as np
 
 from hogwild.arrays import Ratings
 from hogwild.errors import InputError
-from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, map_arrays, read_header
-from hogwild.feeds.tagged.features import cut_text
+from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, map_arrays, read_header, read_strings, title_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,13 +69,11 @@ class RatingFeed:
 
 def write_ratings(directory: Path, feed: RatingFeed, sources: Sequence[str]) -> None:
     """Write a feed. All is on disk when this returns."""
-    writer = ArrayWriter(directory)
-    try:
+    with ArrayWriter(directory) as writer:
         for name, array in feed.samples._asdict().items():
             writer.write(name, array)
         for names in (feed.users, feed.items):
-            writer.write("words", np.frombuffer("".join(names).encode(), np.uint8))
-            writer.write("letters", np.fromiter(map(len, names), np.int32, len(names)))
+            writer.write_strings("words", "letters", names)
         writer.seal(
             {
                 "user_names": len(feed.users),
@@ -86,8 +83,6 @@ def write_ratings(directory: Path, feed: RatingFeed, sources: Sequence[str]) -> 
                 "sources": list(sources),
             }
         )
-    finally:
-        writer.close()
 
 
 def map_ratings(directory: Path, names: Sequence[str], fingerprint: str) -> RatingFeed:
@@ -95,10 +90,7 @@ def map_ratings(directory: Path, names: Sequence[str], fingerprint: str) -> Rati
     header = read_header(directory)
     try:
         arrays = map_arrays(directory, header)
-        text, letters = arrays["words"].tobytes().decode(), arrays["letters"]
-        if len(letters) and (int(letters.min()) < 1 or int(letters.sum()) != len(text)):
-            raise Damaged("its names do not fit together")
-        words, users = cut_text(text, letters.tolist()), int(header["user_names"])
+        words, users = read_strings(arrays["words"], arrays["letters"]), int(header["user_names"])
         return RatingFeed(
             Ratings(arrays["users"], arrays["items"], arrays["values"]),
             words[:users],
@@ -106,7 +98,7 @@ def map_ratings(directory: Path, names: Sequence[str], fingerprint: str) -> Rati
             bool(header["implicit"]),
             header["schema"],
             tuple(header["notes"]),
-            f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names) or "ratings",
+            title_of(names, "ratings"),
             fingerprint,
         )
     except (KeyError, TypeError, ValueError) as error:

@@ -19,6 +19,7 @@ from hogwild.feeds.ratings.feed import RatingFeed, map_ratings, write_ratings
 from hogwild.feeds.ratings.read import Encoded, RatingReader
 from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.storage import cache
+from hogwild.feeds.storage.arrayfiles import title_of
 from hogwild.feeds.storage.words import Words
 from hogwild.kernels.ids.ranking import count_ids, ranks_of
 
@@ -132,7 +133,7 @@ def _read(sources: Sequence[Source], config: RatingConfig, given: Names | None, 
     reader = RatingReader(config, given)
     for source in sources:
         reader.read(source, with_ratings)
-    name = sources[0].name if len(sources) == 1 else f"{sources[0].name} and {len(sources) - 1} more"
+    name = title_of([source.name for source in sources], "ratings")
     if 0 < reader.rated < len(sources):
         raise InputError(f"{name}: some of the files have ratings, some have none; read them apart, or --rating none.")
     notes = reader.notes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import AnyRows, BinaryRows, Rows, SlotRows, ValuedSlotRows
+from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.io.workspace import writing
-from hogwild.feeds.sparse.encoder import Chunk, Summary
+from hogwild.feeds.sparse.encoder import Chunk, Encoder, Summary
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.feeds.storage.arrayfiles import DTYPES, ArrayWriter, Damaged, map_arrays, read_header
+from hogwild.feeds.storage import cache
+from hogwild.feeds.storage.arrayfiles import DTYPES, ArrayWriter, Damaged, map_arrays, read_header, title_of
 from hogwild.feeds.storage.ranking import Frequencies
 from hogwild.kernels.ids.ranking import replace_ids
+from hogwild.timeline import timed, timed_items
 
 _ARRAYS = ("offsets", "ids", "values", "targets", "importance", "lines", "original", "slots", "dense")
 _PIECE = 1 << 20  # items changed at a time
@@ -197,8 +201,54 @@ def map_feed(directory: Path, names: Sequence[str], fingerprint: str) -> Feed:
         labels=tuple(header["labels"]),
         schema=header["schema"],
         notes=tuple(header["notes"]),
-        source=names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more",
+        source=title_of(names, "rows"),
         fingerprint=fingerprint,
         lines=arrays["lines"],
         files=tuple((names[file], row) for file, row in header["starts"]),
     )
+
+
+# -- in the cache --
+
+def key_of(encoder: Encoder, sources: Sequence[Source], config: FeedConfig, schema: Mapping[str, Any]) -> str:
+    """What identifies an encoded feed: the content of its files, the options that matter, the schema, our format.
+
+    The format in `config` must be the one that was found, not `auto`.
+    """
+    options = asdict(config)
+    del options["cache"]
+    wanted = ("format", *getattr(encoder, "options", options))
+    content = {
+        "encoder": type(encoder).__name__,
+        "options": {name: options[name] for name in wanted},
+        "schema": schema,
+    }
+    if hasattr(encoder, "described"):
+        content["described"] = encoder.described
+    return cache.key_from(content, sources)
+
+
+def load_feed(key: str, sources: Sequence[Source]) -> Feed | None:
+    """The feed with this key, or None if it is not there or not whole."""
+    return cache.load_entry(key, sources, map_feed)
+
+
+def make_feed(
+    encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = True, again: Callable[[], Encoder] | None = None
+) -> Feed:
+    """Encode the sources and open the result; see `make_entry`.
+
+    again: makes another such encoder, for when the first has begun and must be left; it remembers what it has seen.
+    """
+    fresh = [encoder]
+
+    def write(workspace: Path) -> None:
+        once = fresh.pop() if fresh or again is None else again()
+        writer = write_feed(timed_items("parse", once.chunks(sources)), workspace)
+        try:
+            with timed("rank"):
+                writer.finish(once.summary(), sources)
+        finally:
+            writer.close()
+
+    return cache.make_entry(write, sources, key, map_feed, keep)

@@ -7,14 +7,17 @@ import json
 import mmap
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate, pairwise
 from pathlib import Path
+from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.errors import HogwildError
+from hogwild.errors import HogwildError, InputError
 from hogwild.feeds.io.workspace import writing
 from hogwild.kernels.ids.crc32c import crc32c
 from hogwild.machine import cores
@@ -39,12 +42,18 @@ class Damaged(Exception):
 
 
 class ArrayWriter:
-    """Appends to the arrays of a directory. Only `seal` makes an entry of it."""
+    """Appends to the arrays of a directory; a context. Only `seal` makes an entry of it."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.sizes: dict[str, int] = {}
         self._files: dict[str, BinaryIO] = {}
+
+    def __enter__(self) -> ArrayWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
 
     def write(self, name: str, array: npt.NDArray[Any]) -> None:
         """Append to an array."""
@@ -57,6 +66,14 @@ class ArrayWriter:
             while len(rest):
                 rest = rest[self._files[name].write(rest) :]
         self.sizes[name] = self.sizes.get(name, 0) + len(data)
+
+    def write_strings(self, name: str, letters: str, strings: Sequence[str]) -> None:
+        """Append strings: their bytes to one array, the numbers of their characters to another."""
+        try:
+            self.write(name, np.frombuffer("".join(strings).encode(), np.uint8))
+        except UnicodeEncodeError as error:
+            raise InputError(f"a value holds half a surrogate pair ({error.reason}); it is no text.") from None
+        self.write(letters, np.fromiter(map(len, strings), np.int32, len(strings)))
 
     def seal(self, header: dict[str, Any]) -> None:
         """Write the header; all is on disk when this returns."""
@@ -80,6 +97,24 @@ class ArrayWriter:
                 os.fsync(file.fileno())
             file.close()
         self._files = {}
+
+
+def read_strings(data: npt.NDArray[Any], letters: npt.NDArray[Any], least: int = 1) -> tuple[str, ...]:
+    """What `write_strings` wrote; `least` characters each. Raises Damaged."""
+    text = data.tobytes().decode()
+    if len(letters) and (int(letters.min()) < least or int(letters.sum()) != len(text)):
+        raise Damaged("its names do not fit together")
+    return cut_text(text, letters.tolist())
+
+
+def cut_text(text: str, letters: Iterable[int]) -> tuple[str, ...]:
+    """Strings that stand one after another, from the number of their characters."""
+    return tuple(text[start:end] for start, end in pairwise(accumulate(letters, initial=0)))
+
+
+def title_of(names: Sequence[str], otherwise: str) -> str:
+    """How several sources are called together."""
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names) or otherwise
 
 
 def checksum_of(array: npt.NDArray[Any]) -> int:

@@ -8,15 +8,13 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from hogwild.arrays import bytes_of
-from hogwild.config import FeedConfig
 from hogwild.config.places import cache_limit
 from hogwild.errors import InputError, SaveError
-from hogwild.feeds.corpus.feed import Corpus
 from hogwild.feeds.io import source as hashes
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.io.workspace import (
@@ -30,16 +28,27 @@ from hogwild.feeds.io.workspace import (
     release,
     sweep,
 )
-from hogwild.feeds.ratings.feed import RatingFeed
-from hogwild.feeds.sparse.encoder import Encoder
-from hogwild.feeds.sparse.feed import Feed
-from hogwild.feeds.sparse.store import map_feed, write_feed
 from hogwild.feeds.storage.arrayfiles import DTYPES, HEADER, VERSION, Damaged, read_header
-from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.ownership import MARKER, is_marked, remove_marked
-from hogwild.timeline import timed, timed_items
+from hogwild.timeline import timed
 
-K = TypeVar("K", Feed, Corpus, TaggingFeed, RatingFeed)
+
+class Keepable(Protocol):
+    """A feed of any kind: a frozen dataclass."""
+
+    @property
+    def samples(self) -> Any:
+        """Its arrays."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What its reader should know."""
+
+    def check(self) -> Any:
+        """Check all that compiled code will trust."""
+
+
+K = TypeVar("K", bound=Keepable)
 Opener = Callable[[Path, Sequence[str], str], K]  # maps what a directory holds: (directory, names of sources, key)
 
 _ATTEMPTS = 5
@@ -63,34 +72,11 @@ class Entry:
     """When it was last opened, in seconds since 1970."""
 
 
-def key_of(encoder: Encoder, sources: Sequence[Source], config: FeedConfig, schema: Mapping[str, Any]) -> str:
-    """What identifies an encoded feed: the content of its files, the options that matter, the schema, our format.
-
-    The format in `config` must be the one that was found, not `auto`.
-    """
-    options = asdict(config)
-    del options["cache"]
-    wanted = ("format", *getattr(encoder, "options", options))
-    content = {
-        "encoder": type(encoder).__name__,
-        "options": {name: options[name] for name in wanted},
-        "schema": schema,
-    }
-    if hasattr(encoder, "described"):
-        content["described"] = encoder.described
-    return key_from(content, sources)
-
-
 def key_from(content: Mapping[str, Any], sources: Sequence[Source]) -> str:
     """What identifies that which is made of these sources as `content` says (JSON values only)."""
     with timed("hash"):
         whole = {**content, "version": VERSION, "content": [source.fingerprint() for source in sources]}
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def load(key: str, sources: Sequence[Source]) -> Feed | None:
-    """The feed with this key, or None if it is not there or not whole."""
-    return load_entry(key, sources, map_feed)
 
 
 def load_entry(key: str, sources: Sequence[Source], opener: Opener[K]) -> K | None:
@@ -112,27 +98,6 @@ def _whole(directory: Path, names: Sequence[str], key: str, opener: Opener[K]) -
         return opener(directory, names, key)
     except (Damaged, InputError):
         return None
-
-
-def make(
-    encoder: Encoder, sources: Sequence[Source], key: str, keep: bool = True, again: Callable[[], Encoder] | None = None
-) -> Feed:
-    """Encode the sources and open the result; see `make_entry`.
-
-    again: makes another such encoder, for when the first has begun and must be left; it remembers what it has seen.
-    """
-    fresh = [encoder]
-
-    def write(workspace: Path) -> None:
-        once = fresh.pop() if fresh or again is None else again()
-        writer = write_feed(timed_items("parse", once.chunks(sources)), workspace)
-        try:
-            with timed("rank"):
-                writer.finish(once.summary(), sources)
-        finally:
-            writer.close()
-
-    return make_entry(write, sources, key, map_feed, keep)
 
 
 def make_entry(
@@ -158,7 +123,7 @@ def make_entry(
         lost = "the disk of the cache is full, so the encoded data is not kept for the next run." if keep else ""
     finally:
         drop_workspace(workspace)
-    return replace(made, notes=(*made.notes, lost)) if lost else made
+    return cast(K, replace(cast(Any, made), notes=(*made.notes, lost))) if lost else made
 
 
 def _made(

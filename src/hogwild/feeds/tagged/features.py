@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from hogwild.arrays import Chains, Ids, Offsets
 from hogwild.errors import InputError
 from hogwild.feeds.sparse.labels import counted, shown
+from hogwild.feeds.storage.arrayfiles import cut_text
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.templates import TRANSFORMS, YES, Atom, Step, Templates, preset_of
 from hogwild.feeds.tagged.text import TaggedText, TextColumn, encode_tags
@@ -52,11 +52,6 @@ class FeaturePlan:
         data = np.empty(int(sizes.sum()), np.uint8)
         write_names(self.plan, self.values, self.begins, places, sentences, data, letters)
         return cut_text(data.tobytes().decode(), letters.tolist())
-
-
-def cut_text(text: str, letters: Iterable[int]) -> tuple[str, ...]:
-    """Strings that stand one after another, from the number of their characters."""
-    return tuple(text[start:end] for start, end in pairwise(accumulate(letters, initial=0)))
 
 
 def packed(strings: Sequence[str], what: str, reach: int = 0) -> Values:

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from hogwild.arrays import AnyChains, Chains, ValuedChains
 from hogwild.errors import InputError
 from hogwild.feeds.sparse.feed import kept
-from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, map_arrays, read_header
-from hogwild.feeds.tagged.features import cut_text
+from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, map_arrays, read_header, read_strings, title_of
 from hogwild.feeds.tagged.text import TaggedText, TextColumn
 
 # -- What taggers train on: sentences as chains of feature ids, with what turns other sentences into the same ids -----
@@ -98,15 +97,14 @@ def _rise(ids: npt.NDArray[np.int32], starts: npt.NDArray[np.int64]) -> bool:
 
 def write_tagging(directory: Path, feed: TaggingFeed, sources: Sequence[str]) -> None:
     """Write a feed that was read from text. All is on disk when this returns."""
-    writer = ArrayWriter(directory)
-    try:
+    with ArrayWriter(directory) as writer:
         for name, array in feed.samples._asdict().items():
             writer.write(name, array)
         writer.write("counts", feed.counts)
-        _write_strings(writer, "words", "letters", feed.names)
+        writer.write_strings("words", "letters", feed.names)
         for column in _columns_of(feed.text):
             writer.write("codes", column.codes)
-            _write_strings(writer, "columns", "column_letters", column.values)
+            writer.write_strings("columns", "column_letters", column.values)
         writer.seal(
             {
                 "schema": feed.schema,
@@ -118,8 +116,6 @@ def write_tagging(directory: Path, feed: TaggingFeed, sources: Sequence[str]) ->
                 "sources": list(sources),
             }
         )
-    finally:
-        writer.close()
 
 
 def _columns_of(text: TaggedText | None) -> tuple[TextColumn, ...]:
@@ -139,24 +135,16 @@ def _described(text: TaggedText | None) -> dict[str, Any] | None:
     }
 
 
-def _write_strings(writer: ArrayWriter, name: str, letters: str, strings: Sequence[str]) -> None:
-    try:
-        writer.write(name, np.frombuffer("".join(strings).encode(), np.uint8))
-    except UnicodeEncodeError as error:
-        raise InputError(f"a value holds half a surrogate pair ({error.reason}); it is no text.") from None
-    writer.write(letters, np.fromiter(map(len, strings), np.int32, len(strings)))
-
-
 def map_tagging(directory: Path, names: Sequence[str], fingerprint: str) -> TaggingFeed:
     """Map a feed. `names` are those of its sources as they are called now. Raises Damaged."""
     header = read_header(directory)
     try:
         arrays = map_arrays(directory, header)
         samples = Chains(arrays["offsets"], arrays["starts"], arrays["ids"], arrays["tags"])
-        source = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names) or "sentences"
+        source = title_of(names, "sentences")
         return TaggingFeed(
             samples,
-            _strings(arrays["words"], arrays["letters"]),
+            read_strings(arrays["words"], arrays["letters"], least=0),
             arrays["counts"],
             tuple(header["tag_names"]),
             header["schema"],
@@ -171,19 +159,12 @@ def map_tagging(directory: Path, names: Sequence[str], fingerprint: str) -> Tagg
         raise Damaged(str(error)) from None
 
 
-def _strings(data: npt.NDArray[Any], letters: npt.NDArray[Any]) -> tuple[str, ...]:
-    text = data.tobytes().decode()
-    if len(letters) and (int(letters.min()) < 0 or int(letters.sum()) != len(text)):
-        raise Damaged("its names do not fit together")
-    return cut_text(text, letters.tolist())
-
-
 def _text(arrays: dict[str, Any], described: dict[str, Any] | None, source: str) -> TaggedText | None:
     """The columns as they were read; what would write the sentences again is not kept."""
     if described is None:
         return None
     tokens = len(arrays["tags"])
-    values = _strings(arrays["columns"], arrays["column_letters"])
+    values = read_strings(arrays["columns"], arrays["column_letters"], least=0)
     columns, first = [], 0
     for place, (name, size) in enumerate(described["columns"]):
         codes = arrays["codes"][place * tokens : (place + 1) * tokens]

@@ -12,6 +12,7 @@ from hogwild.errors import InputError
 from hogwild.feeds.io.blocks import head_of
 from hogwild.feeds.io.source import Paths, Source, open_sources
 from hogwild.feeds.io.streams import SUFFIXES
+from hogwild.feeds.storage.arrayfiles import title_of
 from hogwild.feeds.tagged.columns import Asked, ColumnPlan
 from hogwild.feeds.tagged.conll import FIELDS, ColumnsReader, layout_of
 from hogwild.feeds.tagged.jsonl import JsonReader
@@ -77,7 +78,7 @@ def read_tagged(
     gathering = Gathering(config)
     reader = _reader_of(form, gathering, asked)
     without = [source.name for source in sources if not _take(reader, gathering, source)]
-    name = sources[0].name if len(sources) == 1 else f"{sources[0].name} and {len(sources) - 1} more"
+    name = title_of([source.name for source in sources], "sentences")
     notes = gathering.notes()
     plan = reader.plan
     if not gathering.sentences or plan is None:
