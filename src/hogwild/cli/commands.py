@@ -35,7 +35,7 @@ COMMANDS = (
     Entry(("train", "recommender"), "train.train_recommender", "Train a recommender on ratings or on what users have"),
     Entry(("train", "tagger"), "train.train_tagger", "Train a tagger: chunks, parts of speech, words of unspaced text"),
     Entry(("train", "word2vec"), "train.train_word2vec", "Train word vectors on running text"),
-    Entry(("evaluate",), "apply.evaluate", "Measure a trained model on labelled files, or word vectors on tests of words"),
+    Entry(("evaluate",), "apply.evaluate", "Measure a trained model on labelled files, or word vectors on tests"),
     Entry(("predict",), "apply.predict", "Write the predictions of a trained model, one a line"),
     Entry(("recommend",), "apply.recommenders", "Write the best items for users"),
     Entry(("inspect",), "apply.inspect", "Show the strongest weights of a tagger or a linear model"),

@@ -27,10 +27,10 @@ from hogwild.programs.saving.tensors import Arrays
 from hogwild.programs.store import STRAY, WEIGHTS, arrays_of, check_model_output, restore, save_model, saved_parts
 
 # -- Checkpoints: all that a run needs to go on after its process has ended, however it ended -------------------------
-# The checkpoint of the output `model` is the directory `model.checkpoint` beside it, sealed and replaced in one step like
-# a model: the old one goes only when the new one is complete. It stands beside and not inside, because a model directory
-# is replaced as a whole, and whoever reads or copies it gets a model and nothing else.
-# Numbers are stored as their bits in safetensors, never as decimal text, so that `serial` goes on bit for bit.
+# The checkpoint of the output `model` is the directory `model.checkpoint` beside it, sealed and replaced in one step
+# like a model: the old one goes only when the new one is complete. It stands beside and not inside, because a model
+# directory is replaced as a whole, and whoever reads or copies it gets a model and nothing else. Numbers are stored
+# as their bits in safetensors, never as decimal text, so that `serial` goes on bit for bit.
 
 
 KIND = "checkpoint"

@@ -24,7 +24,7 @@ from hogwild.feeds.storage.words import Words
 from hogwild.kernels.ids.words import END, UNKNOWN
 from hogwild.machine import cores
 
-# -- Sentences from memory, as lists of words: encoded a batch at a time, so that few of them need to be alive at once --
+# -- Sentences from memory, as lists of words: encoded a batch at a time, so that few need to be alive at once ---------
 
 
 _BATCH = 1 << 18  # words, about

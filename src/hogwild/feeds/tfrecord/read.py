@@ -42,7 +42,7 @@ from hogwild.kernels.tfrecord.records import BROKEN, READ_AHEAD, TOO_LONG, cut_r
 # -- TFRecord files in blocks of whole records, with the lengths of records checked before memory is taken for them ---
 
 
-_AGAIN_BLOCKS = "copy or download the file again"
+_COPY = "copy or download the file again"
 
 
 class RecordBlock(NamedTuple):
@@ -114,13 +114,13 @@ def _problem(source: Source, rest: Bytes, record: int, offset: int, state: int) 
     length = int.from_bytes(rest[:8].tobytes(), "little")
     if state == BROKEN:
         if record == 1:
-            return f"{where}: its length has a wrong checksum; is this a TFRecord file? If so, {_AGAIN_BLOCKS}."
-        return f"{where}: its length has a wrong checksum, so that the records after it cannot be found; {_AGAIN_BLOCKS}."
+            return f"{where}: its length has a wrong checksum; is this a TFRecord file? If so, {_COPY}."
+        return f"{where}: its length has a wrong checksum, so that the records after it cannot be found; {_COPY}."
     if state == TOO_LONG:
         most = f"more than the {source.max_line} that a record may have"
         return f"{where}: it is {length} bytes long, {most}; raise --max-line if this is right."
     needed = f"of {HEADER + length + FOOTER} bytes" if len(rest) >= HEADER else f"of at least {HEADER + FOOTER} bytes"
-    return f"{where}: the file ends within the record, after {len(rest)} {needed}; {_AGAIN_BLOCKS}."
+    return f"{where}: the file ends within the record, after {len(rest)} {needed}; {_COPY}."
 
 
 _LAST_ID = 2**31 - 1

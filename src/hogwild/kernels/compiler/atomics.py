@@ -173,7 +173,7 @@ def exchange_flag(stop: Any) -> int:
     return exchange(stop, 0, 1)
 
 
-# -- Exchange of one float32 cell in one step: nothing can come between the value that is replaced and its replacement --
+# -- Exchange of one float32 cell in one step: nothing comes between the value that is replaced and its replacement ---
 
 
 def _compiled_swap() -> Any:

@@ -160,7 +160,7 @@ def _are_sums(edges: Any, scratch: Any, places: Any) -> None:
     return
 
 
-# -- Sums over all paths of a chain of tags in logarithms, for scores too far apart for chain.py: slow, and always right --
+# -- The same sums in logarithms, for scores too far apart for the scaled ones: slow, and always right -----------------
 # The same recursions with log-sum-exp: alphas and beta hold logarithms, shifted so that their largest is 0.
 
 

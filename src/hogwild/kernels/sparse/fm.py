@@ -236,10 +236,10 @@ def score_one(machine: Any, listed: Any, numbers: Any, floats: Any) -> Any:
 
 
 # -- Field-aware factorization machines: a feature has factors for each field that a partner may be of ----------------
-# With v_ig the factors of feature i for partners of field g, let s_fg be the sum of x v_ig over the entries of field f.
-# The sum over pairs of x_i x_j <v_ig, v_jf>, where i is of field f and j of field g, is half of the sum over all f, g of
-# <s_fg, s_gf>, less half of the entries with themselves; its derivative in v_ig is x (s_gf - x v_ig [f = g]). So the work
-# is that of entries times fields, however many entries a field has.
+# With v_ig the factors of feature i for partners of field g, let s_fg be the sum of x v_ig over the entries of field
+# f. The sum over pairs of x_i x_j <v_ig, v_jf>, where i is of field f and j of field g, is half of the sum over all
+# f, g of <s_fg, s_gf>, less half of the entries with themselves; its derivative in v_ig is x (s_gf - x v_ig [f = g]).
+# So the work is that of entries times fields, however many entries a field has.
 
 
 class Fields(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,10 +51,6 @@ from hogwild.programs.sparse.tables import (
     take_apart,
     whole_order,
 )
-
-if TYPE_CHECKING:
-    from hogwild.programs.sparse.sparse_mlp import SparseMLP
-
 
 # -- One row at a time through embeddings and dense layers, for serving -----------------------------------------------
 

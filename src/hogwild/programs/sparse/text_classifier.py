@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,10 +35,6 @@ from hogwild.programs.sparse.tables import (
     take_apart,
     whole_order,
 )
-
-if TYPE_CHECKING:
-    from hogwild.programs.sparse.text_classifier import TextClassifier
-
 
 # -- Scores of one text at a time, for serving: all room is made beforehand, and one compiled call does the work ------
 

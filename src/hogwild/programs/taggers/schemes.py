@@ -31,11 +31,11 @@ from hogwild.feeds.sparse.labels import counted, shown
 #     O, .            is in none
 #
 # Every token in a chunk goes on with the chunk of the token before, unless that is in none, is of another type or has
-# ended its chunk, or the token itself begins one (B, S). So tags that break a scheme have chunks too: I-NP after O begins
-# one, and so does I-VP after B-NP. A tag with another letter is read as I where it has a type, else as O.
+# ended its chunk, or the token itself begins one (B, S). So tags that break a scheme have chunks too: I-NP after O
+# begins one, and so does I-VP after B-NP. A tag with another letter is read as I where it has a type, else as O.
 #
-# For tags of B, I, O and of I, E, O this is what `conlleval` counts. The script knows no letters beyond those, and takes
-# two neighbours of one type in IOBES for one chunk; here they are two, as `seqeval` has it.
+# For tags of B, I, O and of I, E, O this is what `conlleval` counts. The script knows no letters beyond those, and
+# takes two neighbours of one type in IOBES for one chunk; here they are two, as `seqeval` has it.
 
 
 Flags = npt.NDArray[np.bool_]

@@ -277,8 +277,8 @@ def _add(data: bytes, at: int, header: Header, gathered: Gathered) -> int:
 
 
 # -- Word vectors to a file, in the text or the binary format of word2vec ---------------------------------------------
-# A word must hold no blank and no end of line there. Where one does, an underscore stands for each such character; where
-# that makes it equal to another word, more underscores follow, so that no word is lost.
+# A word must hold no blank and no end of line there. Where one does, an underscore stands for each such character;
+# where that makes it equal to another word, more underscores follow, so that no word is lost.
 
 
 # Blanks of ASCII, whatever some reader takes for the end of a line, and halves of characters, which UTF-8 cannot hold.
