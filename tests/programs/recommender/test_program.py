@@ -12,10 +12,10 @@ import pytest
 import hogwild
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
-from hogwild.executor.tuning import make_schedule
 from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.kernels.compiler.rng import seeds
 from hogwild.kernels.loop.order import shuffled
+from hogwild.kernels.loop.schedule import make_schedule
 from hogwild.programs.recommender.program import MatrixFactorization
 from hogwild.programs.recommender.ranking import Seen, best_items, seen_in
 from hogwild.programs.store import load_model, save_model

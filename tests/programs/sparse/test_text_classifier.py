@@ -15,8 +15,8 @@ from hogwild import TextClassifier, load_model, open_feed, save_model
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
-from hogwild.executor.tuning import make_schedule
 from hogwild.kernels.loop.order import shuffled
+from hogwild.kernels.loop.schedule import make_schedule
 from hogwild.programs.sparse import tables as tablespace
 from hogwild.programs.sparse.tables import make_table
 from reference.text_classifier import TextTwin

@@ -11,9 +11,9 @@ import pytest
 
 import hogwild
 from hogwild.executor.run import AsyncExecutor
-from hogwild.executor.tuning import make_schedule
 from hogwild.executor.workers import Counters
 from hogwild.kernels.loop.order import shuffled
+from hogwild.kernels.loop.schedule import make_schedule
 from hogwild.programs.store import load_model, save_model
 from hogwild.programs.taggers.crf import CRF
 from problems.crf import SOME, make_crf, make_feed, model_of
