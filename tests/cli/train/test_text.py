@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,9 @@ import hogwild as package
 from hogwild.cli.train.models import MODELS, make_model
 from hogwild.config import ClassifierConfig
 from hogwild.config.options import options_of
+from places import DATA
 
-IMDB = Path(__file__).resolve().parents[3] / "shared" / "data" / "imdb"
+IMDB = DATA / "imdb"
 LINES = ["bad\ta dull film\n", "good\ta fine film\n", "bad\tpoor and dull\n", "good\tso fine and warm\n"]
 
 

@@ -122,7 +122,7 @@ EVERY = [
 ]  # fmt: skip
 
 
-@pytest.mark.skipif(not OFF, reason="programs/test_matrix_factorization.py runs these, and compiles two")
+@pytest.mark.skipif(not OFF, reason="programs/recommender/test_program.py runs these, and compiles two")
 @pytest.mark.parametrize(("kind", "rule", "shrink", "bias"), EVERY)
 def test_every_variant_interpreted(kind: str, rule: str, shrink: bool, bias: bool) -> None:
     check(make_task(kind, rule, shrink, bias))

@@ -17,7 +17,7 @@ from hogwild.kernels.sparse.fm import score_rows
 from hogwild.kernels.sparse.fm_rows import FactorPenalty
 from problems.fm import SLOTS, drive, drive_pair, fields_of, make_machine, make_slot_rows, make_task, scratch_for
 from problems.linear import FEATURES, ROWS, make_rows
-from reference import fm as reference_fm
+from reference import factorization as reference_fm
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 interpreted = pytest.mark.skipif(not OFF, reason="only without the compiler: one more compilation for each")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells
 from hogwild.kernels.sparse.linear import LinearTask, score_rows
+from places import ROOT
 from problems.linear import FEATURES, ROWS, drive, make_rows, make_weights, scratch_for
 from reference import linear as reference
 
@@ -91,7 +91,7 @@ def test_scores(kind):
 
 
 def in_new_process(code_or_args, tmp_path, **environment):
-    root = Path(__file__).parents[2]
+    root = ROOT
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     return subprocess.run(
         [sys.executable, *code_or_args],

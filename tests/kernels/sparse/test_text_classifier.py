@@ -17,6 +17,7 @@ from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells, settle
 from hogwild.kernels.simd.rows16 import LANES, layout, move_rows
 from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_rows
+from places import ROOT
 from problems.linear import FEATURES, ROWS, drive, make_rows
 from reference.linear import time_of
 from reference.text_classifier import TextTwin
@@ -143,8 +144,8 @@ def test_rows_move_one_after_the_other() -> None:
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_all_rules_modes_and_penalties_without_the_compiler(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
-    chosen = [f"tests/{place}/test_text_classifier.py" for place in ("kernels", "programs")]
+    root = ROOT
+    chosen = [f"tests/{place}/sparse/test_text_classifier.py" for place in ("kernels", "programs")]
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     extra = {"PYTHONPATH": paths, "HOGWILD_CACHE": str(tmp_path), "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from hogwild.kernels.compiler.atomics import swap
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.observe.theory.objective import Objective
 from hogwild.observe.theory.windows import Window, pool
+from places import ROOT
 from reference import theory as twin
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
@@ -120,7 +120,7 @@ def test_many_updates_without_locks_add_up_exactly():
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_the_meter_without_the_compiler(tmp_path):
-    root = Path(__file__).parents[2]
+    root = ROOT
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}
     chosen = "exchange or adds_up_what or one_worker"
@@ -303,7 +303,7 @@ def test_workers_are_estimated():
 
 
 def test_the_example_runs(tmp_path, monkeypatch, capsys):
-    path = Path(__file__).parents[2] / "examples" / "theory.py"
+    path = ROOT / "examples" / "theory.py"
     spec = importlib.util.spec_from_file_location("theory_example", path)
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)

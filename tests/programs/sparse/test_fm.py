@@ -19,7 +19,8 @@ from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.sparse.fm import FactorizationMachine
 from hogwild.programs.sparse.linear import Linear
 from hogwild.programs.store import load_model, save_model
-from reference import fm as reference_fm
+from places import ROOT
+from reference import factorization as reference_fm
 
 OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 interpreted = pytest.mark.skipif(not OFF, reason="only without the compiler: one more compilation for each")
@@ -373,7 +374,7 @@ def test_what_a_stopped_run_owes_is_paid_by_what_predicts_and_not_in_the_weights
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_machines_without_the_compiler(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = ROOT
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
