@@ -18,11 +18,12 @@ from typing import Any
 
 import pytest
 
+from compiling import OFF
 from hogwild.kernels.compiler import codecache
 from hogwild.ownership import MARKER
 from places import SOURCE
 
-pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="there is no code to cache")
+pytestmark = pytest.mark.skipif(OFF, reason="there is no code to cache")
 
 NOBODY = 65534
 RUN = """

@@ -8,11 +8,12 @@ import sys
 
 import pytest
 
+from compiling import OFF
 from hogwild.kernels.compiler.drafts import draft_options
 from hogwild.kernels.compiler.jit import inner, kernel
 from places import ROOT
 
-compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+compiled = pytest.mark.skipif(OFF, reason="nothing is compiled")
 
 
 @inner

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import hogwild.kernels
+from compiling import OFF
 from hogwild.kernels.compiler import jit
 from hogwild.kernels.compiler.codecache import KernelCache
 from hogwild.kernels.compiler.jit import choice, in_package
@@ -22,7 +23,7 @@ from hogwild.kernels.optim.losses import Logistic
 from hogwild.kernels.optim.penalties import Free
 from places import SOURCE
 
-compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="there is no code to cache")
+compiled = pytest.mark.skipif(OFF, reason="there is no code to cache")
 
 USER = """
 from typing import NamedTuple

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.feeds.tagged.features import packed, plan_features
 from hogwild.feeds.tagged.templates import parse_templates
 from hogwild.kernels.ids.keytable import count_keys, find_keys, grown, make_table, settle, settle_valued
@@ -18,7 +19,6 @@ from hogwild.kernels.ids.templates import NONE, keys_of_names, write_keys
 from places import ROOT
 from reference import tagging as twin
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 LINES = ["bias", "w[0]", "w[-2]|w[-1]|w[0]|pos[1]", "suffix(w,3)[0]", "same(w)[0,-1]", "prefix(w,4)[1]|w[-1]", "w[3]"]
 # Names of all lengths modulo eight, so that values begin and end anywhere in a word of the hash.
 WORDS = ["", "a", "ab", "abc", "über", "Straße", "\0", "a\0", "漢字仮名交じり文", "x" * 40, "ab", "abc", "abcdefgh"]

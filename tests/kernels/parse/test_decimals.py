@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.kernels.parse.decimals import WIDEST, write_number
 from places import SOURCE
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 SCRIPT = """
 import sys, numpy as np
 from hogwild import Vectors

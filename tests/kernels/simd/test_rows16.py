@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.arrays import aligned_floats
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.simd import rows16 as lanes_module
@@ -19,7 +20,6 @@ from hogwild.kernels.simd.rows16 import LANES, MOST, add_rows, copy_row, dots, l
 from places import ROOT
 from reference import word2vec as twin
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 LAYOUTS = [((0,), 1), ((0,), 3), ((0, 0, 0), 2), ((0,) * MOST, 1)]
 ROWS = 9
 

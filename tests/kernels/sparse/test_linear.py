@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.arrays import BinaryRows, DenseRows, Rows
 from hogwild.kernels.loop.schedule import Schedule
 from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
@@ -104,7 +105,7 @@ def in_new_process(code_or_args, tmp_path, **environment):
     )
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="this is the inner run")
+@pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_kernels_run_without_the_compiler(tmp_path):
     chosen = [f"tests/kernels/test_{name}.py" for name in ("losses", "updates", "linear", "softmax")]
     deselect = "not compiler and not bad_id and not flow_in_parts"
@@ -133,7 +134,7 @@ except IndexError as error:
 """
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="bounds checks are the compiler's")
+@pytest.mark.skipif(OFF, reason="bounds checks are the compiler's")
 def test_bounds_checks_catch_a_bad_id(tmp_path):
     done = in_new_process(["-c", PLANTED], tmp_path, NUMBA_BOUNDSCHECK="1")
     assert done.returncode == 0, done.stderr[-2000:]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiling import OFF, cases
 from hogwild.arrays import BinaryRows, Room, Rows, make_scratch
 from hogwild.kernels.loop.schedule import Schedule
 from hogwild.kernels.optim.penalties import Free, Penalty
@@ -22,7 +23,6 @@ from problems.linear import FEATURES, ROWS, drive, make_rows
 from reference.linear import time_of
 from reference.text_classifier import TextTwin
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 SCHEDULE = Schedule(0.2, 0.5 / ROWS, 0.0)
 L2 = Penalty(np.float32(0), np.float32(0.1))
 DECAY = np.float32(0.1)
@@ -106,7 +106,7 @@ def compare(task: TextTask, samples: Any, dim: int) -> None:
     assert np.abs(twin.embedding() - problem.embedding).max() > 0.05
 
 
-@pytest.mark.parametrize("name", TASKS if OFF else COMPILED)
+@pytest.mark.parametrize("name", cases(TASKS, COMPILED))
 def test_fused_pair_and_twin_agree(name: str) -> None:
     task = TASKS[name]
     classes = task.outputs if task.outputs > 1 else 0
@@ -116,7 +116,7 @@ def test_fused_pair_and_twin_agree(name: str) -> None:
         compare(task._replace(decay=np.float32(0)), make_rows(2, kind, classes), dim)
 
 
-@pytest.mark.parametrize("kind", [Rows, BinaryRows] if OFF else [Rows])
+@pytest.mark.parametrize("kind", cases([Rows, BinaryRows], [Rows]))
 def test_means_of_rows(kind: type) -> None:
     samples, problem = make_rows(6, kind), Problem(TASKS["sgd"], 5, 6)
     means = np.full((12, 5), 9.0, np.float32)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import hogwild
+from compiling import LATER, OFF
 from hogwild import theory
 from hogwild.errors import ConfigError, SaveError
 from hogwild.kernels.compiler.atomics import swap
@@ -23,7 +24,6 @@ from hogwild.observe.theory.windows import Window, pool
 from places import ROOT
 from reference import theory as twin
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 EPSILON = 1e-4  # of the executor's runs
 TARGET = 2e-3  # of simulations
 
@@ -73,7 +73,7 @@ def test_an_exchange_loses_no_value():
     [
         ("logistic", "serial", 1),
         ("logistic", "round-robin", 3),
-        pytest.param("squared", "round-robin", 3, marks=pytest.mark.skipif(not OFF, reason="compiled once is enough")),
+        pytest.param("squared", "round-robin", 3, marks=LATER),
     ],
 )
 def test_the_meter_adds_up_what_the_twin_does(loss, mode, threads):
