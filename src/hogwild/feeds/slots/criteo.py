@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hogwild.arrays import fits_float32, number_of
 from hogwild.config import FeedConfig
 from hogwild.feeds.io.source import Bytes
 from hogwild.feeds.slots.encoder import SlotTextEncoder, reading_slots
-from hogwild.feeds.sparse import labels
 from hogwild.kernels.parse import criteo as kernel
 from hogwild.kernels.parse.slots import SlotBlock, room_for
+from hogwild.messages import shown
 
 COLUMNS = tuple(f"I{k + 1}" for k in range(kernel.NUMBERS))
 SLOTS = tuple(f"C{k + 1}" for k in range(kernel.CATEGORIES))
@@ -41,14 +42,14 @@ class CriteoEncoder(SlotTextEncoder):
 
     def explain(self, code: int, slot: int, token: str) -> str:
         """What is wrong, in one clause."""
-        field, shown = FIELDS[min(slot, len(FIELDS) - 1)], labels.shown(token)
+        field, word = FIELDS[min(slot, len(FIELDS) - 1)], shown(token)
         if code == kernel.NUMBER:
-            value = labels.number_of(token)
-            finite = value is None or labels.fits_float32(value)
-            return f"{field}: `{shown}` is not a {'number' if finite else 'finite float32 number'}"
+            value = number_of(token)
+            finite = value is None or fits_float32(value)
+            return f"{field}: `{word}` is not a {'number' if finite else 'finite float32 number'}"
         return {
-            kernel.LABEL: f"the label `{shown}` is neither 0 nor 1" if shown else "the label is missing",
-            kernel.HEX: f"{field}: `{shown}` is not a hexadecimal number of up to 16 digits",
+            kernel.LABEL: f"the label `{word}` is neither 0 nor 1" if word else "the label is missing",
+            kernel.HEX: f"{field}: `{word}` is not a hexadecimal number of up to 16 digits",
             kernel.FEW: f"the line ends after {slot + 1} of {len(FIELDS)} fields",
             kernel.MORE: f"the line has more than {len(FIELDS)} fields",
         }[code]

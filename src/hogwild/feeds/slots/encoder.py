@@ -19,11 +19,11 @@ from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import Bytes, Source
 from hogwild.feeds.slots.ids import SlotIds
 from hogwild.feeds.sparse.encoder import Chunk, Summary
-from hogwild.feeds.sparse.labels import counted
 from hogwild.feeds.tables.scales import scale, scales_of
 from hogwild.kernels.ids.keys import drop_unknown
 from hogwild.kernels.parse import slots as slotblock
 from hogwild.kernels.parse.slots import Keys, SlotBlock
+from hogwild.messages import counted
 
 BLOCK = 1 << 19            # bytes of text that are parsed at a time: with what becomes of them, they stay in the cache
 _ROOM = BLOCK + (1 << 16)  # bytes of text that arrays which are used again can take

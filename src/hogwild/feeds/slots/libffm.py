@@ -11,18 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import Ids, Slots
+from hogwild.arrays import Ids, Slots, fits_float32, number_of
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import Bytes
 from hogwild.feeds.slots.encoder import SlotFeatures, SlotTextEncoder, reading_slots
 from hogwild.feeds.slots.ids import SlotIds
-from hogwild.feeds.sparse import labels
 from hogwild.feeds.sparse.encoder import Summary
-from hogwild.feeds.sparse.labels import counted
 from hogwild.kernels.parse import libffm as kernel
 from hogwild.kernels.parse import slots as slotblock
 from hogwild.kernels.parse.slots import Keys, SlotBlock, room_for
+from hogwild.messages import counted, shown
 
 _FIELDS = 2**16
 _LAST_ID = 2**31 - 2
@@ -132,16 +131,16 @@ class LibffmEncoder(SlotTextEncoder):
 
     def explain(self, code: int, slot: int, token: str) -> str:
         """What is wrong, in one clause."""
-        shown = labels.shown(token)
+        word = shown(token)
         if code in (kernel.LABEL, kernel.VALUE):
-            value = labels.number_of(token.rpartition(":")[2])
-            if value is not None and not labels.fits_float32(value):
-                return f"`{shown}` is not a finite float32 number"
+            value = number_of(token.rpartition(":")[2])
+            if value is not None and not fits_float32(value):
+                return f"`{word}` is not a finite float32 number"
         return {
-            kernel.LABEL: f"the label `{shown}` is not a number",
-            kernel.NO_LABEL: f"the label is missing: the line begins with `{shown}`",
-            kernel.ENTRY: f"`{shown}` is not field:id:value",
-            kernel.FIELD: f"the field of `{shown}` is past {_FIELDS - 1}, the largest possible",
-            kernel.ID_TOO_LARGE: f"the id of `{shown}` is past {_LAST_ID}; hash larger ones with --categories hash",
-            kernel.VALUE: f"the value of `{shown}` is not a number",
+            kernel.LABEL: f"the label `{word}` is not a number",
+            kernel.NO_LABEL: f"the label is missing: the line begins with `{word}`",
+            kernel.ENTRY: f"`{word}` is not field:id:value",
+            kernel.FIELD: f"the field of `{word}` is past {_FIELDS - 1}, the largest possible",
+            kernel.ID_TOO_LARGE: f"the id of `{word}` is past {_LAST_ID}; hash larger ones with --categories hash",
+            kernel.VALUE: f"the value of `{word}` is not a number",
         }[code]

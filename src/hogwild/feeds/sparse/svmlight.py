@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hogwild.arrays import fits_float32, number_of
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import BLOCK, Bytes, Source
-from hogwild.feeds.sparse import labels
 from hogwild.feeds.sparse.encoder import Chunk, Summary
-from hogwild.feeds.sparse.labels import counted
 from hogwild.kernels.parse import svmlight as kernel
+from hogwild.messages import counted, shown
 
 _AFTER_NUMBER = re.compile(rb"[\s#]")
 _ROOM = BLOCK + (1 << 16)  # bytes of text that arrays which are used again can take
@@ -220,19 +220,19 @@ def _place_of(ident: int, block: _Block) -> str:
 def _explain(code: int, token: str, ident: int) -> str:
     """What is wrong, in one clause."""
     token = token.partition("#")[0] or token
-    shown = labels.shown(token)
+    word = shown(token)
     if code in (kernel.LABEL, kernel.VALUE):
         number = token.partition(":")[2] if code == kernel.VALUE or ":" in token else token
-        value = labels.number_of(number)
-        if value is not None and not labels.fits_float32(value):
+        value = number_of(number)
+        if value is not None and not fits_float32(value):
             code = kernel.NOT_FINITE
     return {
-        kernel.LABEL: f"the label `{shown}` is not a number",
-        kernel.NO_LABEL: f"the label is missing: the line begins with `{shown}`",
-        kernel.ID: f"the id of `{shown}` is below 0" if token.startswith("-") else f"`{shown}` is not id:value",
-        kernel.NO_COLON: f"`{shown}` has no colon; expected id:value",
-        kernel.ID_TOO_LARGE: f"the id of `{shown}` is past {2**31 - 1}, the largest possible",
-        kernel.VALUE: f"the value of `{shown}` is not a number",
-        kernel.NOT_FINITE: f"`{shown}` is not a finite float32 number",
+        kernel.LABEL: f"the label `{word}` is not a number",
+        kernel.NO_LABEL: f"the label is missing: the line begins with `{word}`",
+        kernel.ID: f"the id of `{word}` is below 0" if token.startswith("-") else f"`{word}` is not id:value",
+        kernel.NO_COLON: f"`{word}` has no colon; expected id:value",
+        kernel.ID_TOO_LARGE: f"the id of `{word}` is past {2**31 - 1}, the largest possible",
+        kernel.VALUE: f"the value of `{word}` is not a number",
+        kernel.NOT_FINITE: f"`{word}` is not a finite float32 number",
         kernel.TWICE: f"id {ident} stands twice in one row",
     }[code]

@@ -18,7 +18,7 @@ from hogwild.feeds.io.source import Source
 from hogwild.feeds.sparse.encoder import Chunk, Summary
 from hogwild.feeds.sparse.features import Features, all_ones, join_rows, keep_rows
 from hogwild.feeds.sparse.hashing import Hashing, hash_texts, reading_schema
-from hogwild.feeds.sparse.labels import Labels, counted
+from hogwild.feeds.sparse.labels import Labels
 from hogwild.feeds.tables.categories import Cut, HashedCategories, Vocabulary
 from hogwild.feeds.tables.columns import (
     NUMERIC,
@@ -50,6 +50,7 @@ from hogwild.feeds.tables.scales import TOO_LARGE, scales_of
 from hogwild.feeds.tables.slots import slot_cells, slot_schema
 from hogwild.feeds.tables.wide import WideShape, read_wide, wide_shape
 from hogwild.kernels.parse.tables import Cells, fill_rows, make_filled
+from hogwild.messages import counted
 
 _JUDGED = 16  # lines that are looked at to judge columns, however long they are
 _REMEDY = "Correct the line, or skip such lines with --bad-lines skip."

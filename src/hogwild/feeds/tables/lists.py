@@ -20,9 +20,10 @@ from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.slots.encoder import reading_slots
 from hogwild.feeds.sparse.encoder import Chunk, Summary
-from hogwild.feeds.sparse.labels import NAMES, counted, shown
+from hogwild.feeds.sparse.labels import NAMES
 from hogwild.feeds.tables.columns import list_columns
 from hogwild.feeds.tables.frames import ArrowFile, Frame
+from hogwild.messages import counted, shown
 
 INDICES, VALUES, LABEL = "nz_idx", "nz_values", "label"
 FORM = "lists"

@@ -18,7 +18,7 @@ from hogwild.feeds.io.source import Source
 from hogwild.feeds.sparse.encoder import Chunk, Summary
 from hogwild.feeds.sparse.features import Features, keep_rows
 from hogwild.feeds.sparse.hashing import Hashing, hash_texts, reading_schema
-from hogwild.feeds.sparse.labels import NAMES, Labels, counted
+from hogwild.feeds.sparse.labels import NAMES, Labels
 from hogwild.feeds.tables.columns import (
     TEXT_NAME,
     Plan,
@@ -31,6 +31,7 @@ from hogwild.feeds.tables.columns import (
 )
 from hogwild.kernels.ids.hashing import hash_fields
 from hogwild.kernels.ids.tokens import OK, SHORT, Layout, Lines, count_lines, make_lines, split_lines
+from hogwild.messages import counted
 
 
 class _Item(NamedTuple):

@@ -20,7 +20,6 @@ from hogwild.feeds.slots.description import SlotPlan, known_plan, read_slots
 from hogwild.feeds.slots.encoder import reading_slots
 from hogwild.feeds.slots.ids import SlotIds
 from hogwild.feeds.sparse.encoder import Chunk, Summary
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.tables.scales import scale, scales_of
 from hogwild.feeds.tfrecord.plan import (
     KINDS,
@@ -38,6 +37,7 @@ from hogwild.kernels.ids.keys import drop_unknown
 from hogwild.kernels.tfrecord import examples as kernel
 from hogwild.kernels.tfrecord.examples import FOOTER, HEADER, Keyed, Parsed, Terms, Wanted
 from hogwild.kernels.tfrecord.records import BROKEN, READ_AHEAD, TOO_LONG, cut_records, parse_records
+from hogwild.messages import counted, shown
 
 # -- TFRecord files in blocks of whole records, with the lengths of records checked before memory is taken for them ---
 
