@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import fits_float32, number_of
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.io.source import Bytes, Source
+from hogwild.feeds.io.source import Source
 from hogwild.feeds.slots.description import NUMBER, Slot, SlotPlan, known_plan, read_slots
-from hogwild.feeds.slots.encoder import SlotTextEncoder, reading_slots
+from hogwild.feeds.slots.encoder import SlotTextEncoder
+from hogwild.feeds.sparse.encoder import Block, is_too_large, reading_schema
 from hogwild.kernels.parse import multislot as kernel
 from hogwild.kernels.parse.slots import SlotBlock, room_for
 from hogwild.messages import shown
@@ -31,7 +31,7 @@ class MultiSlotEncoder(SlotTextEncoder):
 
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
         super().__init__(config, schema, threads)
-        with reading_slots(self.schema, self.form):
+        with reading_schema(self.schema, self.form):
             if self.schema:
                 self.plan = known_plan(self.schema["plan"])
                 self._follow(self.plan)
@@ -54,10 +54,11 @@ class MultiSlotEncoder(SlotTextEncoder):
         """Arrays for a block of that many bytes."""
         return room_for(size, self.row, len(self.columns), self.valued)
 
-    def parse(self, text: Bytes, parsed: SlotBlock) -> None:
-        """Fill the arrays."""
+    def parse(self, block: Block) -> None:
+        """Fill the arrays of a block."""
         spans = np.zeros((len(self.layout.kinds), 2), np.int64)
-        kernel.parse_block(text, self.layout, parsed, spans, self.bad.stop, self.config.unlabelled)
+        kernel.parse_block(block.text, self.layout, block.parsed, spans, self.bad.stop, self.config.unlabelled)
+        self.read_hard(block)
 
     def own_schema(self) -> dict[str, Any]:
         """The plan."""
@@ -74,9 +75,7 @@ class MultiSlotEncoder(SlotTextEncoder):
         name = f"slot `{shown(which.name)}`"
         if code == kernel.NUMBER:
             what = f"the label `{word}`" if which.label else f"{name}: `{word}`"
-            value = number_of(token)
-            finite = value is None or fits_float32(value)
-            return f"{what} is not a number" if finite else f"{what} is not a finite float32 number"
+            return f"{what} is not a {'finite float32 number' if is_too_large(token) else 'number'}"
         return {
             kernel.MISSING: f"the line ends before {name}; {len(self.plan.slots)} slots are described",
             kernel.COUNT: f"{name}: `{word}` is not a count; perhaps a count before it is wrong",
