@@ -83,8 +83,7 @@ def _print(found: list[Strongest]) -> None:
     from rich.text import Text
 
     from hogwild.cli.wordtables import make_table, print_tables
-    from hogwild.feeds.sparse.labels import counted
-    from hogwild.messages import for_output
+    from hogwild.messages import counted, for_output
 
     shown: list[Any] = []
     for strongest in found:

@@ -16,8 +16,7 @@ from hogwild.cli.apply.rows import ReadConfig
 from hogwild.cli.summary import print_json
 from hogwild.cli.wordtables import add_row, make_table, points, print_tables
 from hogwild.errors import ConfigError
-from hogwild.feeds.sparse.labels import shown
-from hogwild.messages import say
+from hogwild.messages import say, shown
 from hogwild.programs.words.evaluation import SectionScore, WordScore, evaluate_test, notes_of, read_tests, total_of
 from hogwild.programs.words.vectors import Vectors
 

@@ -13,7 +13,7 @@ from hogwild.executor.events import Finished
 from hogwild.executor.readers.checkpoint import Output
 from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.feeds.ratings.open import open_ratings
-from hogwild.feeds.sparse.labels import counted
+from hogwild.messages import counted
 from hogwild.programs.recommender.program import MatrixFactorization
 
 

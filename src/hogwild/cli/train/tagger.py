@@ -11,10 +11,10 @@ from hogwild.cli.train.job import Job
 from hogwild.cli.train.train_tagger import Options
 from hogwild.executor.events import Finished
 from hogwild.executor.readers.checkpoint import Output
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.open import open_tagging
 from hogwild.feeds.tagged.templates import PRESETS, open_templates
+from hogwild.messages import counted, shown
 from hogwild.programs.taggers.crf import CRF
 from hogwild.programs.taggers.schemes import errors_of, kind_of, scheme_of, strays_of
 

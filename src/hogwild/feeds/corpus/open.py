@@ -18,11 +18,11 @@ from hogwild.feeds.corpus.phrases import join_phrases
 from hogwild.feeds.corpus.vocabulary import Vocabulary, checked, known, merge, rank
 from hogwild.feeds.io.source import Paths, open_sources
 from hogwild.feeds.io.workspace import drop_workspace, make_workspace, writing
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.storage import cache
 from hogwild.feeds.storage.words import Words
 from hogwild.kernels.ids.words import END, UNKNOWN
 from hogwild.machine import cores
+from hogwild.messages import counted, shown
 
 # -- Sentences from memory, as lists of words: encoded a batch at a time, so that few need to be alive at once ---------
 

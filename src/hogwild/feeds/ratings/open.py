@@ -17,11 +17,11 @@ from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Paths, Source, open_sources
 from hogwild.feeds.ratings.feed import RatingFeed, map_ratings, write_ratings
 from hogwild.feeds.ratings.read import Encoded, RatingReader
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.storage import cache
 from hogwild.feeds.storage.arrayfiles import title_of
 from hogwild.feeds.storage.words import Words
 from hogwild.kernels.ids.ranking import count_ids, ranks_of
+from hogwild.messages import counted, shown
 
 Names = tuple[Sequence[str], Sequence[str]]
 

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Ids
+from hogwild.arrays import Ids, number_of
 from hogwild.config import RatingConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8, head_of
 from hogwild.feeds.io.source import READ_AHEAD, Source
-from hogwild.feeds.sparse.labels import counted, number_of, shown
 from hogwild.feeds.storage.words import Words
 from hogwild.feeds.tables.columns import find_column, numbers_of
 from hogwild.feeds.tables.frames import ArrowFile
@@ -34,6 +33,7 @@ from hogwild.kernels.parse.ratings import (
     read_columns,
     read_lists,
 )
+from hogwild.messages import counted, shown
 
 # -- How a file of ratings is laid out, from its first lines: lists or columns, what separates them, which is what ----
 

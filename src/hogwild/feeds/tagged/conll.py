@@ -18,7 +18,6 @@ from hogwild.arrays import Ids, Offsets
 from hogwild.errors import InputError, ModelError
 from hogwild.feeds.io.blocks import Block, head_of
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.tables.columns import find_column
 from hogwild.feeds.tagged.columns import (
     TAGS,
@@ -32,6 +31,7 @@ from hogwild.feeds.tagged.columns import (
     renaming,
 )
 from hogwild.feeds.tagged.text import Coder, Gathering, Origin, TextColumn
+from hogwild.messages import counted, shown
 
 BLANK, TOKEN, COMMENT, START, BAD = range(5)  # what a line is
 DOCUMENT = b"-DOCSTART-"

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from hogwild.arrays import Chains, Ids, Offsets
 from hogwild.errors import InputError
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.storage.arrayfiles import cut_text
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.templates import TRANSFORMS, YES, Atom, Step, Templates, preset_of
@@ -29,6 +28,7 @@ from hogwild.kernels.ids.templates import (
     write_names,
 )
 from hogwild.machine import cores
+from hogwild.messages import counted, shown
 
 # -- From columns and templates to the arrays of kernels/ids/templates.py: each transform once for a distinct value ---
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.sparse.labels import shown
 from hogwild.feeds.tables.columns import find_column, list_columns
 from hogwild.feeds.tagged.columns import TAGS, UNUSED, WORDS, Asked, ColumnPlan, renaming
 from hogwild.feeds.tagged.text import Gathering, Origin, TextColumn
+from hogwild.messages import shown
 
 WORD_FIELDS = (WORDS, "tokens", "words", "form", "forms", "token", "word", "characters", "chars")
 TAG_FIELDS = ("tags", "labels", TAGS, "label")

@@ -13,7 +13,6 @@ from typing import Any
 from hogwild.config import TaggingConfig
 from hogwild.errors import InputError, ModelError
 from hogwild.feeds.io.source import Paths, open_sources
-from hogwild.feeds.sparse.labels import shown
 from hogwild.feeds.storage import cache
 from hogwild.feeds.tagged.columns import narrowed
 from hogwild.feeds.tagged.features import encode
@@ -21,6 +20,7 @@ from hogwild.feeds.tagged.feed import TaggingFeed, map_tagging, write_tagging
 from hogwild.feeds.tagged.lists import MADE, FeatureFunction, encode_with
 from hogwild.feeds.tagged.read import read_tagged
 from hogwild.feeds.tagged.templates import Templates, open_templates, parse_templates
+from hogwild.messages import shown
 
 
 def open_tagging(

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from hogwild.config.options import nearest
 from hogwild.config.tomltext import read_start
 from hogwild.errors import InputError
-from hogwild.feeds.sparse.labels import shown
+from hogwild.messages import shown
 
 # -- Feature templates that are ready made. They are plain text, as in a file of templates ----------------------------
 

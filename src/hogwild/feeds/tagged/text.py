@@ -15,7 +15,7 @@ from hogwild.errors import InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.sparse.labels import counted, shown
+from hogwild.messages import counted, shown
 
 # -- Sentences of tokens in columns, as files of tagged text hold them ------------------------------------------------
 

@@ -10,9 +10,10 @@ from hogwild.config import FeedConfig
 from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.slots.description import BINARY, SlotPlan
-from hogwild.feeds.sparse.labels import NAMES, shown
+from hogwild.feeds.sparse.labels import NAMES
 from hogwild.kernels.tfrecord import examples as kernel
 from hogwild.kernels.tfrecord.examples import Wanted, make_wanted
+from hogwild.messages import shown
 
 # -- What a tf.train.Example has, read slowly: for finding out what its features are, and for messages ----------------
 

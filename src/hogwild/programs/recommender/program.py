@@ -12,12 +12,12 @@ from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Step, Tabl
 from hogwild.config import Optimizer, RatingConfig, RecommenderConfig
 from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
 from hogwild.feeds.ratings.feed import RatingFeed
-from hogwild.feeds.sparse.labels import counted
 from hogwild.kernels.optim.losses import Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import RULES, Ftrl, additive_cells, row_cells, settle, settle_copy
 from hogwild.kernels.sparse.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
 from hogwild.machine import memory
+from hogwild.messages import counted
 from hogwild.programs.program import Metrics, Program, plain_constants
 from hogwild.programs.recommender import ranking as recommending
 from hogwild.programs.recommender.ranking import Factors, Seen
