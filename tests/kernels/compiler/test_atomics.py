@@ -90,7 +90,7 @@ def test_a_stop_flag_ends_all_waiting():
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="this is the inner run")
 def test_all_modes_run_without_the_compiler_in_many_threads(tmp_path):
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     code = (
         "import hogwild; from tasks import count_program, touches\n"
         "for mode in ('hogwild', 'locked', 'round-robin', 'minibatch'):\n"

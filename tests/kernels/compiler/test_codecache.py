@@ -23,7 +23,7 @@ from hogwild.ownership import MARKER
 
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="there is no code to cache")
 
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[3] / "src"
 NOBODY = 65534
 RUN = """
 from hogwild.kernels.ids.crc32c import crc32c

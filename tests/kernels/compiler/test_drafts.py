@@ -63,7 +63,7 @@ except ValueError as error:
 
 @compiled
 def test_code_that_is_read_again_raises_the_same_error(tmp_path):
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(tmp_path)}
     for hits in (0, 1):

@@ -56,7 +56,7 @@ if __name__ != "__main__":
 def test_a_users_edit_is_seen_in_the_next_process(tmp_path: Path) -> None:
     """Parts of the package that call a user's function are compiled anew with it."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[2] / "src"), str(tmp_path)])
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[3] / "src"), str(tmp_path)])
     for factor in (1, 10):
         (tmp_path / "mine.py").write_text(USER.replace("{factor}", str(factor)))
         done = subprocess.run(

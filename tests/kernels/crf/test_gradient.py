@@ -268,7 +268,7 @@ def test_every_visit_is_cut_anew() -> None:
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_crfs_without_the_compiler(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     kernels = [f"tests/kernels/test_{name}.py" for name in ("chain", "crf", "viterbi")]
     programs = [f"tests/programs/test_{name}.py" for name in ("crf", "crf_modes", "crf_saving")]

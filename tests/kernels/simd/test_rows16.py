@@ -159,7 +159,7 @@ def test_a_score_that_is_no_number_stays_one() -> None:
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_rows_without_the_compiler(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     files = [f"tests/kernels/test_{name}.py" for name in ("lanes", "word2vec", "noise")]
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}

@@ -91,7 +91,7 @@ def test_scores(kind):
 
 
 def in_new_process(code_or_args, tmp_path, **environment):
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     return subprocess.run(
         [sys.executable, *code_or_args],

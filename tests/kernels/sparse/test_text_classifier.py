@@ -143,7 +143,7 @@ def test_rows_move_one_after_the_other() -> None:
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_all_rules_modes_and_penalties_without_the_compiler(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     chosen = [f"tests/{place}/test_text_classifier.py" for place in ("kernels", "programs")]
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     extra = {"PYTHONPATH": paths, "HOGWILD_CACHE": str(tmp_path), "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}

@@ -373,7 +373,7 @@ def test_what_a_stopped_run_owes_is_paid_by_what_predicts_and_not_in_the_weights
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_machines_without_the_compiler(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]

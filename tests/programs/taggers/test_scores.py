@@ -20,7 +20,7 @@ from hogwild.programs.taggers.scores import Lexicon, score_codes, score_tags
 from problems.tag_pairs import CHUNKS, flat, random_pair
 from reference.tags import bmes, spans_of_words
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[4] / "shared" / "data"
 
 
 def theirs(gold, guess):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Ids, Slots
+from hogwild.arrays import Ids, Keys, Slots
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError, ModelError
 from hogwild.feeds.io.badlines import BadLines
@@ -23,7 +23,7 @@ from hogwild.feeds.sparse.labels import counted
 from hogwild.feeds.tables.scales import scale, scales_of
 from hogwild.kernels.ids.keys import drop_unknown
 from hogwild.kernels.parse import slots as slotblock
-from hogwild.kernels.parse.slots import Keys, SlotBlock
+from hogwild.kernels.parse.slots import SlotBlock
 
 BLOCK = 1 << 19            # bytes of text that are parsed at a time: with what becomes of them, they stay in the cache
 _ROOM = BLOCK + (1 << 16)  # bytes of text that arrays which are used again can take

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import Ids, Slots
+from hogwild.arrays import Ids, Keys, Slots
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import Bytes
@@ -22,7 +22,7 @@ from hogwild.feeds.sparse.encoder import Summary
 from hogwild.feeds.sparse.labels import counted
 from hogwild.kernels.parse import libffm as kernel
 from hogwild.kernels.parse import slots as slotblock
-from hogwild.kernels.parse.slots import Keys, SlotBlock, room_for
+from hogwild.kernels.parse.slots import SlotBlock, room_for
 
 _FIELDS = 2**16
 _LAST_ID = 2**31 - 2

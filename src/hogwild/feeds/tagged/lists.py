@@ -16,7 +16,7 @@ from hogwild.feeds.sparse.labels import counted, fits_float32, shown
 from hogwild.feeds.tagged.features import check_distinct, rare_note, unknown_note
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.text import TaggedText, TextColumn, encode_tags
-from hogwild.kernels.ids.keytable import settle_valued
+from hogwild.kernels.ids.keys import settle_valued
 
 Token = Sequence[str] | set[str] | Mapping[str, Any]
 FeatureFunction = Callable[[list[dict[str, str]], int], Token]
