@@ -93,7 +93,7 @@ def test_a_stop_flag_ends_all_waiting():
 def test_all_modes_run_without_the_compiler_in_many_threads(tmp_path):
     root = ROOT
     code = (
-        "import hogwild; from tasks import count_program, touches\n"
+        "import hogwild; from problems.tasks import count_program, touches\n"
         "for mode in ('hogwild', 'locked', 'round-robin', 'minibatch'):\n"
         "    program = count_program(3)\n"
         "    executor = hogwild.AsyncExecutor(threads=3, mode=mode, sharing='replica', trace=True)\n"

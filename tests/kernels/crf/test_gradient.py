@@ -271,8 +271,8 @@ def test_every_visit_is_cut_anew() -> None:
 def test_crfs_without_the_compiler(tmp_path: Path) -> None:
     root = ROOT
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
-    kernels = [f"tests/kernels/test_{name}.py" for name in ("chain", "crf", "viterbi")]
-    programs = [f"tests/programs/test_{name}.py" for name in ("crf", "crf_modes", "crf_saving")]
+    kernels = [f"tests/kernels/crf/test_{name}.py" for name in ("forward_backward", "gradient", "viterbi")]
+    programs = [f"tests/programs/taggers/test_{name}.py" for name in ("crf", "crf_modes", "crf_saving")]
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     done = subprocess.run(

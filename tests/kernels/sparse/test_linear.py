@@ -107,7 +107,8 @@ def in_new_process(code_or_args, tmp_path, **environment):
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_kernels_run_without_the_compiler(tmp_path):
-    chosen = [f"tests/kernels/test_{name}.py" for name in ("losses", "updates", "linear", "softmax")]
+    chosen = [f"tests/kernels/{name}.py" for name in
+              ("optim/test_losses", "optim/test_rules", "sparse/test_linear", "sparse/test_softmax")]
     deselect = "not compiler and not bad_id and not flow_in_parts"
     arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", deselect, *chosen]
     done = in_new_process(arguments, tmp_path, NUMBA_DISABLE_JIT="1", PYTHONWARNINGS="ignore")
