@@ -203,6 +203,11 @@ class WordScore:
     sections: tuple[SectionScore, ...] = ()
     total: SectionScore | None = None
 
+    @property
+    def lines(self) -> int:
+        """Pairs or questions of the test, unknown words or not."""
+        return self.pairs.pairs if self.pairs is not None else self.total.questions if self.total is not None else 0
+
 
 def read_tests(paths: Paths, bad_lines: Literal["stop", "skip"] = "stop", pipe: str = "") -> list[WordTest]:
     """The tests in files, compressed or not; globs are expanded, and `pipe` is a command that each is sent through.
