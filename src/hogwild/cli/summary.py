@@ -52,7 +52,7 @@ def print_evaluation(
     options: EvaluateOptions, program: str | None, samples: int, metrics: Mapping[str, float],
     times: tuple[float, float], **more: Any,
 ) -> None:  # fmt: skip
-    """The JSON object of `hogwild evaluate`, of one shape for all models: `metrics` are numbers by name.
+    """The JSON object of `hogwild evaluate`, of one shape for all models: `metrics` by name, shares from 0 to 1.
 
     times: when the command began, and when all was read. more: what this kind of model has besides.
     """
@@ -131,8 +131,8 @@ def add_row(table: Table, *cells: str, bold: bool = False) -> None:
 
 
 def points(value: float) -> str:
-    """A number in points of 100; a dash where there is none."""
-    return "–" if math.isnan(value) else f"{value:.1f}"
+    """A share, or a correlation, in points of 100; a dash where there is none."""
+    return "–" if math.isnan(value) else f"{100 * value:.1f}"
 
 
 def print_tables(tables: Iterable[RenderableType]) -> None:
