@@ -327,6 +327,12 @@ def test_everything_goes_into_json(simulated):
     assert again["gaps"] == [list(run) for run in simulated.gaps]
 
 
+def test_a_picture_without_matplotlib_is_refused_in_a_line(simulated, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ConfigError, match=r"^pictures need matplotlib, .*: pip install 'hogwild\[report\]'$"):
+        theory.draw(simulated, tmp_path / "bound.png")
+
+
 def test_a_picture_is_drawn(simulated, tmp_path):
     theory.draw([simulated, simulated], tmp_path / "bound.svg")
     text = (tmp_path / "bound.svg").read_text(encoding="utf-8")
