@@ -162,7 +162,8 @@ def test_a_score_that_is_no_number_stays_one() -> None:
 def test_rows_without_the_compiler(tmp_path: Path) -> None:
     root = ROOT
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
-    files = [f"tests/kernels/{name}.py" for name in ("simd/test_rows16", "word2vec/test_word2vec", "word2vec/test_windows")]
+    names = ("simd/test_rows16", "word2vec/test_word2vec", "word2vec/test_windows")
+    files = [f"tests/kernels/{name}.py" for name in names]
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}
     command = [
         sys.executable,
