@@ -18,7 +18,7 @@ import pytest
 from hogwild.cli.commands import COMMANDS
 from hogwild.cli.flags import parse
 from hogwild.cli.main import main
-from hogwild.config.options import flags_of
+from hogwild.config.options import Option, choices_of, flags_of
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "hogwild"
@@ -147,11 +147,13 @@ def test_public_names_are_all_there_and_documented() -> None:
 # -- flags -----------------------------------------------------------------------------------------------------------
 
 
+def _options(entry: Any, choice: str) -> list[Option]:
+    return [option for option in flags_of(entry.load().Options, choice).values() if not option.positional]
+
+
 def _known_flags() -> set[str]:
-    options = [option for entry in COMMANDS for option in flags_of(entry.load().Options).values()]
-    flags = {option.flag for option in options if not option.positional} | {"--help", "--version"}
-    flags |= {"--" + option.also.replace("_", "-") for option in options if option.also}
-    return flags | {"--no-" + option.flag[2:] for option in options if option.kind is bool}
+    pairs = [(entry, choice) for entry in COMMANDS for choice in choices_of(entry.load().Options)]
+    return {"--help", "--version"} | {flag for pair in pairs for option in _options(*pair) for flag in option.flags}
 
 
 @pytest.mark.parametrize("path", _named(DOCS))
@@ -160,20 +162,23 @@ def test_flags_in_documents_exist(path: Path) -> None:
     assert named - FOREIGN <= _known_flags()
 
 
-TRAINING = [pytest.param(entry, id=entry.words[1]) for entry in COMMANDS if entry.words[0] == "train"]
+TRAINING = [
+    pytest.param(entry, choice, id=f"{entry.words[1]} {choice}".strip())
+    for entry in COMMANDS if entry.words[0] == "train" for choice in choices_of(entry.load().Options)
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("entry", TRAINING)
-def test_help_shows_every_flag_of_training(entry: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*entry.words, "--help"]) == 0
+@pytest.mark.parametrize(("entry", "choice"), TRAINING)
+def test_help_shows_every_flag_of_training(entry: Any, choice: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*entry.words, *(["--model", choice] if choice else []), "--help"]) == 0
     shown = set(re.findall(r"--[a-z][a-z0-9-]*", capsys.readouterr().out))
-    assert {option.flag for option in flags_of(entry.load().Options).values() if not option.positional} <= shown
+    assert {option.flag for option in _options(entry, choice)} <= shown
 
 
-@pytest.mark.parametrize("entry", TRAINING)
-def test_every_flag_of_training_is_documented(entry: Any) -> None:
+@pytest.mark.parametrize(("entry", "choice"), TRAINING)
+def test_every_flag_of_training_is_documented(entry: Any, choice: str) -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in DOCS)
-    options = [option for option in flags_of(entry.load().Options).values() if not option.positional]
+    options = _options(entry, choice)
     missing = [option.flag for option in options if not re.search(rf"--(no-)?{option.flag[2:]}\b", text)]
     assert not missing
 
