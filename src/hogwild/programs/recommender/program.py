@@ -22,12 +22,11 @@ from hogwild.messages import counted
 from hogwild.programs.program import Metrics, Program, plain_constants
 from hogwild.programs.recommender import ranking as recommending
 from hogwild.programs.recommender.ranking import Factors, Seen
+from hogwild.programs.saving.tensors import Arrays, no_others, required
 from hogwild.programs.sparse.tables import put_together, take_apart
 
 # -- The weights of a factorization as named arrays: taken apart for saving and predicting, checked and put together --
 
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 _LARGE = float(np.finfo(np.float32).max)
 _SIDES = ("user", "item")
@@ -65,8 +64,7 @@ def pack_state(weights: FactorWeights, rule: Any, penalty: Any, width: int) -> d
 
 def range_of(arrays: Arrays) -> tuple[float, float, float]:
     """Mean, lowest and highest rating of training."""
-    _require(arrays, "range", np.float64, (3,))
-    mean, lowest, highest = (float(value) for value in arrays["range"])
+    mean, lowest, highest = (float(value) for value in required(arrays, "range", (3,), np.float64))
     if lowest > highest or max(abs(mean), abs(lowest), abs(highest)) > _LARGE:
         raise ModelError("array range is no mean, lowest and highest rating; copy the model again.")
     return mean, lowest, highest
@@ -74,10 +72,8 @@ def range_of(arrays: Arrays) -> tuple[float, float, float]:
 
 def seen_of(arrays: Arrays, users: int, items: int) -> Seen:
     """The items of each user; compiled code will trust them."""
-    _require(arrays, "seen_offsets", np.int64, (users + 1,))
-    offsets = arrays["seen_offsets"]
-    _require(arrays, "seen", np.int32, (int(offsets[-1]),))
-    seen = arrays["seen"]
+    offsets = required(arrays, "seen_offsets", (users + 1,), np.int64)
+    seen = required(arrays, "seen", (int(offsets[-1]),), np.int32)
     sound = offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
     if len(seen) and sound:
         rises = np.diff(seen.astype(np.int64)) > 0
@@ -95,28 +91,16 @@ def unpack(
     dim, bias = shape
     tables, used = [], set(_PLAIN)
     for side, rows in zip(_SIDES, sizes, strict=True):
-        _require(arrays, f"{side}_vectors", np.float32, (rows, dim))
-        _require(arrays, f"{side}_biases", np.float32, (rows,))
-        vectors, biases = arrays[f"{side}_vectors"], arrays[f"{side}_biases"]
+        vectors = required(arrays, f"{side}_vectors", (rows, dim))
+        biases = required(arrays, f"{side}_biases", (rows,))
         whole = np.concatenate([vectors, biases[:, None]], axis=1) if bias else np.asarray(vectors)
         names = {name[len(side) + 2 :]: name for name in arrays if name.startswith(f"{side}s_")}
         used.update(names.values())
         width = dim + bias
         parts = {"": whole if width > 1 else whole[:, 0], **{part: arrays[name] for part, name in names.items()}}
         tables.append(put_together(parts, rule, penalty, width, rows))
-    if unknown := set(arrays) - used:
-        raise ModelError(f"a recommender has no array {brief(min(unknown))}.")
+    no_others(arrays, used, "a recommender")
     return FactorWeights(*tables)
-
-
-def _require(arrays: Arrays, name: str, dtype: Any, shape: tuple[int, ...]) -> None:
-    found = arrays.get(name)
-    if found is None:
-        raise ModelError(f"array {name} is missing; there are {', '.join(arrays) or 'none'}.")
-    if found.dtype != dtype or found.shape != shape:
-        raise ModelError(f"array {name} is {found.dtype} {found.shape}, not {np.dtype(dtype)} {shape}.")
-    if not np.isfinite(found).all():
-        raise ModelError(f"array {name} holds numbers that are not finite; copy the model again.")
 
 
 _KINDS = {"squared": Rated(Squared()), "logistic": Sampled(), "bpr": Pairwise()}

@@ -97,16 +97,14 @@ def read_vectors(path: str | os.PathLike[str], file_format: str = "auto") -> tup
     header = read_header(head, source.name)
     if file_format == "auto":
         file_format = _format_of(source, head, header)
-    if file_format == "binary":
-
-        if header is None:
-            raise InputError(
-                f"{source.name}: begins with no line of two numbers (words, dimension), so it is no binary file of "
-                "word vectors."
-            )
-        return read_binary(source, header)
-
-    return read_text(source, header)
+    if file_format == "text":
+        return read_text(source, header)
+    if header is None:
+        raise InputError(
+            f"{source.name}: begins with no line of two numbers (words, dimension), so it is no binary file of word "
+            "vectors."
+        )
+    return read_binary(source, header)
 
 
 def read_header(head: bytes, name: str) -> Header | None:
