@@ -19,7 +19,7 @@ from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.feeds.storage import cache
 from hogwild.feeds.synthetic.ratings import RatingTruth, csv_lines, make_lists, make_ratings, true_model
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "gowalla"
+DATA = Path(__file__).parents[4] / "shared" / "data" / "gowalla"
 TRIPLES = [("ann", "tea", 5.0), ("bob", "tea", 3.5), ("bob", "jam é", 4.0), ("ann", "tea", 1.0)]
 
 

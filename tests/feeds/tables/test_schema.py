@@ -17,7 +17,7 @@ from hogwild.config import FeedConfig
 from hogwild.errors import InputError, ModelError
 from hogwild.feeds.open import open_feed
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[4] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data")
 
 

@@ -21,7 +21,7 @@ from hogwild.feeds.sparse.hashing import SEED
 from hogwild.feeds.tables.text import TextEncoder
 from reference import text as twin
 
-IMDB = Path(__file__).parents[3] / "shared" / "data" / "imdb"
+IMDB = Path(__file__).parents[4] / "shared" / "data" / "imdb"
 BITS = 14
 FILM = "pos\tA fine, fine film\nneg\tBad.\npos\t\n"
 

@@ -14,7 +14,7 @@ from hogwild.feeds.tagged.read import read_tagged
 from hogwild.feeds.tagged.write import write_tagged
 from reference import tagged as twin
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[4] / "shared" / "data"
 pytestmark = [pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data"), pytest.mark.data]
 
 

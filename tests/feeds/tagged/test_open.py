@@ -20,7 +20,7 @@ from hogwild.feeds.tagged.templates import PRESETS, open_templates, parse_templa
 from hogwild.feeds.tagged.text import TaggedText, TextColumn
 from reference import tagging as twin
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "conll2000"
+DATA = Path(__file__).parents[4] / "shared" / "data" / "conll2000"
 ALPHABET = ["a", "B", "c-", "7", "é", "漢", "xyz", "Xy", "", "_B-1", "a|b", "𝒳𝒴"]
 
 

@@ -346,8 +346,3 @@ def _between_characters(block: bytearray, filled: int) -> int:
         if block[place] & 0xC0 != 0x80:
             return place
     return filled  # not UTF-8 anyway
-
-
-def fingerprint_of(sources: Sequence[Source]) -> str:
-    """One hash for the contents of all sources, in order."""
-    return hashlib.sha256("\n".join(source.fingerprint() for source in sources).encode()).hexdigest()
