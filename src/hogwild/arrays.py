@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.uint16]
+Keys = npt.NDArray[np.uint64]
 
 CELL = 4          # bytes of one weight
 ORDER_KEY, ORDER_SHIFT = 2, 3  # cells of Scratch.count

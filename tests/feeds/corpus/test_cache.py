@@ -25,9 +25,9 @@ from hogwild.feeds.corpus.encode import TextPass
 from hogwild.feeds.corpus.feed import Corpus
 from hogwild.feeds.corpus.open import corpus_of, open_corpus
 from hogwild.feeds.storage import cache
+from places import ROOT
 from reference import corpus as twin
 
-ROOT = Path(__file__).parents[3]
 WIKI = ROOT.parent / "shared" / "data" / "wiki" / "wiki100m.txt.xz"
 CONFIG = CorpusConfig(min_count=1)
 TEXT = "to be or not to be\nÜber alles\n"

@@ -19,9 +19,10 @@ from hogwild.feeds.open import open_feed
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.hashing import SEED
 from hogwild.feeds.tables.text import TextEncoder
+from places import DATA
 from reference import text as twin
 
-IMDB = Path(__file__).parents[4] / "shared" / "data" / "imdb"
+IMDB = DATA / "imdb"
 BITS = 14
 FILM = "pos\tA fine, fine film\nneg\tBad.\npos\t\n"
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from hogwild.cli.flags import Page
 from hogwild.cli.outputs import check_outputs
+from hogwild.cli.summary import print_json
 from hogwild.config import ShowConfig
 from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
@@ -56,7 +57,6 @@ def run(options: Options) -> int:
 
 
 def _write_tensors(options: Options) -> int:
-    from hogwild.cli.summary import print_json
     from hogwild.feeds.io.outfile import write_file
     from hogwild.programs.saving.tensors import encode
     from hogwild.programs.store import load_model
@@ -78,7 +78,6 @@ def _write_tensors(options: Options) -> int:
 
 
 def _write_vectors(options: Options, wanted: Any) -> int:
-    from hogwild.cli.summary import print_json
     from hogwild.messages import counted
     from hogwild.programs.words.files import format_of_name
     from hogwild.programs.words.vectors import Vectors

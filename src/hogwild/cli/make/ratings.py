@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from hogwild.cli.flags import Page
 from hogwild.cli.outputs import check_outputs
+from hogwild.cli.summary import print_json
 from hogwild.config import File, MadeRatingsConfig, ShowConfig
 from hogwild.errors import ConfigError
 from hogwild.messages import say
@@ -48,7 +49,6 @@ class Options:
 
 def run(options: Options) -> int:
     """Write the file, then say what is in it."""
-    from hogwild.cli.summary import print_json
     from hogwild.feeds.io.outfile import write_file
     from hogwild.feeds.synthetic.ratings import RatingTruth, csv_lines, make_lists, make_ratings
 

@@ -10,14 +10,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats, Ids, Slots
+from hogwild.arrays import Floats, Ids, Keys, Slots
 from hogwild.config import FeedConfig
 from hogwild.feeds.slots.ids import SlotIds
 from hogwild.feeds.sparse.encoder import Block, BlockEncoder, Chunk, Summary, token_at
 from hogwild.feeds.sparse.features import SCALED, Scales
 from hogwild.kernels.ids.keys import drop_unknown
 from hogwild.kernels.parse import slots as slotblock
-from hogwild.kernels.parse.slots import Keys
 from hogwild.messages import counted
 
 BLOCK = 1 << 19  # bytes that are parsed at a time: with what becomes of them, they stay in the nearer caches

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import Ids, Slots
+from hogwild.arrays import Ids, Keys, Slots
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.slots.encoder import SlotFeatures, SlotTextEncoder
@@ -19,7 +19,7 @@ from hogwild.feeds.slots.ids import SlotIds
 from hogwild.feeds.sparse.encoder import Block, Summary, is_too_large, reading_schema
 from hogwild.kernels.parse import libffm as kernel
 from hogwild.kernels.parse import slots as slotblock
-from hogwild.kernels.parse.slots import Keys, SlotBlock, room_for
+from hogwild.kernels.parse.slots import SlotBlock, room_for
 from hogwild.messages import counted, shown
 
 _FIELDS = 2**16

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets
+from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.parse.numbers import (
     AMBIGUOUS,
@@ -17,7 +18,6 @@ from hogwild.kernels.parse.numbers import (
     RETURN,
     SPACE,
     TAB,
-    byte_at,
     digits_in,
     next_line,
     number_in,

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets, Slots
+from hogwild.kernels.compiler.bytes import byte_at, load_word
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.ids.hashing import hash_bytes
-from hogwild.kernels.parse.numbers import byte_at, load_word
 from hogwild.kernels.tfrecord.protobuf import (
     FIELD1,
     FIELD2,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hogwild.kernels.compiler.bytes import load_word
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.ids.crc32c import masked_crc
-from hogwild.kernels.parse.numbers import load_word
 from hogwild.kernels.tfrecord.examples import (
     ABSENT,
     BAD,
