@@ -76,7 +76,7 @@ def here() -> str:
         return _DELETED
 
 
-# -- streams --
+# -- streams ----------------------------------------------------------------------------------------------------------
 
 class Stream(io.TextIOBase):
     """A stream that falls silent at its first failure, which it keeps as `problem`."""

@@ -166,7 +166,7 @@ from pathlib import Path
 from reference import corpus as twin
 from hogwild.config import CorpusConfig
 from hogwild.feeds.corpus.open import corpus_of, open_corpus
-from hogwild.kernels import wordtable
+from hogwild.kernels.ids import words as wordtable
 path = Path(sys.argv[1])
 if sys.argv[2] == "collide":
     wordtable._fold = lambda state, word: wordtable._SPREAD  # all words of eight bytes and more have one key

@@ -35,8 +35,7 @@ from hogwild.kernels.parse.ratings import (
 )
 from hogwild.messages import counted, shown
 
-# -- How a file of ratings is laid out, from its first lines: lists or columns, what separates them, which is what ----
-
+# -- layout: lists or columns, what separates them, which is what -----------------------------------------------------
 
 SEPARATORS = {"colons": COLON, "tab": TAB, "comma": COMMA, "semicolon": SEMICOLON, "space": SPACE}
 _SIGNS = {"colons": "::", "tab": "\t", "comma": ",", "semicolon": ";"}
@@ -180,6 +179,8 @@ def _rating(names: Sequence[str], rows: Sequence[Sequence[str]], others: tuple[i
     numeric = any(len(row) > free[0] and number_of(row[free[0]]) is not None for row in rows)
     return free[0] if numeric or not rows else NONE
 
+
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 _MOST = 1 << 30  # users or items: all of them are kept
 _NAMES = {number: name for name, number in SEPARATORS.items()}

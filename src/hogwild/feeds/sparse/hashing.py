@@ -14,8 +14,6 @@ from hogwild.feeds.io.source import Bytes
 from hogwild.feeds.sparse.features import Features, all_ones
 from hogwild.kernels.ids.tokens import Recipe, encode_texts, letters, make_bags
 
-SEED = FeedConfig.hash_seed  # unless the user says otherwise
-
 
 @dataclass(frozen=True)
 class Hashing:

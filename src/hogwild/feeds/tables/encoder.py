@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats, Ids
+from hogwild.arrays import Floats, Ids, Offsets, Slots
 from hogwild.config import FeedConfig
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.blocks import Block, blocks_of, head_of
@@ -32,7 +32,17 @@ from hogwild.feeds.tables.columns import (
     numbers_of,
     place_columns,
 )
-from hogwild.feeds.tables.delimited import Shape, header_lines, read_block, sample_rows, sniff, whole_records
+from hogwild.feeds.tables.delimited import (
+    Shape,
+    WideShape,
+    header_lines,
+    read_block,
+    read_wide,
+    sample_rows,
+    sniff,
+    whole_records,
+    wide_shape,
+)
 from hogwild.feeds.tables.frames import (
     WIDE,
     ArrowFile,
@@ -46,8 +56,6 @@ from hogwild.feeds.tables.frames import (
     read_texts,
     read_words,
 )
-from hogwild.feeds.tables.slots import slot_cells, slot_schema
-from hogwild.feeds.tables.wide import WideShape, read_wide, wide_shape
 from hogwild.kernels.parse.tables import Cells, fill_rows, make_filled
 from hogwild.messages import counted
 
@@ -78,7 +86,7 @@ class TableEncoder:
     Ids: first the columns of numbers, then 2^hash_bits hashed ones if there are any, then the categories in order of
     first appearance. A row's features stand in the same order. Fields that are empty or 0 have no feature.
 
-    With the layout `slots` (see tableslots.py) numbers have no ids, but are columns of the dense matrix.
+    With the layout `slots` (see `slot_cells`) numbers have no ids, but are columns of the dense matrix.
     """
 
     options = (
@@ -348,4 +356,47 @@ def _kept(parts: _Parts, keep: npt.NDArray[np.bool_]) -> _Parts:
         categories=[column._replace(codes=column.codes[keep]) for column in parts.categories],
         hashed=parts.hashed[keep],
         text=keep_rows(parts.text, keep) if parts.text is not None else None,
+    )
+
+
+# -- tables as samples of slots ---------------------------------------------------------------------------------------
+# Each column of categories is a slot, a column of text the last one, and columns of numbers are those of the dense
+# matrix, where a missing number is 0.
+
+class SlotCells(NamedTuple):
+    """Rows of a table. squares, present: of each column of numbers, and how many are other than 0."""
+
+    features: Features
+    slots: Slots
+    dense: Floats
+    squares: npt.NDArray[np.float64]
+    present: Offsets
+
+
+def slot_schema(plan: Plan) -> dict[str, Any]:
+    """Names of slots and dense columns."""
+    return {"slots": [*plan.categorical, *((plan.text,) if plan.text else ())], "dense": list(plan.numeric)}
+
+
+def slot_cells(numbers: npt.NDArray[np.float64], named: Ids, text: Features | None) -> SlotCells:
+    """Rows from numbers (NaN: missing), ids of categories (-1: none) and the features of a text column.
+
+    >>> cells = slot_cells(np.array([[2.0], [np.nan]]), np.array([[5, -1], [6, 7]], np.int32), None)
+    >>> cells.features.ids.tolist(), cells.slots.tolist(), cells.dense.tolist()
+    ([5, 6, 7], [0, 0, 1], [[2.0], [0.0]])
+    """
+    filled = np.where(np.isnan(numbers), 0.0, numbers)
+    known = named >= 0
+    slots = np.nonzero(known)[1].astype(np.uint16)
+    features = Features(known.sum(1).astype(np.int64), named[known], np.empty(0, np.float32))
+    if text is not None:
+        lengths = features.lengths
+        features = join_rows(features, text)
+        owners = np.full(len(features.ids), named.shape[1], np.uint16)
+        firsts = np.cumsum(features.lengths) - features.lengths
+        within = np.arange(len(owners)) - np.repeat(firsts, features.lengths)
+        owners[within < np.repeat(lengths, features.lengths)] = slots
+        slots = owners
+    return SlotCells(
+        features, slots, filled.astype(np.float32), (filled * filled).sum(0), np.count_nonzero(filled, 0)
     )

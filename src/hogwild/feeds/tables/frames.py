@@ -195,8 +195,7 @@ def string_buffers(array: Any) -> tuple[Bytes, Offsets]:
     return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]].copy(), ends - ends[0]
 
 
-# -- Parquet and Arrow files as frames, a few thousand rows at a time -------------------------------------------------
-
+# -- Parquet and Arrow files, a few thousand rows at a time -----------------------------------------------------------
 
 _ROWS, _CELLS = 8192, 1 << 23  # of a frame at the most
 _REASON = 200  # characters of a reason that messages show

@@ -41,8 +41,7 @@ from hogwild.kernels.ids.templates import (
 from hogwild.machine import cores
 from hogwild.messages import counted, shown
 
-# -- From columns and templates to the arrays of kernels/ids/templates.py: each transform once for a distinct value ---
-
+# -- the arrays of kernels/ids/templates.py: each transform once for a distinct value ---------------------------------
 
 _ATOM = 5  # cells of an atom, see kernels/ids/templates.py
 
@@ -136,6 +135,8 @@ def _remap(column: TextColumn, atom: Atom, strings: list[str]) -> Ids:
     strings.extend(numbers)
     return np.array(places, np.int32)
 
+
+# -- encoding ---------------------------------------------------------------------------------------------------------
 
 MOST = 2**31 - 1   # numbers that features can have
 _PIECE = 1 << 20   # keys that are held at a time
@@ -234,7 +235,7 @@ def _fill(layout: FeaturePlan, first: int, keys: npt.NDArray[np.uint64], pool: _
     pool.each(work)
 
 
-# -- training: features are counted and ranked --
+# -- training: features are counted and ranked ------------------------------------------------------------------------
 
 
 def _count(layout: FeaturePlan, templates: Templates, text: TaggedText, min_count: int, pool: _Threads) -> _Chosen:
@@ -331,7 +332,7 @@ def rare_note(features: int, occurrences: int, min_count: int) -> tuple[str, ...
     )
 
 
-# -- with the features of a model --
+# -- with the features of a model -------------------------------------------------------------------------------------
 
 
 def unknown_note(unknown: int, total: int) -> tuple[str, ...]:

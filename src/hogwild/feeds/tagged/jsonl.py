@@ -1,4 +1,4 @@
-"""The fields of JSON lines: which of them are columns, which hold the words and the tags, and what they hold."""
+"""JSON lines: one sentence an object, its columns as lists of equal length; which fields are what, and reading them."""
 
 from __future__ import annotations
 
@@ -155,8 +155,7 @@ def check_characters(lists: Sequence[Sequence[str]], plan: ColumnPlan) -> None:
             raise MalformedError(f"`{shown(field)}` has `{half}`, which is half of a character") from None
 
 
-# -- Read JSON lines: one sentence an object, its columns as lists of equal length ------------------------------------
-
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 _SAMPLE = 100    # objects from which the fields are judged
 _BATCH = 1000    # sentences that are coded together

@@ -15,9 +15,6 @@ from hogwild.kernels.tfrecord import examples as kernel
 from hogwild.kernels.tfrecord.examples import Wanted, make_wanted
 from hogwild.messages import shown
 
-# -- What a tf.train.Example has, read slowly: for finding out what its features are, and for messages ----------------
-
-
 KINDS = {kernel.NO_LIST: "no list", kernel.BYTES: "bytes", kernel.FLOATS: "floats", kernel.INTEGERS: "integers"}
 LISTED = 12      # features that a message lists
 
