@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 import hogwild
-from another_user import NOBODY, as_another_user, shared_place
 from hogwild.errors import HogwildWarning, ModelError, SaveError
 from hogwild.feeds.storage import cache
 from hogwild.ownership import MARKER
 from places import SOURCE
+from system import NOBODY, as_another_user, shared_place
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
