@@ -57,6 +57,7 @@ def test_help_shows_the_options_of_the_chosen_model_in_groups(hogwild, tmp_path)
     titles = ("Options of factorization machines:", "How training runs:", "What is written, and when:")
     assert sorted(map(said.index, titles)) == [said.index(title) for title in titles]
     assert "--hidden" not in hogwild("train", "classifier", "--help").out  # those of the default
+    assert hogwild("train", "classifier", "x.svm", "--hidden", "3", "--help").code == 0
     (tmp_path / "o.toml").write_text("model = 'mlp'\nhidden = '7,3'\nlr = 0.25")
     said = hogwild("train", "classifier", "--config", tmp_path / "o.toml", "--help").out
     assert "(default: 7,3)" in said
@@ -109,6 +110,7 @@ def test_options_of_another_model_are_refused_by_its_name(words, toml, said, ref
         (["train", "classifier", "x.svm", "--every", "often"], "every is 'often'"),
         (["train", "classifier", "x.svm", "--output", "m", "--checkpoint-every", "soon"], "checkpoint_every is 'soon'"),
         (["train", "classifier", "x.svm", "--class-weight", "spam"], "NAME=WEIGHT"),
+        (["train", "classifier", "x.svm", "--valid", ""], "--valid is there without a name"),
         (["train", "classifier", "missing.svm"], "missing.svm"),
         (["train", "classifier", "."], "directory"),
         (["train", "classifier", "x.svm", "--config", "no.toml"], "no.toml"),

@@ -43,16 +43,17 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     """The command's dataclass from flags, then from the TOML file of --config, then from its defaults."""
     end = argv.index("--") if "--" in argv else len(argv)
     argv, words = argv[:end], argv[end + 1 :]
+    asked = "-h" in argv or "--help" in argv
     chosen = chosen_of(command)
-    early = [option for option in flags_of(command).values() if option.name in ("config", chosen and chosen.by)]
-    first = _given(early, page, argv)[0]  # they decide what the others are
+    deciding = ("config", chosen.by if chosen else "")  # which options there are, and their defaults
+    first, _ = _given([option for option in flags_of(command).values() if option.name in deciding], page, argv)
     toml = convert(flags_of(command)["config"], first["config"], "--config") if "config" in first else ""
     table = toml_table(toml) if toml else {}
     choice = _choice(command, first, table, toml)
     known = flags_of(command, choice)
-    _check_choice(command, choice, argv, table, toml)
+    _check_choice(command, choice, [] if asked else argv, table, toml)
     values = values_of(table, toml, known)
-    if any(word in ("-h", "--help") for word in argv):
+    if asked:
         print(_help(command, page, choice, values))
         raise HelpShown
     argv = _with_values(argv, known)
@@ -61,7 +62,7 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     if flags := [word for word in extra if word.startswith("-") and word != "-"]:
         raise _unknown_flag(flags[0], known, page)
     for name, value in {**values, **given}.items():
-        if value == "" and {"DIR", "FILE"} & set(re.split(r"\W", known[name].metavar)):
+        if value in ("", [""], ("",)) and {"DIR", "FILE"} & set(re.split(r"\W", known[name].metavar)):
             where = known[name].flag if name in given else f"{toml}: {name}"
             raise ConfigError(f"{where} is there without a name; give one, or leave it out.")
     given.update(_placed([*extra, *words], known, page))
