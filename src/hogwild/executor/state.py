@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,8 +53,6 @@ class RunState:
     best_loss: float = math.inf
     best_epoch: int = -1
     train_seconds: float = 0.0
-    private: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
-    """Arrays of single workers that are not in the program's weights, by name."""
 
 
 class Course:
