@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src"
+import pytest
+
+from places import ROOT, SOURCE
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MODULES = {"scikit-learn": "sklearn"}
 """Packages that are imported by another name than they are installed by."""
@@ -38,7 +41,7 @@ def _imports() -> set[str]:
 
 
 CORE = _names(PROJECT["dependencies"])
-EXTRAS = {name: _names(parts) for name, parts in PROJECT["optional-dependencies"].items() if name != "dev"}
+EXTRAS = {name: _names(parts) for name, parts in PROJECT["optional-dependencies"].items() if name not in ("dev", "peers")}
 
 
 def test_every_dependency_is_imported():
@@ -64,3 +67,18 @@ def test_the_core_does_without_the_extras():
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+# -- peers: `make test-full` installs them, so that no comparison with them is left out unseen ------------------------
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("package", ["tensorflow", "gensim", "pycrfsuite", "sklearn_crfsuite", "sklearn", "torch"])
+def test_packages_to_compare_with(package):
+    assert importlib.util.find_spec(package) is not None, f"make test-full installs {package}"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_to_complete_in(shell):
+    assert shutil.which(shell), f"install {shell}: make test-full could not"

@@ -28,13 +28,11 @@ class Entry(NamedTuple):
 
 
 COMMANDS = (
-    Entry(
-        ("train", "classifier"), "train.train_classifier", "Train a classifier on svmlight, CSV, Parquet or text files"
-    ),
-    Entry(("train", "ctr"), "train.train_ctr", "Train a model of clicks on logs: MultiSlot, TFRecord, Criteo, CSV"),
-    Entry(("train", "recommender"), "train.train_recommender", "Train a recommender on ratings or on what users have"),
-    Entry(("train", "tagger"), "train.train_tagger", "Train a tagger: chunks, parts of speech, words of unspaced text"),
-    Entry(("train", "word2vec"), "train.train_word2vec", "Train word vectors on running text"),
+    Entry(("train", "classifier"), "train.classifier", "Train a classifier on svmlight, CSV, Parquet or text files"),
+    Entry(("train", "ctr"), "train.ctr", "Train a model of clicks on logs: MultiSlot, TFRecord, Criteo, CSV"),
+    Entry(("train", "recommender"), "train.recommender", "Train a recommender on ratings or on what users have"),
+    Entry(("train", "tagger"), "train.tagger", "Train a tagger: chunks, parts of speech, words of unspaced text"),
+    Entry(("train", "word2vec"), "train.word2vec", "Train word vectors on running text"),
     Entry(("evaluate",), "apply.evaluate", "Measure a trained model on labelled files, or word vectors on tests"),
     Entry(("predict",), "apply.predict", "Write the predictions of a trained model, one a line"),
     Entry(("recommend",), "apply.recommenders", "Write the best items for users"),

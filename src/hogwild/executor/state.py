@@ -14,9 +14,8 @@ from hogwild.arrays import Step
 from hogwild.executor.events import EpochEnded, Finished, Progress, Started
 from hogwild.executor.plan import Plan
 from hogwild.executor.trace import Trace
-from hogwild.executor.tuning import rate_after
 from hogwild.executor.workers import Crew
-from hogwild.kernels.loop.schedule import elapsed_at
+from hogwild.kernels.loop.schedule import elapsed_at, rate_after
 from hogwild.timeline import timed
 
 # -- Where a run stands, and all that it needs to go on from there ----------------------------------------------------

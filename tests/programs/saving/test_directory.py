@@ -21,7 +21,7 @@ from hogwild.programs import store
 from hogwild.programs.saving import directory
 from hogwild.programs.store import check_model_output, load_model, save_model
 from problems.tiny import Tiny, save, value_at, value_of
-from small_disk import mounted
+from system import mounted
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from another_user import NOBODY, as_another_user, shared_place
 from hogwild.errors import ModelError, SaveError
 from hogwild.executor.readers.checkpoint import checkpoint_path, save_checkpoint
 from hogwild.executor.state import Position, RunState
@@ -21,6 +20,7 @@ from hogwild.programs import store
 from hogwild.programs.saving import directory
 from hogwild.programs.store import check_model_output, load_model, save_model
 from problems.tiny import Tiny, save, value_at
+from system import NOBODY, as_another_user, shared_place
 
 RANDOM = "0123456789abcdef"
 PLANTED = [".m.tmp-1-abcd", ".m.old-mybackup", f".m.hogwild-{RANDOM}"]

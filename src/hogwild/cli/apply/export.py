@@ -78,7 +78,7 @@ def _write_tensors(options: Options) -> int:
 
 
 def _write_vectors(options: Options, wanted: Any) -> int:
-    from hogwild.feeds.sparse.labels import counted
+    from hogwild.messages import counted
     from hogwild.programs.words.files import format_of_name
     from hogwild.programs.words.vectors import Vectors
 

@@ -82,7 +82,7 @@ def run(options: Options) -> int:
 def _print(found: list[Strongest]) -> None:
     from rich.text import Text
 
-    from hogwild.feeds.sparse.labels import counted
+    from hogwild.messages import counted
 
     shown: list[Any] = []
     for strongest in found:

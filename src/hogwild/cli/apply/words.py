@@ -172,7 +172,7 @@ def _section(score: SectionScore) -> dict[str, Any]:
 def _print_scores(scores: list[WordScore]) -> None:
     from rich.text import Text
 
-    from hogwild.feeds.sparse.labels import shown
+    from hogwild.messages import shown
 
     tables: list[RenderableType] = []
     similarity = make_table(["similarity", "Spearman", "Pearson", "pairs", "unknown"])

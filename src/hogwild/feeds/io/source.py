@@ -27,8 +27,7 @@ from hogwild.feeds.io.workspace import drop_workspace, make_workspace, writing
 from hogwild.messages import here
 from hogwild.ownership import open_private, private_opener, random_name
 
-# -- Content hashes of files, kept on disk so that an unchanged file is not read again for its hash -------------------
-
+# -- content hashes, kept on disk so that an unchanged file is not read again for its hash ----------------------------
 
 Stamp = tuple[int, int, int, int]
 
@@ -89,6 +88,8 @@ def forget() -> None:
         if _MEMO.fullmatch(memo.name) and memo.is_file() and not memo.is_symlink():
             memo.unlink()
 
+
+# -- sources ----------------------------------------------------------------------------------------------------------
 
 Bytes = npt.NDArray[np.uint8]
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

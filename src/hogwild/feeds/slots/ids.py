@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Ids, Offsets, Slots
+from hogwild.arrays import Ids, Keys, Offsets, Slots
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.kernels.ids.hashing import hash_bytes
-from hogwild.kernels.ids.keys import AHEAD, SlotTable, find_keys, grown, hash_keys, make_table, number_keys, table_of
+from hogwild.kernels.ids.keys import AHEAD, KeyTable, find_keys, grown, hash_keys, make_table, number_keys, table_of
 from hogwild.kernels.ids.ranking import count_ids
-from hogwild.kernels.parse.slots import Keys
 
 _ROOM = 1 << 16         # categories that a new table has room for
 _MOST = 2**31 - 2**17   # categories, and one more for each slot, that int32 can number
@@ -63,7 +62,7 @@ class SlotIds:
         self.fixed = bool(schema)
         self.rare = np.full(self.groups, -1, np.int32)
         self._sizes: list[int] = [0] * self.groups
-        self._table: SlotTable = make_table(1)
+        self._table: KeyTable = make_table(1)
         self._counts: Offsets = np.zeros(_ROOM, np.int64)
         self._texts: list[str] = []
         self._cut = (0, 0)  # categories that are rare, and how often they occur

@@ -9,15 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Step, Table
-from hogwild.config import Optimizer, RatingConfig, RecommenderConfig
+from hogwild.config import RatingConfig, RecommenderConfig
+from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
 from hogwild.feeds.ratings.feed import RatingFeed
-from hogwild.feeds.sparse.labels import counted
 from hogwild.kernels.optim.losses import Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import RULES, Ftrl, additive_cells, row_cells, settle, settle_copy
 from hogwild.kernels.sparse.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
 from hogwild.machine import memory
+from hogwild.messages import counted
 from hogwild.programs.program import Metrics, Program, plain_constants
 from hogwild.programs.recommender import ranking as recommending
 from hogwild.programs.recommender.ranking import Factors, Seen
@@ -109,22 +110,12 @@ _RATES = {"adagrad": 0.1, "sgd": 0.05}
 _PIECE = 1 << 14  # rows that are drawn at a time: no second table in memory
 
 
+@taking(RecommenderConfig)
 class MatrixFactorization(Program):
     """A recommender: the score of a user and an item is a mean, their biases and the product of their vectors.
 
     Parameters
     ----------
-    dim : numbers in a vector.
-    loss : `squared` predicts ratings; `logistic` tells items that a user has from `negatives` items drawn among those
-        that the user has not; `bpr` puts the former before the latter. `auto`: squared for ratings, else bpr.
-    optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`.
-    negatives : items drawn for each visit; 0: 1 with bpr, 4 with logistic.
-    bias : learn a bias for every user (not with bpr, which has no use for it) and every item.
-    l2 : each visit adds l2 / 2 times the squares of the rows that it reads to its loss. None: 0.01 with logistic,
-        else 0.02.
-    shrink : the objective is the mean loss + shrink w^2 / 2 over all rows, paid lazily; with `ftrl`
-        once for all visits.
-    init : standard deviation of the numbers that vectors begin with.
     users, items : names that it is to have; those of the first feed by default.
     constants : constants of the update rule by name.
 
@@ -146,12 +137,11 @@ class MatrixFactorization(Program):
     unit = "ratings"
 
     def __init__(
-        self, dim: int = 64, loss: str = "auto", optimizer: Optimizer = "adagrad", negatives: int = 0,
-        bias: bool = True, l2: float | None = None, shrink: float = 0.0, init: float = 0.1, *,
-        users: Sequence[str] = (), items: Sequence[str] = (), constants: Mapping[str, float] | None = None,
+        self, *values: Any, users: Sequence[str] = (), items: Sequence[str] = (),
+        constants: Mapping[str, float] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        self.config = RecommenderConfig(dim, cast(Any, loss), optimizer, negatives, bias, l2, shrink, init)
-        self.loss = loss
+        self.config = config = config_of(self, RecommenderConfig, values, options)
+        self.loss: str = config.loss
         self.users, self.items = tuple(users), tuple(items)
         _check_names((*self.users, *self.items))
         self.constants = plain_constants(constants)
@@ -160,8 +150,8 @@ class MatrixFactorization(Program):
         self.unknown, self.repeated, self.top = (0, 0), 0, 20
         self._numbers: dict[str, dict[str, int]] = {}
         self._rule = self._make_rule()
-        free = isinstance(self._rule, Ftrl) or not shrink
-        self._penalty = Free() if free else Penalty(np.float32(0), np.float32(shrink))
+        free = isinstance(self._rule, Ftrl) or not config.shrink
+        self._penalty = Free() if free else Penalty(np.float32(0), np.float32(config.shrink))
 
     def _make_rule(self) -> Any:
         kind = RULES[self.config.optimizer]

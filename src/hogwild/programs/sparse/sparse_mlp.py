@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
-from hogwild.config import Optimizer, SparseMLPConfig
+from hogwild.config import SparseMLPConfig
+from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.clock import Untimed
@@ -240,21 +241,12 @@ _SCORED = 256  # rows that are scored at once
 _LEAST_PART = 64  # samples of a visit where workers share a batch: BLAS is slow with fewer
 
 
+@taking(SparseMLPConfig)
 class SparseMLP(Tabled):
     """An embedding lookup over sparse features, dense features beside it, dense layers, and one output or one a class.
 
     Parameters
     ----------
-    dim : numbers in the embedding of a feature.
-    hidden : outputs of each dense layer before the last; () for none.
-    activation, lookup_activation : `relu` or `tanh` after dense layers; `none`, `relu` or `tanh` after the lookup.
-    combiner : how the embeddings of one slot are put together: `sum`, `mean` or `sqrtn`.
-    wide : add a linear model of the same features to the outputs.
-    loss : `logistic` (two classes: sigmoid; more: softmax), `squared`, or `auto`.
-    optimizer : update rule; an embedding moves at the batches in which its feature occurs only.
-    l1, l2 : penalties; l1 on embeddings only, paid lazily; l2 also on dense weights, at every step.
-    batch_size : samples of a step; with `sgd`, workers that do not wait for each other share a batch.
-    init : embeddings begin between -init and init; 0: chosen by dim.
     class_weight, features, classes, constants : as in Linear.
     slots, dense : names of the slots and dense columns; those of the first feed by default.
 
@@ -269,22 +261,18 @@ class SparseMLP(Tabled):
     """
 
     name = "sparse_mlp"
+    config: SparseMLPConfig
     unit = "samples"
     tells_units = True
     sharing = "all"
 
     def __init__(
-        self, dim: int = 16, hidden: Sequence[int] = (128, 64), activation: str = "relu",
-        lookup_activation: str = "none", combiner: str = "sum", wide: bool = False, loss: str = "auto",
-        optimizer: Optimizer = "adam", l1: float = 0.0, l2: float = 0.0, batch_size: int = 256, init: float = 0.0,
-        class_weight: Any = None, *, features: int = 0, classes: Iterable[Any] | None = None,
+        self, *values: Any, class_weight: Any = None, features: int = 0, classes: Iterable[Any] | None = None,
         constants: Mapping[str, float] | None = None, slots: Sequence[str] | None = None, dense: Sequence[str] = (),
+        **options: Any,
     ) -> None:  # fmt: skip
-        self.config = SparseMLPConfig(
-            int(dim), tuple(int(size) for size in hidden), activation, lookup_activation, combiner, bool(wide), loss,  # type: ignore[arg-type]
-            optimizer, float(l1), float(l2), int(batch_size), float(init),
-        )  # fmt: skip
-        self.loss = loss
+        self.config = config = config_of(self, SparseMLPConfig, values, options)
+        self.loss = config.loss
         self.class_weight = checked_weight(class_weight)
         self.features = int(features)
         self.constants = plain_constants(constants)
@@ -294,13 +282,13 @@ class SparseMLP(Tabled):
         self.order: Ids | None = None
         self.ignored = 0
         self.timer: Any = Untimed()
-        self._rule = make_rule(optimizer, self.constants, l1, l2)
-        free = isinstance(self._rule, Ftrl) or not (l1 or l2)
-        self._penalty = Free() if free else Penalty(np.float32(l1), np.float32(l2))
+        self._rule = make_rule(config.optimizer, self.constants, config.l1, config.l2)
+        free = isinstance(self._rule, Ftrl) or not (config.l1 or config.l2)
+        self._penalty = Free() if free else Penalty(np.float32(config.l1), np.float32(config.l2))
         self._aligner = Aligner()
         self._one: OneRow | None = None
         self._trained_from: Any = None
-        self._batch = self.config.batch_size  # samples of a visit
+        self._batch = config.batch_size  # samples of a visit
         self._lines = 1  # distinct rows of a batch at the most
 
     @property
@@ -464,17 +452,8 @@ class SparseMLP(Tabled):
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""
-        weight, config = self.class_weight, self.config
-        return {
-            "dim": config.dim, "hidden": list(config.hidden), "activation": config.activation,
-            "lookup_activation": config.lookup_activation, "combiner": config.combiner, "wide": config.wide,
-            "loss": self.loss, "optimizer": config.optimizer, "l1": config.l1, "l2": config.l2,
-            "batch_size": config.batch_size, "init": config.init,
-            "class_weight": weight if weight is None or isinstance(weight, str) else [list(pair) for pair in weight],
-            "features": self.features, "classes": None if self.classes is None else list(self.classes),
-            "constants": self.constants, "slots": None if self.slots is None else list(self.slots),
-            "dense": list(self.dense),
-        }  # fmt: skip
+        slots = None if self.slots is None else list(self.slots)
+        return {**super().options(), "slots": slots, "dense": list(self.dense)}
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """embedding: (features, dim); wide: (features, outputs); layer_1_weight: (inputs, outputs), layer_1_bias, …

@@ -17,13 +17,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats
+from hogwild.arrays import Floats, fits_float32, number_of
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.source import Paths, Source, open_sources
-from hogwild.feeds.sparse.labels import counted, fits_float32, number_of, shown
 from hogwild.machine import cores, one_blas_thread
+from hogwild.messages import counted, shown
 from hogwild.programs.words.similarity import units
 from hogwild.programs.words.vectors import Vectors
 

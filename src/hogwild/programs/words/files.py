@@ -15,15 +15,15 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
-from hogwild.arrays import Floats
+from hogwild.arrays import Floats, fits_float32, number_of
 from hogwild.errors import InputError, SaveError
 from hogwild.feeds.io.outfile import write_file
 from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import Bytes, Source, open_sources
 from hogwild.feeds.io.streams import SUFFIXES, read_fully
-from hogwild.feeds.sparse.labels import counted, fits_float32, number_of, shown
 from hogwild.kernels.parse import vectors as kernel
 from hogwild.kernels.parse.vectors import room_for_lines, write_lines
+from hogwild.messages import counted, shown
 
 Format = Literal["text", "binary"]
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats
 from hogwild.errors import ConfigError, HogwildError, InputError, ModelError, UnknownWordError, brief
-from hogwild.feeds.sparse.labels import shown
+from hogwild.messages import shown
 from hogwild.programs.saving.sealed import CONFIG, Mapped, map_sealed
 from hogwild.programs.store import KIND, WEIGHTS
 from hogwild.programs.words.files import Format, format_of_name, read_vectors, write_vectors

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Room, Table, aligned_floats, make_scratch
 from hogwild.config import Word2VecConfig
+from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.corpus.feed import Corpus
 from hogwild.kernels.loop.task import total_loss
@@ -30,17 +31,13 @@ _MOST_MOVED = 1.0  # gradients of one visit to one row times the rate; from abou
 _EVALUATION = 0x5EED  # held-out loss draws the same windows and negatives each time
 
 
+@taking(Word2VecConfig)
 class Word2Vec(Program):
     """Word vectors by negative sampling.
 
     Parameters
     ----------
-    dim : numbers in a vector.
-    window : words to either side that count as near, at the most; each word draws its own number from 1 to this.
-    negatives : random words set against each pair of neighbours.
-    sample : words more frequent than this share of the text are left out now and then; 0: never.
-    cbow : predict a word from the mean of its neighbours, instead of the neighbours from the word.
-    pair_negatives : draw new negatives for each pair, instead of once for a stretch of text.
+    words : the vocabulary that it is to have; that of the first text by default.
 
     Examples
     --------
@@ -54,17 +51,14 @@ class Word2Vec(Program):
     tells_units = True
     sharing = "all"
 
-    def __init__(
-        self, dim: int = 100, window: int = 5, negatives: int = 5, sample: float = 1e-4, cbow: bool = False,
-        pair_negatives: bool = False, words: Sequence[str] = (),
-    ) -> None:  # fmt: skip
-        self.config = Word2VecConfig(dim, window, negatives, sample, cbow, pair_negatives)
+    def __init__(self, *values: Any, words: Sequence[str] = (), **options: Any) -> None:
+        self.config = config = config_of(self, Word2VecConfig, values, options)
         self.words = tuple(words)
         self.counts: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._earlier: npt.NDArray[np.int64] = self.counts  # counts of texts before this one
         self._goes_on = False  # whether `counts` has those of the text that comes next
-        self._stretch, self._shared = CBOW_SIZES if cbow else SKIP_GRAM_SIZES
-        self._lanes, self._blocks = layout(dim)
+        self._stretch, self._shared = CBOW_SIZES if config.cbow else SKIP_GRAM_SIZES
+        self._lanes, self._blocks = layout(config.dim)
         self._scale = 1.0
 
     @property
