@@ -41,7 +41,8 @@ def _imports() -> set[str]:
 
 
 CORE = _names(PROJECT["dependencies"])
-EXTRAS = {name: _names(parts) for name, parts in PROJECT["optional-dependencies"].items() if name not in ("dev", "peers")}
+OPTIONAL = PROJECT["optional-dependencies"]
+EXTRAS = {name: _names(parts) for name, parts in OPTIONAL.items() if name not in ("dev", "peers")}
 
 
 def test_every_dependency_is_imported():
