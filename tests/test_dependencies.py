@@ -41,8 +41,8 @@ def _imports() -> set[str]:
 
 
 CORE = _names(PROJECT["dependencies"])
-OPTIONAL = PROJECT["optional-dependencies"]
-EXTRAS = {name: _names(parts) for name, parts in OPTIONAL.items() if name not in ("dev", "peers")}
+_USERS = [name for name in PROJECT["optional-dependencies"] if name not in ("dev", "peers")]
+EXTRAS = {name: _names(PROJECT["optional-dependencies"][name]) for name in _USERS}
 
 
 def test_every_dependency_is_imported():
