@@ -186,6 +186,9 @@ class TensorBoard(Log):
             self._writer.write(record.SerializeToString())
 
 
+# -- Both together ----------------------------------------------------------------------------------------------------
+
+
 class Logs(AbstractContextManager["Logs"]):
     """A reader of events that passes them to JSON lines and, where it is installed, to TensorBoard.
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 from hogwild.cli.flags import Page
-from hogwild.config import Column, File, ShowConfig
+from hogwild.cli.outputs import OutputConfig
+from hogwild.config import Column, ShowConfig
 from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
 
@@ -152,11 +153,9 @@ Examples:
 
 
 @dataclass(frozen=True)
-class WriteConfig:
+class WriteConfig(OutputConfig):
     """What is written, and where."""
 
-    output: File = "-"
-    """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
     proba: bool = False
     """Write the probability of every class, with tabs between, in the order that standard error tells. Of a tagger:
     that of the predicted tag, as a further column."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
 
 from hogwild.cli.flags import Page
+from hogwild.cli.outputs import OutputConfig
 from hogwild.cli.summary import print_json
-from hogwild.config import File, MadeRatingsConfig, ShowConfig
+from hogwild.config import MadeRatingsConfig, ShowConfig
 from hogwild.messages import say
 
 PAGE = Page(
@@ -27,11 +28,9 @@ Examples:
 
 
 @dataclass(frozen=True)
-class WriteConfig:
+class WriteConfig(OutputConfig):
     """Where the data goes."""
 
-    output: File = "-"
-    """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
     format: Literal["csv", "lists"] = "csv"
     """Kind of file: `user,item,rating` with a header, or a user and all items a line."""
 

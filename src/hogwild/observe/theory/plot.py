@@ -9,6 +9,7 @@ from typing import Any
 from hogwild.errors import ConfigError, SaveError
 from hogwild.observe.theory.bound import Recursion, gap_bound
 from hogwild.observe.theory.check import BoundCheck
+from hogwild.observe.theory.windows import mean_of
 
 _BOUND, _MEASURED = "#b2432f", "#1f5a8c"
 _POINTS = 200  # of a bound's curve
@@ -51,10 +52,9 @@ def draw(checks: BoundCheck | Sequence[BoundCheck], path: str | Path) -> None:
 
 
 def _about(check: BoundCheck) -> str:
-    counted = sum(window.counted for window in check.windows)
-    if not counted:
+    if not any(window.counted for window in check.windows):
         return "errors not measured"
-    stale, lost = (sum(getattr(w, name) * w.counted for w in check.windows) / counted for name in ("stale", "lost"))
+    stale, lost = (mean_of(check.windows, name) for name in ("stale", "lost"))
     return f"updates: {stale:.0%} from stale weights, {lost:.0%} over others"
 
 

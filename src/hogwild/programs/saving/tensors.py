@@ -68,6 +68,9 @@ def _items(value: Any) -> list[Any]:
     return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
 
 
+# -- Arrays by name ---------------------------------------------------------------------------------------------------
+
+
 Arrays = Mapping[str, npt.NDArray[Any]]
 Buffer = bytes | memoryview
 

@@ -127,6 +127,9 @@ def coded(sentences: Sequence[Sequence[str]], index: dict[str, int]) -> tuple[Of
     return offsets, np.fromiter(codes, np.int32, int(offsets[-1]))
 
 
+# -- Schemes ----------------------------------------------------------------------------------------------------------
+
+
 Kind = Literal["chunks", "words", "tags"]
 Scheme = Literal["iob1", "iob2", "iobes", "bmes", "bilou", ""]
 

@@ -218,6 +218,9 @@ def _aligned(head: str, scores: Sequence[Score]) -> list[str]:
     ]
 
 
+# -- Texts compared with predictions ----------------------------------------------------------------------------------
+
+
 UNSEEN = "(unseen)"
 """Stands for tags of a text that have no name: -1 among the codes."""
 _NAMELESS = {"chunks": "", "words": "word", "tags": ""}

@@ -184,6 +184,9 @@ def _right(unit: Floats, forms: Rows, questions: Rows) -> int:
     return int(np.count_nonzero(forms[nearest] == wanted))
 
 
+# -- Files of either kind ---------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class WordTest:
     """What a file holds: pairs, or questions by section. notes: what the reader should know."""
