@@ -89,8 +89,7 @@ def _numbers(file: Path) -> tuple[int, ...]:
         return ()
 
 
-# -- One BLAS thread a worker while anything runs, and what there was before when nothing does ------------------------
-
+# -- one BLAS thread a worker while anything runs, and what there was before when nothing does ------------------------
 
 _lock = threading.Lock()
 _limits: list[_Limits] = []  # of all runs since the last time that there was none

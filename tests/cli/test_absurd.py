@@ -10,16 +10,27 @@ import pytest
 
 from hogwild.cli.commands import COMMANDS
 from hogwild.config import TrainConfig
-from hogwild.config.options import convert, flags_of, read_toml
+from hogwild.config.options import choices_of, convert, flags_of, read_toml
 from hogwild.errors import ConfigError
 
 LONG = "x" * 100_000
 WHOLE = ("1" + "0" * 21, "-1" + "0" * 21, "9" * 5000, "1e3", LONG, 10**21, -(10**21), 16**4000, 1.5, [1])
 NUMBERS = ("nan", "inf", "-inf", "1e308", "-1e308", "9" * 5000, LONG, math.nan, math.inf, 1e308, 16**4000, [1])
 SHORT = 400  # characters of an error
+
+
+def _options(entry):
+    """The options of a command, whichever model is chosen."""
+    command = entry.load().Options
+    found = {}
+    for choice in choices_of(command):
+        found |= flags_of(command, choice)
+    return found.values()
+
+
 NUMERIC = [
     pytest.param(option, id=f"{entry.name} {option.flag}")
-    for entry in COMMANDS for option in flags_of(entry.load().Options).values() if option.kind in (int, float)
+    for entry in COMMANDS for option in _options(entry) if option.kind in (int, float)
 ]  # fmt: skip
 
 

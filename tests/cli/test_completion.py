@@ -71,6 +71,7 @@ def test_the_other_shells_know_the_same(script):
         assert script is fish or text.count(opening) <= text.count(closing)     # case branches close alone
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_the_other_shells_can_read_it(shell, tmp_path):
     if shutil.which(shell) is None:

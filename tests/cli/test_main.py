@@ -11,7 +11,7 @@ import pytest
 
 from hogwild.cli import main as frame
 from hogwild.cli.commands import COMMANDS
-from hogwild.config.options import flags_of
+from hogwild.config.options import choices_of, flags_of
 
 HOGWILD = [sys.executable, "-m", "hogwild"]
 
@@ -39,11 +39,48 @@ def test_help_of_a_command_shows_all_flags_with_an_example(entry, hogwild):
     said = hogwild(*entry.words, "--help")
     assert said.code == 0
     assert f"hogwild {entry.name} " in said.out.split("Examples:")[-1] or entry.name == "completion"
-    for option in flags_of(entry.load().Options).values():
-        assert option.flag in said.out
-        assert option.help.split()[0] in said.out
-    assert "None" not in said.out
-    assert "--unlabelled" not in said.out      # hidden: evaluate and predict know what they need
+    command = entry.load().Options
+    for choice in choices_of(command):
+        said = hogwild(*entry.words, *(("--model", choice) if choice else ()), "--help")
+        for option in flags_of(command, choice).values():
+            assert option.flag in said.out
+            assert option.help.split()[0] in said.out
+        assert "None" not in said.out
+        assert "--unlabelled" not in said.out      # hidden: evaluate and predict know what they need
+
+
+def test_help_shows_the_options_of_the_chosen_model_in_groups(hogwild, tmp_path):
+    said = hogwild("train", "classifier", "--model", "fm", "--help").out
+    assert "--l2-factors" in said
+    assert "--hidden" not in said
+    assert "--model linear|mlp|text --help" in said
+    titles = ("Options of factorization machines:", "How training runs:", "What is written, and when:")
+    assert sorted(map(said.index, titles)) == [said.index(title) for title in titles]
+    assert "--hidden" not in hogwild("train", "classifier", "--help").out  # those of the default
+    (tmp_path / "o.toml").write_text("model = 'mlp'\nhidden = '7,3'\nlr = 0.25")
+    said = hogwild("train", "classifier", "--config", tmp_path / "o.toml", "--help").out
+    assert "(default: 7,3)" in said
+    assert "(default: 0.25)" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "toml", "said"),
+    [
+        (["--model", "fm", "--hidden", "3"], "", "--hidden is for --model mlp, not fm; leave it out."),
+        (["--hidden=3"], "", "--hidden is for --model mlp, not linear; leave it out."),
+        (["--model", "text", "--no-bias"], "", "--no-bias is for --model linear or fm, not text; leave it out."),
+        ([], "model = 'fm'\nhidden = '3'", "o.toml: hidden is for --model mlp, not fm; leave it out."),
+        (["--model", "text"], "model = 'fm'\nl2_factors = 3", "o.toml: l2_factors is for --model fm, not text"),
+        (["--l2-factors", "3"], "model = 'text'", "--l2-factors is for --model fm, not text; leave it out."),
+        (["--model", "fms"], "", "--model is 'fms' (did you mean fm?); choose one of linear, fm, mlp, text."),
+        ([], "model = 'fms'", "o.toml: model is 'fms' (did you mean fm?)"),
+        (["--model"], "", "--model is there without a value."),
+        (["--hiden", "3"], "", "unknown flag --hiden."),
+    ],
+)
+def test_options_of_another_model_are_refused_by_its_name(words, toml, said, refused, tmp_path):
+    (tmp_path / "o.toml").write_text(toml)
+    assert said in refused("train", "classifier", "x.svm", "--config", tmp_path / "o.toml", *words)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +93,7 @@ def test_help_of_a_command_shows_all_flags_with_an_example(entry, hogwild):
         (["train", "classifier"], "TRAIN is missing"),
         (["train", "classifier", "x.svm", "--epoch", "3"], "unknown flag --epoch (did you mean --epochs?)"),
         (["train", "classifier", "x.svm", "--no-bais"], "did you mean --no-bias"),
-        (["train", "classifier", "x.svm", "--epochs"], "--epochs"),
+        (["train", "classifier", "x.svm", "--epochs"], "--epochs is there without a value. See: "),
         (["train", "classifier", "x.svm", "--epochs", "many"], "--epochs is 'many'; it must be a whole number"),
         (["train", "classifier", "x.svm", "--mode", "hog"], "did you mean hogwild"),
         (["train", "classifier", "x.svm", "--trace=yes"], "--trace takes no value"),
@@ -124,6 +161,10 @@ def test_files_after_a_validation_file_are_not_trained_on(words, refused):
 )
 def test_training_files_may_follow_flags(words, refused):
     assert "svm does not exist" in refused("train", "classifier", *words)
+
+
+def test_words_after_two_dashes_are_no_flags(refused):
+    assert "-a.svm does not exist" in refused("train", "classifier", "--epochs", "1", "--", "-a.svm")
 
 
 def test_nothing_is_left_behind_by_wrong_usage(refused, tmp_path, monkeypatch):
@@ -195,6 +236,6 @@ def test_help_fits_a_narrow_terminal():
         [*HOGWILD, "train", "classifier", "--help"], capture_output=True, text=True, check=True,
         env={**os.environ, "COLUMNS": "60"},
     )  # fmt: skip
-    boxes = [line for line in done.stdout.splitlines() if line.startswith(("│", "╭", "╰"))]
-    assert len(boxes) > 50
-    assert max(len(line) for line in boxes) <= 80
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("  hogwild ")]  # examples, to be copied
+    assert len(lines) > 100
+    assert [line for line in lines if len(line) > 60 and "{" not in line] == []  # choices are one word

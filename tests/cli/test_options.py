@@ -1,20 +1,27 @@
-"""Options: values from texts and TOML, their checks, and the way back to TOML."""
+"""Options: values from texts and TOML, their checks, and the dataclasses that are chosen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Literal
 
+import numpy as np
 import pytest
 
 from hogwild.config import (
-    ClassifierConfig,
+    ClassConfig,
     CorpusConfig,
     CRFConfig,
     FeedConfig,
+    FMConfig,
     LinearConfig,
+    RatingConfig,
+    RecommenderConfig,
+    RecommenderTrainConfig,
     SaveConfig,
     ShowConfig,
     SparseConfig,
+    SparseMLPConfig,
     TaggerTrainConfig,
     TaggingConfig,
     TextConfig,
@@ -23,12 +30,14 @@ from hogwild.config import (
     Word2VecConfig,
     WordTrainConfig,
 )
-from hogwild.config.options import convert, nearest, options_of, read_toml, to_toml
+from hogwild.config.classifying import CtrOptions
+from hogwild.config.options import build, choices_of, convert, groups_of, nearest, options_of, read_toml
 from hogwild.errors import ConfigError
 
 ALL = (
     FeedConfig, TrainConfig, LinearConfig, SaveConfig, WatchConfig, ShowConfig, SparseConfig, CorpusConfig,
-    Word2VecConfig, WordTrainConfig, TaggingConfig, CRFConfig, TaggerTrainConfig, ClassifierConfig, TextConfig,
+    Word2VecConfig, WordTrainConfig, TaggingConfig, CRFConfig, TaggerTrainConfig, ClassConfig, TextConfig, FMConfig,
+    SparseMLPConfig, RatingConfig, RecommenderConfig, RecommenderTrainConfig,
 )  # fmt: skip
 
 
@@ -44,7 +53,7 @@ class Both:
 def test_every_field_has_help(config):
     for option in options_of(config).values():
         assert len(option.help) > 5, f"{config.__name__}.{option.name} has no docstring"
-    assert list(options_of(config)) == [item.name for item in fields(config)]
+    assert sorted(options_of(config)) == sorted(item.name for item in fields(config))
 
 
 def test_other_defaults_have_their_own_help_and_the_rest_is_inherited():
@@ -80,8 +89,8 @@ def test_nested_options_are_in_line():
         (FeedConfig, {"format": "svm"}, "svmlight"),
         (LinearConfig, {"l2": -1.0}, "negative"),
         (LinearConfig, {"l1": float("nan")}, "finite"),
-        (LinearConfig, {"class_weight": {"a": 0.0}}, "positive"),
-        (LinearConfig, {"class_weight": {"a": 2.0}, "balanced": True}, "choose one"),
+        (ClassConfig, {"class_weight": {"a": 0.0}}, "positive"),
+        (ClassConfig, {"class_weight": {"a": 2.0}, "balanced": True}, "choose one"),
         (TaggingConfig, {"features": ""}, "name a preset"),
         (TaggingConfig, {"min_count": 0}, "at least 1"),
         (TaggingConfig, {"format": "conl"}, "did you mean conll"),
@@ -107,10 +116,10 @@ def test_a_value_that_cannot_work_is_named_with_a_remedy(config, values, said):
 
 
 def test_texts_become_values():
-    train, linear = options_of(TrainConfig), options_of(LinearConfig)
+    train, classes = options_of(TrainConfig), options_of(ClassConfig)
     assert convert(train["epochs"], "7", "--epochs") == 7
     assert convert(train["lr"], "1e-3", "--lr") == 1e-3
-    assert convert(linear["class_weight"], ("a=2", "b=c=0.5"), "--class-weight") == {"a": 2.0, "b=c": 0.5}
+    assert convert(classes["class_weight"], ("a=2", "b=c=0.5"), "--class-weight") == {"a": 2.0, "b=c": 0.5}
     assert convert(options_of(FeedConfig)["ignore"], "id", "ignore") == ("id",)
 
 
@@ -124,8 +133,8 @@ def test_texts_become_values():
         (TrainConfig, "lr", "fast"),
         (TrainConfig, "trace", "yes"),
         (TrainConfig, "mode", 3),
-        (LinearConfig, "class_weight", "spam"),
-        (LinearConfig, "class_weight", {"spam": "much"}),
+        (ClassConfig, "class_weight", "spam"),
+        (ClassConfig, "class_weight", {"spam": "much"}),
         (FeedConfig, "ignore", [["a"]]),
         (FeedConfig, "ignore", 2.5),
     ],
@@ -146,34 +155,53 @@ def test_nearest_knows_beginnings_and_slips():
     assert nearest("zzz", ["epochs"]) == ""
 
 
-def _round_trip(config, tmp_path):
-    path = tmp_path / "run.toml"
-    path.write_text(to_toml(config), encoding="utf-8")
-    return read_toml(str(path), type(config))
+@dataclass(frozen=True)
+class Clicks:
+    """A command with a choice."""
+
+    model: Literal["mlp", "wide-deep", "fm", "ffm", "linear"] = "mlp"
+    """Which."""
+    own: CtrOptions = field(default_factory=SparseMLPConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        FeedConfig(label="a \"quoted\" näme\n\x7f\t", numeric=("x", "y"), bad_share=1 / 3, cache=False),
-        TrainConfig(threads=3, lr=1e-7, mode="round-robin"),
-        LinearConfig(class_weight={"sp am": 2.0, "=": 0.1}, l1=1e-300),
-        WordTrainConfig(lr=0.5, shuffle=True),
-        TaggingConfig(columns=("w", "-", "tag"), features="my templates.txt"),
-        CRFConfig(l2=0.5, rich_edges=False, average=True),
-        SparseConfig(nonzeros="3:7"),
-        ShowConfig(json=True),
-    ],
-)
-def test_toml_round_trip(config, tmp_path):
-    assert type(config)(**_round_trip(config, tmp_path)) == config
+def test_the_chosen_dataclass_is_in_line_without_what_is_fixed():
+    assert choices_of(Clicks) == options_of(Clicks)["model"].choices
+    assert choices_of(Both) == ("",)
+    assert {"hidden", "epochs"} <= set(options_of(Clicks))
+    assert "hidden" not in options_of(Clicks, "ffm")
+    assert "field_aware" not in options_of(Clicks, "fm")
+    assert [group.title for group in groups_of(Clicks, "fm")] == [
+        "A command with a choice", "Options of factorization machines", "How training runs",
+    ]  # fmt: skip
 
 
-def test_toml_round_trip_of_groups(tmp_path):
-    values = _round_trip(Both(train=TrainConfig(epochs=9), linear=LinearConfig(bias=False)), tmp_path)
-    assert values["epochs"] == 9
-    assert values["bias"] is False
-    assert "threads" not in values     # None: the default
+def test_the_chosen_dataclass_is_built_with_what_is_fixed():
+    assert build(Clicks, {"dim": 3, "epochs": 2}, "ffm").own == FMConfig(dim=3, field_aware=True)
+    assert build(Clicks, {"hidden": (3,)}, "wide-deep").own == SparseMLPConfig(hidden=(3,), wide=True)
+    assert build(Clicks, {}).own == SparseMLPConfig()
+
+
+def test_options_of_a_class_come_before_those_that_it_inherits():
+    names = list(options_of(FeedConfig))
+    assert names[:2] == ["format", "label"]
+    assert names[-5:] == ["bad_lines", "bad_share", "invalid_utf8", "pipe", "cache"]
+    assert list(options_of(TaggerTrainConfig)) == list(options_of(TrainConfig))
+
+
+def test_whole_numbers_with_commas():
+    hidden = options_of(SparseMLPConfig)["hidden"]
+    for given in ("128,64", ["128", "64"], [128, 64], ("128,64",)):
+        assert convert(hidden, given, "--hidden") == (128, 64)
+    with pytest.raises(ConfigError, match=r"^--hidden is 'x'; write whole numbers with commas .* such as 128,64"):
+        convert(hidden, "12,x", "--hidden")
+    assert SparseMLPConfig(hidden=[128, np.int64(0), 3]).hidden == (128, 3)  # 0: no such layer
+
+
+def test_numbers_are_those_of_python():
+    config = FMConfig(dim=np.int64(3), l2=np.float32(0.5), bias=np.bool_(False))
+    assert [type(value) for value in (config.dim, config.l2, config.bias)] == [int, float, bool]
+    assert type(LinearConfig(l2=1).l2) is float
 
 
 @pytest.mark.parametrize(

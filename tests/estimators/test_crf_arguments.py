@@ -7,7 +7,9 @@ import warnings
 import numpy as np
 import pytest
 import sklearn_crfsuite
+from sklearn.base import clone
 
+from hogwild.errors import HogwildWarning
 from hogwild.estimators import CRF
 
 ALL = {"all_possible_states": True, "all_possible_transitions": True}  # as it is here; then the optimum is the same
@@ -43,7 +45,7 @@ def test_epochs(options, sentences, epochs):
 def test_arguments_without_effect_are_named_in_one_warning(data):
     X, y = data[0][:20], data[1][:20]
     idle = {"epsilon": 1e-3, "linesearch": "Backtracking", "num_memories": 3, "period": 0, "keep_tempfiles": True}
-    with pytest.warns(UserWarning, match="no effect") as caught:
+    with pytest.warns(HogwildWarning, match="no effect") as caught:
         CRF(**idle, algorithm="ap", all_possible_states=False, epochs=1).fit(X, y)
     assert len(caught) == 1
     text = str(caught[0].message)
@@ -55,10 +57,23 @@ def test_arguments_without_effect_are_named_in_one_warning(data):
         CRF(epochs=1).fit(X, y)
 
 
-def test_every_argument_of_theirs_is_one_of_ours():
-    theirs, ours = sklearn_crfsuite.CRF().get_params(), CRF().get_params()
+def test_every_argument_of_theirs_is_taken_by_name():
+    theirs = sklearn_crfsuite.CRF().get_params()
+    ours = CRF(**theirs).get_params()
     assert {name: ours[name] for name in theirs} == theirs
-    assert list(ours) == sorted(ours)
+    assert set(CRF().get_params()) < set(ours)  # what has no effect is there only if it was given
+
+
+def test_arguments_without_effect_are_kept_by_copies_and_may_be_set():
+    model = clone(CRF(epsilon=1e-3, c2=0.5))
+    assert (model.get_params()["epsilon"], model.c2) == (1e-3, 0.5)
+    model.set_params(epsilon=2e-3, period=5, c2=0.25)
+    assert {"epsilon": 2e-3, "period": 5, "c2": 0.25}.items() <= clone(model).get_params().items()
+    assert "epsilon=0.002" in repr(model)
+    with pytest.raises(TypeError, match=r"no argument 'epsilom' .did you mean epsilon"):
+        CRF(epsilom=1)
+    with pytest.raises(ValueError, match="epsilom"):
+        model.set_params(epsilom=1)
 
 
 def test_the_seed(data):

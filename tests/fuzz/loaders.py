@@ -17,7 +17,7 @@ from fuzz.keptloaders import KEPT
 from fuzz.models import SEEDS, SLOTS_TOML, checkpoint, go_on, model, use
 from fuzz.recipes import apply_recipe, make_recipe, seed_of
 from hogwild.cli.flags import build
-from hogwild.cli.train.train_classifier import Options as ClassifierOptions
+from hogwild.cli.train.classifier import Options as ClassifierOptions
 from hogwild.config.options import read_toml
 from hogwild.executor.readers.checkpoint import KIND as CHECKPOINT
 from hogwild.executor.readers.checkpoint import checkpoint_path

@@ -28,18 +28,16 @@ class Entry(NamedTuple):
 
 
 COMMANDS = (
-    Entry(
-        ("train", "classifier"), "train.train_classifier", "Train a classifier on svmlight, CSV, Parquet or text files"
-    ),
-    Entry(("train", "ctr"), "train.train_ctr", "Train a model of clicks on logs: MultiSlot, TFRecord, Criteo, CSV"),
-    Entry(("train", "recommender"), "train.train_recommender", "Train a recommender on ratings or on what users have"),
-    Entry(("train", "tagger"), "train.train_tagger", "Train a tagger: chunks, parts of speech, words of unspaced text"),
-    Entry(("train", "word2vec"), "train.train_word2vec", "Train word vectors on running text"),
+    Entry(("train", "classifier"), "train.classifier", "Train a classifier on svmlight, CSV, Parquet or text files"),
+    Entry(("train", "ctr"), "train.ctr", "Train a model of clicks on logs: MultiSlot, TFRecord, Criteo, CSV"),
+    Entry(("train", "recommender"), "train.recommender", "Train a recommender on ratings or on what users have"),
+    Entry(("train", "tagger"), "train.tagger", "Train a tagger: chunks, parts of speech, words of unspaced text"),
+    Entry(("train", "word2vec"), "train.word2vec", "Train word vectors on running text"),
     Entry(("evaluate",), "apply.evaluate", "Measure a trained model on labelled files, or word vectors on tests"),
     Entry(("predict",), "apply.predict", "Write the predictions of a trained model, one a line"),
     Entry(("recommend",), "apply.recommenders", "Write the best items for users"),
     Entry(("inspect",), "apply.inspect", "Show the strongest weights of a tagger or a linear model"),
-    Entry(("neighbors",), "apply.neighbors", "Show the words nearest to a word"),
+    Entry(("neighbors",), "apply.words", "Show the words nearest to a word"),
     Entry(("export",), "apply.export", "Write word vectors as a file that other tools open"),
     Entry(("make-dataset", "sparse"), "make.sparse", "Make a sparse problem that can be learned"),
     Entry(("make-dataset", "clicks"), "make.clicks", "Make clicks that can be learned, with slots and numbers"),

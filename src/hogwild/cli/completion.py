@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from hogwild.cli.commands import COMMANDS, Entry
 from hogwild.cli.flags import Page
-from hogwild.config.options import Option, Shown, flags_of
+from hogwild.config.options import Option, Shown, choices_of, flags_of
 from hogwild.errors import ConfigError, brief
 
 PAGE = Page(
@@ -48,19 +48,14 @@ def _second_words(first: str) -> list[str]:
 
 
 def _options(entry: Entry) -> list[Option]:
-    return list(flags_of(entry.load().Options).values())
-
-
-def _flags(entry: Entry) -> str:
-    flags = ["--help"]
-    for option in _options(entry):
-        if not option.positional:
-            flags.append(option.flag)
-        if option.also:
-            flags.append("--" + option.also.replace("_", "-"))
-        if option.kind is bool:
-            flags.append("--no-" + option.flag[2:])
-    return " ".join(flags)
+    """The options of a command, whichever model is chosen; what one model takes for a value, all seem to."""
+    found: dict[str, Option] = {}
+    command = entry.load().Options
+    for choice in choices_of(command):
+        for name, option in flags_of(command, choice).items():
+            before = found.setdefault(name, option)
+            found[name] = replace(before, choices=tuple(dict.fromkeys(before.choices + option.choices)))
+    return list(found.values())
 
 
 def _words_for(option: Option) -> tuple[str, ...]:
@@ -68,13 +63,32 @@ def _words_for(option: Option) -> tuple[str, ...]:
     return option.choices or (tuple(option.metavar.split("|")) if option.positional and "|" in option.metavar else ())
 
 
-def _cases(indent: str, listing: str) -> Iterator[str]:
-    """The branches of a `case` over 'command flag-before', shared by bash and zsh; `listing` offers words."""
+def _branches(offer: str, at_second: str, second: str) -> dict[str, str]:
+    """The branches of the `case`s of a script, which bash and zsh write alike.
+
+    offer: offers {words}; at_second: whether the second word is completed; second: that word.
+    """
+
+    def offered(words: Iterable[str]) -> str:
+        return offer.format(words=" ".join(words))
+
+    choices, arguments, flags = [], [], []
+    groups = [
+        f'    {first}) if {at_second}; then {offered(words)}; return; fi; name="$name {second}" ;;'
+        for first in _first_words()
+        if (words := _second_words(first))
+    ]
     for entry in COMMANDS:
-        for option in _options(entry):
-            if option.choices and not option.positional:
-                words = " ".join(option.choices)
-                yield f'{indent}"{entry.name} {option.flag}") {listing.format(words=words)}; return ;;'
+        options = _options(entry)
+        known = [flag for option in options if not option.positional for flag in option.flags]
+        flags.append(f'    "{entry.name}") {offered(["--help", *known])} ;;')
+        for option in options:
+            if option.positional and _words_for(option):
+                arguments.append(f"    {entry.name}) {offered(_words_for(option))}; return ;;")
+            elif option.choices:
+                choices.append(f'    "{entry.name} {option.flag}") {offered(option.choices)}; return ;;')
+    lines = {"groups": groups, "choices": choices, "arguments": arguments, "flags": flags}
+    return {"first": " ".join(_first_words()), **{name: "\n".join(part) for name, part in lines.items()}}
 
 
 _BASH = """\
@@ -112,25 +126,7 @@ complete -o default -o filenames -F _hogwild hogwild
 def bash() -> str:
     """The script for bash."""
     offer = 'COMPREPLY=($(compgen -W "{words}" -- "$cur"))'
-    groups = [
-        f'    {first}) if [ "$COMP_CWORD" -eq 2 ]; then {offer.format(words=" ".join(second))}; return; fi\n'
-        f'      name="$name ${{COMP_WORDS[2]}}" ;;'
-        for first in _first_words()
-        if (second := _second_words(first))
-    ]
-    arguments = [
-        f"          {entry.name}) {offer.format(words=' '.join(_words_for(option)))} ;;"
-        for entry in COMMANDS
-        for option in _options(entry)
-        if option.positional and _words_for(option)
-    ]
-    return _BASH.format(
-        first=" ".join(_first_words()),
-        groups="\n".join(groups),
-        choices="\n".join(_cases("    ", offer)),
-        arguments="\n".join(arguments),
-        flags="\n".join(f'    "{entry.name}") {offer.format(words=_flags(entry))} ;;' for entry in COMMANDS),
-    )
+    return _BASH.format(**_branches(offer, '[ "$COMP_CWORD" -eq 2 ]', "${COMP_WORDS[2]}"))
 
 
 _ZSH = """\
@@ -166,26 +162,7 @@ compdef _hogwild hogwild
 
 def zsh() -> str:
     """The script for zsh."""
-    offer = "compadd -- {words}"
-    groups = [
-        f"    {first}) if (( CURRENT == 3 )); then {offer.format(words=' '.join(second))}; return; fi\n"
-        f'      name="$name ${{words[3]}}" ;;'
-        for first in _first_words()
-        if (second := _second_words(first))
-    ]
-    arguments = [
-        f"      {entry.name}) {offer.format(words=' '.join(_words_for(option)))}; return ;;"
-        for entry in COMMANDS
-        for option in _options(entry)
-        if option.positional and _words_for(option)
-    ]
-    return _ZSH.format(
-        first=" ".join(_first_words()),
-        groups="\n".join(groups),
-        choices="\n".join(_cases("    ", offer)),
-        arguments="\n".join(arguments),
-        flags="\n".join(f'      "{entry.name}") {offer.format(words=_flags(entry))} ;;' for entry in COMMANDS),
-    )
+    return _ZSH.format(**_branches("compadd -- {words}", "(( CURRENT == 3 ))", "${words[3]}"))
 
 
 def fish() -> str:
@@ -214,10 +191,8 @@ def _fish_option(start: str, option: Option) -> list[str]:
     words = " ".join(_words_for(option))
     if option.positional:
         return [f"{start} -f -a {_quoted(words)}"] if words else []
-    name = option.flag[2:]
-    if option.kind is bool:
-        return [f"{start} -l {name}{about}", f"{start} -l no-{name}{about}"]
-    return [f"{start} -l {name}{f' -x -a {_quoted(words)}' if words else ' -r'}{about}"]
+    takes = "" if option.kind is bool else f" -x -a {_quoted(words)}" if words else " -r"
+    return [f"{start} -l {flag[2:]}{takes}{about}" for flag in option.flags]
 
 
 def _quoted(text: str) -> str:

@@ -1,17 +1,30 @@
-"""A command line into the dataclass of a command. tyro splits it and writes the help; types come from `options`."""
+"""A command line into the dataclass of a command. argparse splits it and writes the help; types come from `options`."""
 
 from __future__ import annotations
 
-import contextlib
-import io
+import argparse
 import re
-from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
-from typing import Annotated, Any, TypeVar, get_type_hints
+import shutil
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from hogwild.config.options import Option, convert, flags_of, nearest, read_toml
+from hogwild.config.options import (
+    Option,
+    build,
+    chosen_of,
+    convert,
+    flags_of,
+    groups_of,
+    nearest,
+    toml_table,
+    values_of,
+)
 from hogwild.errors import ConfigError, brief, shorten
 
 Command = TypeVar("Command")
+_WIDEST = 120  # columns of help
 
 
 class HelpShown(Exception):
@@ -28,171 +41,174 @@ class Page:
 
 def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     """The command's dataclass from flags, then from the TOML file of --config, then from its defaults."""
-    known = flags_of(command)
-    argv = _with_values([_own_name(word, known) for word in argv], known)
+    end = argv.index("--") if "--" in argv else len(argv)
+    argv, words = argv[:end], argv[end + 1 :]
+    chosen = chosen_of(command)
+    early = [option for option in flags_of(command).values() if option.name in ("config", chosen and chosen.by)]
+    first = _given(early, page, argv)[0]  # they decide what the others are
+    toml = convert(flags_of(command)["config"], first["config"], "--config") if "config" in first else ""
+    table = toml_table(toml) if toml else {}
+    choice = _choice(command, first, table, toml)
+    known = flags_of(command, choice)
+    _check_choice(command, choice, argv, table, toml)
+    values = values_of(table, toml, known)
+    if any(word in ("-h", "--help") for word in argv):
+        print(_help(command, page, choice, values))
+        raise HelpShown
+    argv = _with_values(argv, known)
     _check_lists(argv, known)
-    toml = _named_file(argv, known)
-    values = read_toml(convert(known["config"], toml, "--config"), command) if toml else {}
-    given, extra = _split(command, page, argv, values)
-    flags = [word for word in extra if word.startswith("-") and word != "-"]
-    if flags:
+    given, extra = _given(known.values(), page, argv)
+    if flags := [word for word in extra if word.startswith("-") and word != "-"]:
         raise _unknown_flag(flags[0], known, page)
     for name, value in {**values, **given}.items():
         if value == "" and {"DIR", "FILE"} & set(re.split(r"\W", known[name].metavar)):
             where = known[name].flag if name in given else f"{toml}: {name}"
             raise ConfigError(f"{where} is there without a name; give one, or leave it out.")
-    for name, value in given.items():
-        if known[name].many:
-            value = tuple(word for words in value for word in words)
-            if not value:
-                raise ConfigError(f"{known[name].flag} is there without a value. See: {page.prog} --help")
-        values[name] = convert(known[name], value, known[name].flag)
-    _add_words(extra, values, known, page)
+    given.update(_placed([*extra, *words], known, page))
+    values.update({name: convert(known[name], value, known[name].flag) for name, value in given.items()})
     for option in known.values():
         if option.positional and not values.get(option.name, option.default):
             raise ConfigError(f"{option.metavar.rstrip('.')} is missing. See: {page.prog} --help")
-    return build(command, values)
+    return build(command, values, choice)
 
 
-def _own_name(word: str, known: dict[str, Option]) -> str:
-    """A flag by its own name, where it was given by another that is understood too."""
-    flag, equals, value = word.partition("=")
-    name = flag[2:].replace("-", "_") if flag.startswith("--") else ""
-    meant = next((option.flag for option in known.values() if name and option.also == name), flag)
-    return meant + equals + value
+# -- argparse --------------------------------------------------------------------------------------------------------
 
 
-def _with_values(argv: list[str], known: dict[str, Option]) -> list[str]:
+def _given(options: Iterable[Option], page: Page, argv: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """What was given by name, still text, and the words for which there is no flag."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    for option in options:
+        if not option.positional:
+            _add(parser, option)
+            _check_plain(option, argv)
+    try:
+        found, extra = parser.parse_known_args(argv)
+    except argparse.ArgumentError as error:
+        flag = str(error.argument_name).partition("/")[0]
+        raise ConfigError(f"{flag} is there without a value. See: {page.prog} --help") from None
+    return vars(found), extra
+
+
+def _check_plain(option: Option, argv: list[str]) -> None:
+    """Refuse --flag=yes."""
+    for word in argv:
+        flag, equals, value = word.partition("=")
+        if equals and option.kind is bool and flag in option.flags:
+            yes, no = option.flags
+            raise ConfigError(f"{flag} takes no value, got {brief(value)}; write {yes} or {no}.")
+
+
+def _add(parser: Any, option: Option, default: Any = None) -> None:
+    """Add the flag to a parser or a group of flags; `default` is for the help."""
+    dress = {"default": argparse.SUPPRESS, "help": (option.help + _hint(option, default)).replace("%", "%%")}
+    if option.positional:
+        parser.add_argument(option.name, nargs="*", metavar=option.metavar, **dress)
+    elif option.kind is bool:
+        parser.add_argument(option.flag, dest=option.name, action=argparse.BooleanOptionalAction, **dress)
+    elif option.shown.many:
+        parser.add_argument(option.flag, dest=option.name, nargs="+", action="extend", metavar=option.metavar, **dress)
+    else:
+        action = "append" if option.kind in (tuple, dict) else "store"
+        parser.add_argument(*option.flags, dest=option.name, action=action, metavar=option.metavar, **dress)
+
+
+def _hint(option: Option, default: Any) -> str:
+    if option.kind is bool:
+        return f" (default: {'on' if default else 'off'})"
+    if option.positional or default is None or default in ("", (), {}):
+        several = option.kind in (tuple, dict) and not option.positional and not option.shown.many
+        return " (repeatable)" if several else ""
+    return f" (default: {','.join(map(str, default)) if option.kind is tuple else default})"
+
+
+def _help(command: type, page: Page, choice: str, values: Mapping[str, Any]) -> str:
+    """All flags in groups, with the defaults that a file of options leaves."""
+    width = max(40, min(_WIDEST, shutil.get_terminal_size().columns) - 2)
+    words = [option.metavar for option in flags_of(command).values() if option.positional]
+    parser = argparse.ArgumentParser(
+        usage=" ".join([page.prog, *words, "[OPTIONS]"]),
+        description="\n\n".join(_wrapped(part, width) for part in page.about.split("\n\n")),
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=28, width=width),
+        add_help=False,
+    )
+    chosen = chosen_of(command)
+    for place, group in enumerate(groups_of(command, choice)):
+        about = None
+        if chosen and group.config is chosen.of(choice).config:
+            others = "|".join(name for name in chosen.variants if name != choice)
+            about = f"Of --{chosen.by} {choice}. Others have their own: --{chosen.by} {others} --help"
+            about = _wrapped(about, width - 2)
+        options = [option for option in group.options.values() if not option.shown.hidden]
+        part = parser.add_argument_group(group.title if place else None, about) if options else parser
+        for option in options:
+            _add(part, option, values.get(option.name, option.default))
+    return parser.format_help().rstrip()
+
+
+def _wrapped(text: str, width: int) -> str:
+    """A paragraph in lines of a width; lines that are to be copied stay as they are."""
+    return text if "\n  " in text else textwrap.fill(" ".join(text.split()), width)
+
+
+# -- what to say when it does not fit --------------------------------------------------------------------------------
+
+
+def _choice(command: type, given: Mapping[str, Any], table: Mapping[str, Any], toml: str) -> str:
+    """Which of the dataclasses of the command is meant: by its flag, else by the file of options."""
+    chosen = chosen_of(command)
+    if chosen is None:
+        return ""
+    option = flags_of(command)[chosen.by]
+    if option.name in given:
+        return str(convert(option, given[option.name], option.flag))
+    return str(convert(option, table.get(option.name, option.default), f"{toml}: {option.name}"))
+
+
+def _check_choice(command: type, choice: str, argv: list[str], table: Mapping[str, Any], toml: str) -> None:
+    """Refuse flags and keys that are known where another choice is made."""
+    chosen = chosen_of(command)
+    if chosen is None:
+        return
+    known = _all_flags(flags_of(command, choice))
+    written = {word.partition("=")[0]: word.partition("=")[0] for word in argv}
+    written |= {"--" + key.replace("_", "-"): f"{toml}: {key}" for key in table}
+    for flag, where in written.items():
+        if flag.startswith("--") and flag not in known:
+            others = [name for name in chosen.variants if flag in _all_flags(flags_of(command, name))]
+            if others:
+                raise ConfigError(f"{where} is for --{chosen.by} {' or '.join(others)}, not {choice}; leave it out.")
+
+
+def _all_flags(options: Mapping[str, Option]) -> list[str]:
+    return [flag for option in options.values() if not option.positional for flag in option.flags]
+
+
+def _with_values(argv: list[str], known: Mapping[str, Option]) -> list[str]:
     """Flags that may stand alone get the value that they then stand for."""
     found = list(argv)
     for option in known.values():
         ending = "." + option.metavar.rpartition(".")[2]
         for k, word in enumerate(found):
-            if option.bare and word == option.flag and not (k + 1 < len(found) and found[k + 1].endswith(ending)):
-                found[k] = f"{word}={option.bare}"
+            if option.shown.bare and word == option.flag and not (k + 1 < len(found) and found[k + 1].endswith(ending)):
+                found[k] = f"{word}={option.shown.bare}"
     return found
 
 
-def build(command: type[Command], values: dict[str, Any]) -> Command:
-    """The command's dataclass from checked values by name."""
-    parts: dict[str, Any] = {}
-    hints = get_type_hints(command)
-    for item in fields(command):  # type: ignore[arg-type]
-        if is_dataclass(hints[item.name]):
-            parts[item.name] = build(hints[item.name], values)
-        elif item.name in values:
-            parts[item.name] = values[item.name]
-    return command(**parts)
-
-
-def _named_file(argv: list[str], known: dict[str, Option]) -> str:
-    """The value of --config: its file is read before all else is parsed."""
-    for k, word in enumerate(argv):
-        if "config" in known and word == "--config" and k + 1 < len(argv):
-            return argv[k + 1]
-        if "config" in known and word.startswith("--config="):
-            return word.partition("=")[2]
-    return ""
-
-
-# -- tyro --
-
-def _split(command: type, page: Page, argv: list[str], toml: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """What was given by name (still text), and the words that tyro had no place for."""
-    import tyro  # here: completion and dispatch do not need it
-
-    for word in argv:
-        flag, equals, value = word.partition("=")
-        option = flags_of(command).get(flag[2:].replace("-", "_"))
-        if equals and option and option.kind is bool:
-            name = flag[2:]
-            raise ConfigError(f"{flag} takes no value, got {brief(value)}; write --{name} or --no-{name}.")
-    asked = any(word in ("-h", "--help") for word in argv)
-    said = io.StringIO()
-    markers = (tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone)
-    try:
-        with contextlib.nullcontext() if asked else contextlib.redirect_stderr(said):
-            split: Any = tyro.cli(
-                _twin(command, toml),
-                prog=page.prog,
-                description=page.about,
-                args=argv,
-                config=markers,
-                return_unknown_args=True,
-            )
-    except SystemExit as stop:
-        if not stop.code:
-            raise HelpShown from None
-        raise ConfigError(f"{_condense(said.getvalue())} See: {page.prog} --help") from None
-    return _given(split[0]), split[1]
-
-
-def _twin(command: type, toml: dict[str, Any]) -> type:
-    """The same dataclass with every value a text, None where not given, dressed for tyro's help."""
-    made: list[Any] = []
-    hints = get_type_hints(command)
-    for item in fields(command):
-        if is_dataclass(hints[item.name]):
-            group = _twin(hints[item.name], toml)
-            made.append((item.name, group, field(default_factory=group)))
-        elif item.name in flags_of(command):
-            made.append(_twin_field(flags_of(command)[item.name], toml))
-    twin = make_dataclass(command.__name__, made, frozen=True, kw_only=True)
-    twin.__doc__ = command.__doc__
-    return twin
-
-
-def _twin_field(option: Option, toml: dict[str, Any]) -> tuple[str, Any, Any]:
-    from tyro import conf
-
-    default = toml.get(option.name, option.default)
-    dress = conf.arg(metavar=option.metavar or None, help=option.help, help_behavior_hint=_hint(option, default))
-    if option.kind is bool:
-        return option.name, Annotated[bool, dress], field(default=default)
-    if option.many:
-        return option.name, Annotated[tuple[tuple[str, ...], ...], dress, conf.UseAppendAction], field(default=())
-    if option.kind in (tuple, dict):
-        many = conf.Positional if option.positional else conf.UseAppendAction
-        return option.name, Annotated[tuple[str, ...], dress, many], field(default=())
-    if option.positional:
-        return option.name, Annotated[str | None, dress, conf.Positional], field(default=None)
-    return option.name, Annotated[str | None, dress], field(default=None)
-
-
-def _hint(option: Option, default: Any) -> str:
-    if option.positional or default is None or default in ("", (), {}):
-        several = option.kind in (tuple, dict) and not option.positional and not option.many
-        return "(repeatable)" if several else ""
-    if option.kind is bool:
-        return f"(default: {'on' if default else 'off'})"
-    return f"(default: {default})"
-
-
-def _given(twin: Any) -> dict[str, Any]:
-    """The values that differ from `not given`."""
+def _placed(words: list[str], known: Mapping[str, Option], page: Page) -> dict[str, Any]:
+    """The words without flags, by the options that have none; they may stand anywhere among the flags."""
     found: dict[str, Any] = {}
-    for item in fields(twin):
-        value = getattr(twin, item.name)
-        if is_dataclass(value):
-            found.update(_given(value))
-        elif value is not None and value != ():
-            found[item.name] = value
+    left = list(words)
+    for option in known.values():
+        if option.positional and left:
+            found[option.name] = left if option.kind is tuple else left.pop(0)
+            left = [] if option.kind is tuple else left
+    if left:
+        raise ConfigError(f"{brief(left[0])} is one word too many. See: {page.prog} --help")
     return found
 
 
-# -- what to say when it does not fit --
-
-def _add_words(extra: list[str], values: dict[str, Any], known: dict[str, Option], page: Page) -> None:
-    """Words after flags belong to the list of files, if the command has one."""
-    if not extra:
-        return
-    last = next((option for option in reversed(known.values()) if option.positional), None)
-    if last is None or last.kind is not tuple:
-        raise ConfigError(f"{brief(extra[0])} is one word too many. See: {page.prog} --help")
-    values[last.name] = (*values.get(last.name, ()), *convert(last, extra, last.flag))
-
-
-def _check_lists(argv: list[str], known: dict[str, Option]) -> None:
+def _check_lists(argv: list[str], known: Mapping[str, Option]) -> None:
     """Refuse `TRAIN --valid a b`, which a shell makes of `--valid *`: b would be trained on."""
     by_flag = {option.flag: option for option in known.values() if option.kind is not bool}
     before, files = "", 0  # the flag whose value came last, and files so far
@@ -211,20 +227,7 @@ def _check_lists(argv: list[str], known: dict[str, Option]) -> None:
         before, files = "", files + 1
 
 
-def _unknown_flag(word: str, known: dict[str, Option], page: Page) -> ConfigError:
+def _unknown_flag(word: str, known: Mapping[str, Option], page: Page) -> ConfigError:
     flag = word.partition("=")[0]
-    names = [option.flag for option in known.values() if not option.positional]
-    names += ["--no-" + option.flag[2:] for option in known.values() if option.kind is bool]
-    return ConfigError(f"unknown flag {shorten(flag, 80)}{nearest(flag, names)}. See: {page.prog} --help")
-
-
-def _condense(box: str) -> str:
-    """The first paragraph of tyro's box as one line."""
-    lines = [line.strip("│╭╮╰╯ ") for line in re.sub(r"\x1b\[[0-9;]*m", "", box).splitlines()]
-    kept: list[str] = []
-    for line in lines[1:]:
-        if set(line) <= {"─"}:
-            break
-        kept.append(line)
-    text = " ".join(kept).removesuffix("Expected 1 values.").strip()
-    return text[:1].lower() + text[1:] if text else "this command line cannot be read."
+    close = nearest(flag, _all_flags(known))
+    return ConfigError(f"unknown flag {shorten(flag, 80)}{close}. See: {page.prog} --help")

@@ -11,10 +11,8 @@ import sys
 import traceback
 
 from hogwild.cli.commands import COMMANDS, Entry
-from hogwild.cli.flags import HelpShown, parse
 from hogwild.cli.interrupt import ignore_signals, no_interrupt_lost
 from hogwild.cli.streams import standard_streams, stay_usable
-from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, HogwildError, brief, shorten
 from hogwild.messages import Stream, output_failed, remedy, say
 
@@ -106,6 +104,8 @@ def _dispatch(argv: list[str]) -> int:
         inner = [entry for entry in COMMANDS if entry.words[0] == argv[0]]
         print(f"usage: hogwild {argv[0]} {'|'.join(entry.words[1] for entry in inner)} [OPTIONS]\n\n{_listing(inner)}")
         return DONE if len(argv) > 1 else WRONG_USE
+    from hogwild.cli.flags import HelpShown, parse  # here: it needs all options, and the help above none
+
     module = entry.load()
     try:
         options = parse(module.Options, module.PAGE, argv[len(entry.words) :])
@@ -116,6 +116,8 @@ def _dispatch(argv: list[str]) -> int:
 
 def _find(argv: list[str]) -> Entry | None:
     """The command that was called; None where only the help of a group of commands makes sense."""
+    from hogwild.config.options import nearest
+
     group = [entry for entry in COMMANDS if entry.words[0] == argv[0]]
     if not group:
         names = sorted({entry.words[0] for entry in COMMANDS})

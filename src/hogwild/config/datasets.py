@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from hogwild.config.options import Shown, check_values, require
+from hogwild.config.options import Config, Shown, require, require_not_negative
 
 Distribution = Literal["zipf", "uniform"]
 Lengths = Annotated[str, Shown("N|LO:HI")]
@@ -13,7 +13,7 @@ Size = Annotated[int, Shown(also="dense_size")]
 
 
 @dataclass(frozen=True)
-class SparseConfig:
+class SparseConfig(Config):
     """A sparse problem with two classes, or more."""
 
     rows: int = 100_000
@@ -35,9 +35,6 @@ class SparseConfig:
     part: int = 0
     """Another number gives other rows of the same problem: train on part 0, test on part 1."""
 
-    def __post_init__(self) -> None:
-        self.check()
-
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
         _check_made(self)
@@ -57,7 +54,7 @@ class SparseConfig:
 
 
 @dataclass(frozen=True)
-class ClicksConfig:
+class ClicksConfig(Config):
     """Clicks: categories in slots, numbers beside them, and whether there was a click."""
 
     rows: int = 100_000
@@ -83,9 +80,6 @@ class ClicksConfig:
     part: int = 0
     """Another number gives other rows of the same problem: train on part 0, test on part 1."""
 
-    def __post_init__(self) -> None:
-        self.check()
-
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
         _check_made(self)
@@ -110,9 +104,36 @@ class ClicksConfig:
         return _range_of(self.nonzeros) or (-1, -1)
 
 
+@dataclass(frozen=True)
+class MadeRatingsConfig(Config):
+    """Ratings that a model of low rank can learn."""
+
+    rows: int = 100_000
+    """Ratings, or interactions."""
+    users: int = 2_000
+    """Number of users; some may have no rating."""
+    items: int = 1_000
+    """Number of items."""
+    rank: int = 4
+    """Numbers in the true vectors."""
+    noise: float = 0.5
+    """Standard deviation of what is added to a true rating, in stars; ratings are then rounded to halves."""
+    seed: int = 1
+    """Draws the true vectors and the ratings."""
+    part: int = 0
+    """Another number gives other ratings by the same users: train on part 0, test on part 1."""
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        _check_made(self)
+        require(self, "users", 1 <= self.users < 2**31, "it must lie between 1 and 2147483647.")
+        require(self, "items", 2 <= self.items < 2**31, "it must lie between 2 and 2147483647.")
+        require(self, "rank", 1 <= self.rank <= 1024, "it must lie between 1 and 1024. Try 4.")
+        require_not_negative(self, "noise", remedy="Try 0.5.")
+
+
 def _check_made(config: Any) -> None:
     """What holds for all problems that are made."""
-    check_values(config)
     require(config, "rows", config.rows >= 1, "it must be at least 1. Try 100000.")
     require(config, "seed", 0 <= config.seed < 2**63, "it must not be negative and fit 63 bits. Try 1.")
     require(config, "part", 0 <= config.part < 2**31, "it must not be negative.")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from hogwild.config.options import Shown, check_values, require
-from hogwild.errors import ConfigError, brief
+from hogwild.config.options import Config, Shown, require, require_not_negative
 
 _THREADS, _FEW_THREADS = tuple(range(1, 11)), (1, 2, 4)
 _EPOCHS, _FEW_EPOCHS = 10, 5
@@ -14,12 +13,12 @@ _SEEDS, _FEW_SEEDS = 5, 2
 
 
 @dataclass(frozen=True)
-class AsynGradConfig:
+class AsynGradConfig(Config):
     """What the experiment of AsynGrad trains."""
 
     task: Literal["chunking", "pos", "segmentation"] = "chunking"
     """Feature templates, learning rate and L2 penalty: those of the paper for this task."""
-    threads: Annotated[tuple[int, ...], Shown("N [N …]", many=True)] = ()
+    threads: Annotated[tuple[int, ...], Shown("N", many=True)] = ()
     """Numbers of threads to compare. Default: 1 to 10; with --small 1 2 4."""
     epochs: int | None = None
     """Iterations of each run. Default: 10; with --small 5."""
@@ -40,13 +39,8 @@ class AsynGradConfig:
     structure_regularization: Annotated[int, Shown("ALPHA")] = 4
     """Pieces that AsynGrad with structure regularization cuts each sentence into."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "threads", _whole_numbers(self.threads))
-        self.check()
-
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_values(self)
         fits = all(1 <= count <= 4096 for count in self.threads)
         require(self, "threads", fits, "numbers of threads lie between 1 and 4096. Try 1 2 4 10.")
         distinct = len(set(self.threads)) == len(self.threads)
@@ -57,9 +51,8 @@ class AsynGradConfig:
             require(self, "seeds", 1 <= self.seeds < 2**30, "it must lie between 1 and 1073741823. Try 5.")
         require(self, "seed", 0 <= self.seed < 2**62, "it must not be negative and fit 62 bits. Try 1.")
         if self.lr is not None:
-            require(self, "lr", 0 < self.lr < float("inf"), "it must be positive and finite. Try 0.05.")
-        if self.l2 is not None:
-            require(self, "l2", 0 <= self.l2 < float("inf"), "it must not be negative. Try 1.")
+            require(self, "lr", self.lr > 0, "it must be positive and finite. Try 0.05.")
+        require_not_negative(self, "l2", remedy="Try 1.")
         fits = self.rich_edge_min_count >= 1
         require(self, "rich_edge_min_count", fits, "it must be at least 1, which takes all features. Try 10.")
         fits = 2 <= self.structure_regularization <= 1000
@@ -79,15 +72,3 @@ class AsynGradConfig:
     def repeats(self) -> int:
         """Runs of each kind."""
         return self.seeds or (_FEW_SEEDS if self.small else _SEEDS)
-
-
-def _whole_numbers(given: tuple[int | str, ...]) -> tuple[int, ...]:
-    """Numbers as a command line has them too: as texts, several in one with commas between them."""
-    found: list[int] = []
-    for item in given:
-        for word in str(item).split(","):
-            try:
-                found.append(int(word))
-            except ValueError:
-                raise ConfigError(f"threads is {brief(word)}; give whole numbers: 1 2 4 10.") from None
-    return tuple(found)

@@ -1,75 +1,138 @@
-"""Options of programs."""
+"""Options of models: a dataclass each. Its fields are the flags of the model, its TOML keys, the arguments of its
+program in Python, and what is saved with it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from hogwild.config.kinds import Optimizer
-from hogwild.config.options import Shown, check_values, require
+from hogwild.config.options import Config, Shown, require, require_not_negative
 
 
 @dataclass(frozen=True)
-class LinearConfig:
+class LinearConfig(Config):
     """Options of linear models."""
 
     loss: Literal["auto", "logistic", "hinge", "squared"] = "auto"
-    """What is minimised; `auto`: logistic for classes."""
+    """What is minimised: `logistic` (two classes: log loss; more: softmax), `hinge` (more than two classes: the sum
+    over classes of each against the rest), `squared` (a quantity); `auto`: logistic for labels that are words or whole
+    numbers of at most a thousand kinds, else squared."""
     optimizer: Optimizer = "adagrad"
-    """Update rule."""
+    """Update rule; momentum and adam act on the weights of the features that a sample has, at these visits only."""
     l1: float = 0.0
-    """L1 penalty a visit; drives weights to zero."""
+    """L1 penalty a visit; drives weights to zero. The objective is the mean loss + l1 |w| + l2 w^2 / 2, without the
+    bias; paid by the features that a sample has, and at the end of an epoch. With ftrl once for all visits together."""
     l2: float = 0.0
     """L2 penalty a visit; keeps weights small."""
     bias: bool = True
     """Learn an intercept."""
-    class_weight: Annotated[dict[str, float], Shown("NAME=WEIGHT")] = field(default_factory=dict)
-    """Weight of the samples of a class; classes not named have 1."""
-    balanced: bool = False
-    """Weigh classes inversely to their frequency."""
-
-    def __post_init__(self) -> None:
-        self.check()
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_values(self)
-        require(self, "l1", 0 <= self.l1 < float("inf"), "it must not be negative. Try 0 or 1e-6.")
-        require(self, "l2", 0 <= self.l2 < float("inf"), "it must not be negative. Try 0 or 1e-6.")
-        for weight in self.class_weight.values():
-            require(self, "class_weight", 0 < weight < float("inf"), "weights must be positive numbers.")
-        both = bool(self.class_weight) and self.balanced
-        require(self, "balanced", not both, "it cannot be joined with class_weight; choose one of the two.")
+        require_not_negative(self, "l1", "l2", remedy="Try 0 or 1e-6.")
 
 
 @dataclass(frozen=True)
-class TextConfig:
+class FMConfig(Config):
+    """Options of factorization machines."""
+
+    dim: int = 8
+    """Factors of a feature, field-aware for each field; 0: a linear model."""
+    loss: Literal["auto", "logistic", "squared"] = "auto"
+    """What is minimised: `logistic` (two classes), `squared` (a quantity); `auto`: logistic for labels that are words
+    or whole numbers of at most a thousand kinds, else squared."""
+    optimizer: Optimizer = "adagrad"
+    """Update rule."""
+    l2: float = 0.0
+    """L2 penalty on weights. The objective is the mean loss + l2 w^2 / 2 + l2_factors v^2 / 2, of weights w and factors
+    v, without the bias; paid by the features that a sample has, and at the end of an epoch. With ftrl once for all
+    visits together."""
+    l2_factors: float = 0.0
+    """L2 penalty on factors."""
+    field_aware: bool = False
+    """Features have factors of their own for each field (slot) of the data that a partner may be of."""
+    init_scale: float = 0.01
+    """Standard deviation of the first factors, which depend on the seed and the feature alone."""
+    bias: bool = True
+    """Learn an intercept."""
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        most = 256  # compiled code is made for each number of factors
+        require(self, "dim", 0 <= self.dim <= most, f"it must lie between 0 (a linear model) and {most}. Try 8.")
+        require_not_negative(self, "l2", "l2_factors", remedy="Try 0 or 1e-6.")
+        fits = self.init_scale > 0
+        require(self, "init_scale", fits, "it must be positive: factors of zero would never move. Try 0.01.")
+
+
+@dataclass(frozen=True)
+class SparseMLPConfig(Config):
+    """Options of embeddings with dense layers."""
+
+    dim: int = 16
+    """Numbers in the embedding of a feature."""
+    hidden: Annotated[tuple[int, ...], Shown("N,N,...")] = (128, 64)
+    """Outputs of each dense layer before the last; 0: there is no such layer."""
+    activation: Literal["relu", "tanh"] = "relu"
+    """What dense layers but the last do to their sums."""
+    lookup_activation: Literal["none", "relu", "tanh"] = "none"
+    """What is done to looked-up embeddings before the first dense layer."""
+    combiner: Literal["sum", "mean", "sqrtn"] = "sum"
+    """How the embeddings of one slot are put together, each times its value; mean divides by the sum of the values,
+    sqrtn by the root of the sum of their squares."""
+    wide: bool = False
+    """Add a linear model of the same features to the output (wide and deep)."""
+    loss: Literal["auto", "logistic", "squared"] = "auto"
+    """What is minimised; `auto`: logistic (sigmoid or softmax) for classes."""
+    optimizer: Optimizer = "adam"
+    """Update rule; an embedding moves at the batches in which its feature occurs only."""
+    l1: float = 0.0
+    """L1 penalty on embeddings, a visit, paid lazily."""
+    l2: float = 0.0
+    """L2 penalty on embeddings, a visit, and on dense weights at every step."""
+    batch_size: int = 256
+    """Samples of a visit, which make one step. With sgd, workers that do not wait for each other share a batch: each
+    computes and steps for a part of it, of at least 64 samples."""
+    init: float = 0.0
+    """Embeddings begin as random numbers between -X and X; 0: the root of 1 / DIM, divided by 4."""
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        require(self, "dim", 1 <= self.dim <= 65536, "it must lie between 1 and 65536. Try 16.")
+        fits = all(0 <= size <= 1 << 20 for size in self.hidden)
+        require(self, "hidden", fits, "layers have between 1 and 1048576 outputs. Try 128,64.")
+        object.__setattr__(self, "hidden", tuple(size for size in self.hidden if size))
+        require_not_negative(self, "l1", "l2", remedy="Try 0 or 1e-6.")
+        require(self, "batch_size", 1 <= self.batch_size <= 65536, "it must lie between 1 and 65536. Try 256.")
+        require_not_negative(self, "init", remedy="Try 0.01.")
+
+
+@dataclass(frozen=True)
+class TextConfig(Config):
     """Options of text classifiers."""
 
     dim: int = 16
-    """Numbers in the row of a word or n-gram."""
+    """Numbers in the row (embedding) of a word or n-gram; stored in steps of 16, which is one cache line."""
     optimizer: Optimizer = "sgd"
-    """Update rule."""
+    """Update rule; all of them act at the rows of a text only."""
     row_decay: float = 0.002
-    """Penalty on the rows that a text has, at each visit."""
+    """Penalty on the rows that a text has, at each visit: its loss has their squares in it, times this / 2. What occurs
+    often stays small: the strongest remedy against learning texts by heart."""
     l2: float = 0.0
-    """L2 penalty on all rows; keeps weights small."""
+    """L2 penalty: the objective has l2 w^2 / 2 for every weight of a row, whether its n-gram occurs or not."""
     counts: bool = False
     """N-grams count as often as they occur in a text. Default: once."""
 
-    def __post_init__(self) -> None:
-        self.check()
-
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_values(self)
         require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 16.")
-        require(self, "row_decay", 0 <= self.row_decay < float("inf"), "it must not be negative. Try 0.002.")
-        require(self, "l2", 0 <= self.l2 < float("inf"), "it must not be negative. Try 0 or 1e-6.")
+        require_not_negative(self, "row_decay", remedy="Try 0.002.")
+        require_not_negative(self, "l2", remedy="Try 0 or 1e-6.")
 
 
 @dataclass(frozen=True)
-class Word2VecConfig:
+class Word2VecConfig(Config):
     """Options of word vectors."""
 
     dim: int = 100
@@ -85,13 +148,79 @@ class Word2VecConfig:
     pair_negatives: bool = False
     """Draw new negatives for each pair. Default: draw them once for a run of words, which is faster."""
 
-    def __post_init__(self) -> None:
-        self.check()
-
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_values(self)
         require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 100.")
         require(self, "window", 1 <= self.window <= 100, "it must lie between 1 and 100. Try 5.")
         require(self, "negatives", 1 <= self.negatives <= 100, "it must lie between 1 and 100. Try 5.")
         require(self, "sample", 0 <= self.sample <= 1, "it is a share between 0 (keep all words) and 1. Try 1e-4.")
+
+
+@dataclass(frozen=True)
+class CRFConfig(Config):
+    """Options of linear-chain CRFs."""
+
+    optimizer: Optimizer = "sgd"
+    """Update rule."""
+    l2: float | None = None
+    """L2 penalty: the objective is the sum of -log p(tags | sentence) over all sentences + l2 w^2 / 2. Default: 0.5 for
+    the features chunking, else 1."""
+    l1: float = 0.0
+    """L1 penalty: the objective has + l1 |w|; drives weights to zero."""
+    rich_edges: bool = True
+    """Let frequent features weigh pairs of neighbouring tags too, not only single tags."""
+    rich_edge_min_count: int = 10
+    """Features that occur at least this often have rich edges."""
+    rich_edge_pairs: Literal["seen", "all"] = "seen"
+    """Pairs of tags that a rich edge weighs: those seen with its feature in training, or all."""
+    structure_regularization: Annotated[int, Shown("ALPHA")] = 0
+    """Cut every sentence at random into this many pieces, anew at each visit, which keeps long chains from being learnt
+    by heart; features still see the whole sentence. 0: leave them whole."""
+    average: bool = False
+    """Predict with a running mean of the weights at the ends of epochs, of which the k-th counts k times."""
+    rich_edge_templates: Annotated[tuple[str, ...], Shown("TEMPLATE")] = ()
+    """Only features of these templates have rich edges, such as w[0] pos[0]. Default: all."""
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        require_not_negative(self, "l1", remedy="Try 0.")
+        require_not_negative(self, "l2", remedy="Try 1.")
+        fits = self.rich_edge_min_count >= 1
+        require(self, "rich_edge_min_count", fits, "it must be at least 1, which takes all features. Try 10.")
+        fits = 0 <= self.structure_regularization <= 1000
+        require(self, "structure_regularization", fits, "it must lie between 0 (whole sentences) and 1000. Try 4.")
+
+
+@dataclass(frozen=True)
+class RecommenderConfig(Config):
+    """Options of recommenders."""
+
+    dim: int = 64
+    """Numbers in the vector of a user and of an item."""
+    loss: Literal["auto", "squared", "logistic", "bpr"] = "auto"
+    """`squared` predicts ratings; `logistic` tells items that a user has from others drawn; `bpr` puts the former
+    before the latter; `auto`: squared for ratings, else bpr."""
+    optimizer: Optimizer = "adagrad"
+    """Update rule."""
+    negatives: int = 0
+    """Items drawn for each item that a user has, among those that the user has not; 0: 1 with bpr, 4 with logistic."""
+    bias: bool = True
+    """Learn a bias for every user (not with bpr, which has no use for it) and every item."""
+    l2: float | None = None
+    """L2 penalty of the rows that a visit reads, as usual for factorizations: l2 / 2 times their squares. Default: 0.01
+    with logistic, else 0.02."""
+    shrink: float = 0.0
+    """L2 penalty of all rows alike, whether a visit reads them or not, paid lazily: the objective is the mean loss +
+    shrink w^2 / 2. With ftrl once for all visits."""
+    init: float = 0.1
+    """Standard deviation of the random numbers that vectors begin with."""
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 64.")
+        require(self, "negatives", 0 <= self.negatives <= 1000, "it must lie between 1 and 1000, or be 0: chosen.")
+        needless = self.loss == "squared" and self.negatives > 0
+        require(self, "negatives", not needless, "ratings (loss squared) need none; leave it out.")
+        require_not_negative(self, "l2", remedy="Try 0.02.")
+        require_not_negative(self, "shrink", remedy="Try 0 or 1e-6.")
+        require(self, "init", self.init > 0, "it must be positive; equal vectors never part. Try 0.1.")

@@ -1,25 +1,29 @@
 """What an option is: a field of a frozen dataclass, with its type, default, and the docstring beneath it as help.
 
-Flags, TOML keys and shell completion are all made from `options_of`, and all values pass through `convert`, so that
-a wrong value gets the same sentence wherever it comes from.
+Flags, TOML keys, shell completion and the arguments of programs are all made from `groups_of`, and all values pass
+through `convert`, so that a wrong value gets the same sentence wherever it comes from.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
+import functools
 import inspect
-import json
-import math
-import textwrap
+import re
+import sys
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from itertools import pairwise
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from hogwild.config.tomltext import parse_toml, read_start
 from hogwild.errors import ConfigError, brief, shorten
+
+Built = TypeVar("Built")
+Mark = TypeVar("Mark")
 
 
 @dataclass(frozen=True)
@@ -40,79 +44,153 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """One of the dataclasses that a field may hold; `fixed` values are no options."""
+
+    config: type
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Marks a field that holds another dataclass for each value of the option `by`; the first is the default's."""
+
+    by: str
+    variants: Mapping[str, Variant]
+
+    def of(self, choice: str) -> Variant:
+        """The variant of a choice; "" stands for the default."""
+        return self.variants[choice or next(iter(self.variants))]
+
+
+@dataclass(frozen=True)
 class Option:
-    """One option. `kind` is int, float, str, bool, tuple or dict; `choices` are all there are, or empty."""
+    """One option. `kind` is int, float, str, bool, tuple or dict, `item` that of the items of a tuple; `choices` are
+    all there are, or empty."""
 
     name: str
     kind: type
+    item: type
     optional: bool
     choices: tuple[str, ...]
     default: Any
     help: str
     metavar: str
-    positional: bool
-    hidden: bool
-    many: bool
-    also: str = ""
-    bare: str = ""
+    shown: Shown
 
     @property
     def flag(self) -> str:
         """The option as written on a command line."""
-        return self.metavar if self.positional else "--" + self.name.replace("_", "-")
+        return self.metavar if self.shown.positional else "--" + self.name.replace("_", "-")
+
+    @property
+    def positional(self) -> bool:
+        """Whether it has no flag."""
+        return self.shown.positional
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """All flags that stand for the option."""
+        also = ("--" + self.shown.also.replace("_", "-"),) * bool(self.shown.also)
+        return (self.flag, *also, *(("--no-" + self.flag[2:],) * (self.kind is bool)))
 
 
-_known: dict[type, dict[str, Option]] = {}
+@dataclass(frozen=True)
+class Group:
+    """The options of one dataclass, and what they are about."""
+
+    config: type
+    title: str
+    options: dict[str, Option]
 
 
-def flags_of(config: type) -> dict[str, Option]:
-    """The options that a user may give."""
-    return {name: option for name, option in options_of(config).items() if not option.hidden}
-
-
-def options_of(config: type) -> dict[str, Option]:
-    """The options of a dataclass by name, in order; those of nested dataclasses are in line."""
-    if config in _known:
-        return _known[config]
-    found: dict[str, Option] = {}
-    hints = get_type_hints(config, include_extras=True)
-    helps = _help_of(config)
-    for item in fields(config):
+@functools.cache
+def groups_of(config: type, choice: str = "") -> tuple[Group, ...]:
+    """The options of a dataclass: its own, then those of each dataclass in it, of which `choice` may choose one."""
+    own: dict[str, Option] = {}
+    inner: list[Group] = []
+    hints, helps = get_type_hints(config, include_extras=True), _help_of(config)
+    for item in _own_first(config):
         hint = hints[item.name]
-        if is_dataclass(hint) and isinstance(hint, type):
-            found.update(options_of(hint))
-            continue
-        default = item.default_factory() if item.default_factory is not MISSING else item.default
-        found[item.name] = _option(item.name, hint, None if default is MISSING else default, helps.get(item.name, ""))
-    _known[config] = found
-    return found
+        if isinstance(hint, type) and is_dataclass(hint):
+            inner += groups_of(hint)
+        elif chosen := _mark(hint, Chosen):
+            variant = chosen.of(choice)
+            for group in groups_of(variant.config):
+                left = {name: option for name, option in group.options.items() if name not in variant.fixed}
+                inner.append(replace(group, options=left))
+        else:
+            default = item.default_factory() if item.default_factory is not MISSING else item.default
+            own[item.name] = _option(item.name, hint, None if default is MISSING else default, helps.get(item.name, ""))
+    title = re.split("[.;:]", inspect.getdoc(config) or "", maxsplit=1)[0]
+    return (Group(config, title, own), *inner)
+
+
+@functools.cache
+def options_of(config: type, choice: str = "") -> dict[str, Option]:
+    """The options of a dataclass by name; see `groups_of`."""
+    return {name: option for group in groups_of(config, choice) for name, option in group.options.items()}
+
+
+def flags_of(config: type, choice: str = "") -> dict[str, Option]:
+    """The options that a user may give."""
+    return {name: option for name, option in options_of(config, choice).items() if not option.shown.hidden}
+
+
+def chosen_of(config: type) -> Chosen | None:
+    """What a dataclass says about the dataclass in it that is chosen; None if there is none."""
+    marks = (_mark(hint, Chosen) for hint in get_type_hints(config, include_extras=True).values())
+    return next((mark for mark in marks if mark), None)
+
+
+def choices_of(config: type) -> tuple[str, ...]:
+    """All that `choice` may be for the dataclass; the first is the default."""
+    chosen = chosen_of(config)
+    return tuple(chosen.variants) if chosen else ("",)
+
+
+def build(config: type[Built], values: Mapping[str, Any], choice: str = "") -> Built:
+    """A dataclass from checked values by name."""
+    parts: dict[str, Any] = {}
+    hints = get_type_hints(config, include_extras=True)
+    for item in fields(config):  # type: ignore[arg-type]
+        hint = hints[item.name]
+        if isinstance(hint, type) and is_dataclass(hint):
+            parts[item.name] = build(hint, values)
+        elif chosen := _mark(hint, Chosen):
+            variant = chosen.of(choice)
+            parts[item.name] = build(variant.config, {**values, **variant.fixed})
+        elif item.name in values:
+            parts[item.name] = values[item.name]
+    return config(**parts)
+
+
+def _own_first(config: type) -> list[Field[Any]]:
+    """The fields as help has them: those of a class before those that it inherits."""
+    level: dict[str, int] = {}
+    for depth, base in enumerate(config.__mro__):
+        level.update(dict.fromkeys(vars(base).get("__dataclass_fields__", ()), depth))
+    return sorted(fields(config), key=lambda item: level[item.name])
+
+
+def _mark(hint: Any, kind: type[Mark]) -> Mark | None:
+    """What an annotation says of this kind."""
+    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((extra for extra in extras if isinstance(extra, kind)), None)
 
 
 def _option(name: str, hint: Any, default: Any, help_text: str) -> Option:
-    shown = None
+    shown = _mark(hint, Shown) or Shown()
     if get_origin(hint) is Annotated:
-        hint, *extras = get_args(hint)
-        shown = next((extra for extra in extras if isinstance(extra, Shown)), None)
+        hint = get_args(hint)[0]
     optional = get_origin(hint) in (Union, types.UnionType)
     if optional:
         hint = next(part for part in get_args(hint) if part is not type(None))
     choices = tuple(get_args(hint)) if get_origin(hint) is Literal else ()
     kind = str if choices else (get_origin(hint) or hint)
+    item = get_args(hint)[0] if kind is tuple else str
     metavar = "{" + ",".join(choices) + "}" if choices else {int: "N", float: "X", bool: ""}.get(kind, "TEXT")
-    return Option(
-        name=name,
-        kind=kind,
-        optional=optional,
-        choices=choices,
-        default=default,
-        help=help_text,
-        metavar=shown.metavar if shown and shown.metavar else metavar,
-        positional=bool(shown and shown.positional),
-        hidden=bool(shown and shown.hidden),
-        many=bool(shown and shown.many),
-        also=shown.also if shown else "",
-        bare=shown.bare if shown else "",
-    )
+    return Option(name, kind, item, optional, choices, default, help_text, shown.metavar or metavar, shown)
 
 
 def _help_of(config: type) -> dict[str, str]:
@@ -120,18 +198,23 @@ def _help_of(config: type) -> dict[str, str]:
     found: dict[str, str] = {}
     for base in reversed(config.__mro__):
         if is_dataclass(base):
-            found |= _own_help_of(base)
+            found |= _helps_in(base.__module__).get(base.__name__, {})
     return found
 
 
-def _own_help_of(config: type) -> dict[str, str]:
+@functools.cache
+def _helps_in(module: str) -> dict[str, dict[str, str]]:
+    """The strings beneath the fields of all classes of a module."""
     try:
-        body = ast.parse(textwrap.dedent(inspect.getsource(config))).body[0]
-    except (OSError, TypeError):    # installed without sources: options work, help is bare
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except (OSError, TypeError, KeyError):  # installed without sources: options work, help is bare
         return {}
-    assert isinstance(body, ast.ClassDef)
+    return {node.name: _helps_beneath(node.body) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+def _helps_beneath(body: list[ast.stmt]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for before, node in zip(body.body, body.body[1:], strict=False):
+    for before, node in pairwise(body):
         if (
             isinstance(before, ast.AnnAssign)
             and isinstance(before.target, ast.Name)
@@ -162,6 +245,8 @@ def convert(option: Option, value: Any, where: str) -> Any:
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list | tuple) or not all(isinstance(item, str | int) for item in items):
             raise wrong
+        if option.item is int:
+            return _whole_numbers(option, items, where)
         return tuple(_text(option, item, where) for item in items)
     if option.kind is dict:
         return _convert_pairs(option, value, where)
@@ -184,9 +269,25 @@ def convert(option: Option, value: Any, where: str) -> Any:
     return number
 
 
+def _whole_numbers(option: Option, items: Iterable[str | int], where: str) -> tuple[int, ...]:
+    """Whole numbers, several in one text with commas between them."""
+    found: list[int] = []
+    for item in items:
+        for word in item.split(",") if isinstance(item, str) else [item]:
+            try:
+                found.append(int(word))
+            except ValueError:
+                example = ",".join(map(str, option.default or (1, 2, 4)))
+                raise ConfigError(
+                    f"{where} is {brief(word)}; write whole numbers with commas between them, such as {example}."
+                ) from None
+            _check_size(option, found[-1], where)
+    return tuple(found)
+
+
 def _check_size(option: Option, number: float, where: str) -> None:
     """Raise ConfigError for a number that compiled code has no type for."""
-    if option.kind is int and not _LEAST <= number <= _MOST:
+    if int in (option.kind, option.item) and not _LEAST <= number <= _MOST:
         raise ConfigError(f"{where} is {brief(number)}; a whole number has at most 64 bits here.")
     if option.kind is float and not abs(number) <= _LARGE:
         raise ConfigError(f"{where} is {brief(number)}; it must be finite: numbers go from -1e30 to 1e30 here.")
@@ -288,19 +389,25 @@ def check_names(config: type, names: Iterable[str]) -> None:
 
 
 def check_values(config: Any) -> None:
-    """Raise ConfigError where a field holds none of its choices, a value of another type, or more than 64 bits."""
-    for option in options_of(type(config)).values():
+    """Raise ConfigError where a field holds none of its choices, a value of another type, or more than 64 bits.
+
+    Numbers of NumPy's become Python's and lists tuples, so that all values are as JSON has them.
+    """
+    kind: type = type(config)
+    for option in options_of(kind).values():
         value = getattr(config, option.name)
         if value is None and option.optional:
             continue
         if option.choices and not (isinstance(value, str) and value in option.choices):
             convert(option, value, option.name)
+        if option.item is int and isinstance(value, list | tuple):
+            value = convert(option, [int(item) if isinstance(item, Integral) else item for item in value], option.name)
         if not _is_of(option.kind, value):
             raise ConfigError(f"{option.name} is {brief(value)}; it must be {_NOUNS.get(option.kind, 'a list')}.")
-        if option.kind is int:
-            _check_size(option, int(value), option.name)
-        elif option.kind is float:
-            _check_size(option, float(value), option.name)
+        if option.kind in (int, float):
+            _check_size(option, option.kind(value), option.name)
+        if option.kind in (int, float, bool, tuple):
+            object.__setattr__(config, option.name, option.kind(value))  # frozen, but not finished before this
 
 
 def _is_of(kind: type, value: Any) -> bool:
@@ -321,28 +428,51 @@ def require(config: Any, name: str, fits: bool, remedy: str) -> None:
         raise ConfigError(f"{name} is {brief(getattr(config, name))}; {remedy}")
 
 
+def require_not_negative(config: Any, *names: str, remedy: str = "") -> None:
+    """Raise ConfigError about a field of these that is below 0."""
+    for name in names:
+        value = getattr(config, name)
+        require(config, name, value is None or value >= 0, f"it must not be negative. {remedy}".rstrip())
+
+
+class Config:
+    """Base of the dataclasses of options: what they hold is checked when they are made."""
+
+    def __post_init__(self) -> None:
+        check_values(self)
+        self.check()
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+
+
 # -- TOML --
 
 _TOML_LIMIT = 1 << 20  # bytes
 
-def read_toml(path: str, config: type) -> dict[str, Any]:
+
+def read_toml(path: str, config: type, choice: str = "") -> dict[str, Any]:
     """Checked values by option name from a TOML file whose keys are flag names, with dashes or underscores."""
-    table = _toml_table(path)
-    known = {name: option for name, option in flags_of(config).items() if name != "config"}
+    return values_of(toml_table(path), path, flags_of(config, choice))
+
+
+def values_of(table: Mapping[str, Any], path: str, known: Mapping[str, Option]) -> dict[str, Any]:
+    """Checked values by option name from the table of a TOML file."""
     values: dict[str, Any] = {}
-    others = {option.also: name for name, option in known.items() if option.also}
+    keys = {key: name for name, option in known.items() for key in (name, option.shown.also) if key}
+    keys.pop("config", None)
     for key, value in table.items():
-        name = key.replace("-", "_")
-        name = others.get(name, name)
-        if name not in known:
-            raise ConfigError(f"{path}: unknown key {brief(key)}{nearest(name, known)}; keys are the names of flags.")
+        name = keys.get(key.replace("-", "_"))
+        if name is None:
+            close = nearest(key, keys)
+            raise ConfigError(f"{path}: unknown key {brief(key)}{close}; keys are the names of flags.")
         if name in values:
             raise ConfigError(f"{path}: {name} is given twice, in two spellings; keep one.")
         values[name] = convert(known[name], value, f"{path}: {key}")
     return values
 
 
-def _toml_table(path: str) -> dict[str, Any]:
+def toml_table(path: str) -> dict[str, Any]:
     """The table in a TOML file, which may be a pipe; no more is read of it than options can need."""
     try:
         text = read_start(path, _TOML_LIMIT).decode("utf-8-sig")
@@ -351,30 +481,3 @@ def _toml_table(path: str) -> dict[str, Any]:
         raise ConfigError(f"{path}: {error.strerror}; --config needs a readable TOML file.") from None
     except ValueError as error:
         raise ConfigError(f"{path}: not valid TOML: {shorten(error)}.") from None
-
-
-def to_toml(config: Any) -> str:
-    """A dataclass of options as TOML that `read_toml` turns back into the same values. None is left out."""
-    values = {name: _find(config, name) for name in flags_of(type(config)) if name != "config"}
-    return "".join(f"{name} = {_toml(value)}\n" for name, value in values.items() if value is not None)
-
-
-def _find(config: Any, name: str) -> Any:
-    if hasattr(config, name) and not is_dataclass(getattr(config, name)):
-        return getattr(config, name)
-    nested = (getattr(config, item.name) for item in fields(config))
-    return next(_find(part, name) for part in nested if is_dataclass(part) and name in options_of(type(part)))
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else str(value)
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
-    return str(value)

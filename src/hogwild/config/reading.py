@@ -6,11 +6,40 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from hogwild.config.kinds import Column, Columns, File, Format
-from hogwild.config.options import Shown, check_values, require
+from hogwild.config.options import Config, Shown, require, require_not_negative
+
+RatingFormat = Literal["auto", "ratings", "lists", "parquet", "arrow"]
+Separator = Literal["auto", "tab", "comma", "semicolon", "space", "colons"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceConfig(Config):
+    """What all readers have in common."""
+
+    invalid_utf8: Literal["stop", "replace"] = "stop"
+    """What invalid UTF-8 does; `replace` counts it."""
+    pipe: Annotated[str, Shown("COMMAND")] = ""
+    """Shell command that each file is sent through before it is read."""
+    cache: bool = True
+    """Keep the encoded data on disk and use it again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinesConfig(SourceConfig):
+    """What readers of lines have in common."""
+
+    bad_lines: Literal["stop", "skip"] = "stop"
+    """What a malformed line does; `skip` counts and reports them. Tagged text: its sentence goes with it."""
+    bad_share: float = 0.01
+    """With `skip`: give up when more than this share of the lines (tagged text: sentences) is malformed."""
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        require(self, "bad_share", 0 <= self.bad_share <= 1, "it is a share between 0 and 1. Try 0.01.")
 
 
 @dataclass(frozen=True)
-class FeedConfig:
+class FeedConfig(LinesConfig):
     """How files are read."""
 
     format: Format = "auto"
@@ -63,25 +92,12 @@ class FeedConfig:
     """Number of features of svmlight and TFRecord files; 0: one more than the largest id."""
     zero_based: Literal["auto", "yes", "no"] = "auto"
     """Whether svmlight ids start at 0."""
-    bad_lines: Literal["stop", "skip"] = "stop"
-    """What a malformed line does; `skip` counts and reports them."""
-    bad_share: float = 0.01
-    """With `skip`: give up when more than this share of the lines is malformed."""
-    invalid_utf8: Literal["stop", "replace"] = "stop"
-    """What invalid UTF-8 does; `replace` counts it."""
     max_line: int = 64 << 20
     """Longest line in bytes; a longer one means that this is not the format it seems to be."""
-    pipe: Annotated[str, Shown("COMMAND")] = ""
-    """Shell command that each file is sent through before it is read."""
-    cache: bool = True
-    """Keep the encoded data on disk and use it again."""
-
-    def __post_init__(self) -> None:
-        self.check()
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_values(self)
+        super().check()
         require(self, "hash_bits", 1 <= self.hash_bits <= 30, "it must lie between 1 and 30. Try 20.")
         require(self, "hash_seed", 0 <= self.hash_seed < 2**64, "it must lie between 0 and 18446744073709551615.")
         require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every category. Try 10.")
@@ -89,12 +105,11 @@ class FeedConfig:
         require(self, "min_count", counts, "hashed categories are not counted. Leave out --categories hash.")
         require(self, "ngrams", 1 <= self.ngrams <= 16, "it must lie between 1 and 16. Try 2.")
         require(self, "features", 0 <= self.features < 2**31, "it must lie between 0 (count them) and 2147483647.")
-        require(self, "bad_share", 0 <= self.bad_share <= 1, "it is a share between 0 and 1. Try 0.01.")
         require(self, "max_line", self.max_line >= 1, "it must be at least 1 byte. Try 67108864.")
 
 
 @dataclass(frozen=True)
-class CorpusConfig:
+class CorpusConfig(SourceConfig):
     """How running text is read."""
 
     min_count: int = 5
@@ -114,25 +129,68 @@ class CorpusConfig:
     """Occurrences that a pair does not get counted for its score; those that have no more are no phrases."""
     max_token: int = 1000
     """Longest word in bytes; a longer one is left out and counted."""
-    invalid_utf8: Literal["stop", "replace"] = "stop"
-    """What invalid UTF-8 does; `replace` counts it."""
-    pipe: Annotated[str, Shown("COMMAND")] = ""
-    """Shell command that each file is sent through before it is read."""
-    cache: bool = True
-    """Keep the encoded text on disk and use it again."""
-
-    def __post_init__(self) -> None:
-        self.check()
 
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_values(self)
         require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every word. Try 5.")
         require(self, "max_vocab", 0 <= self.max_vocab < 2**31, "it must lie between 0 (no limit) and 2147483647.")
         fits = 2 <= self.max_vocabulary <= 1 << 30
         require(self, "max_vocabulary", fits, "it must lie between 2 and 1073741824. Try 4194304.")
         require(self, "phrases", 0 <= self.phrases <= 10, "it must lie between 0 (none) and 10. Try 1.")
-        fits = 0 <= self.phrase_threshold < float("inf")
-        require(self, "phrase_threshold", fits, "it must not be negative. Try 10; higher gives fewer phrases.")
-        require(self, "phrase_min_count", self.phrase_min_count >= 0, "it must not be negative. Try 5.")
+        require_not_negative(self, "phrase_threshold", remedy="Try 10; higher gives fewer phrases.")
+        require_not_negative(self, "phrase_min_count", remedy="Try 5.")
         require(self, "max_token", 1 <= self.max_token <= 1 << 20, "it must lie between 1 and 1048576. Try 1000.")
+
+
+@dataclass(frozen=True)
+class TaggingConfig(LinesConfig):
+    """How tagged text is read."""
+
+    format: Literal["auto", "conll", "conllu", "segmented", "jsonl"] = "auto"
+    """Kind of file: columns, CoNLL-U, words separated by spaces, or JSON lines; `auto` goes by name and content."""
+    features: Annotated[str, Shown("chunking|chunking-more|pos|segmentation|FILE")] = "chunking"
+    """Feature templates: a preset, or a file of templates."""
+    columns: Annotated[tuple[str, ...], Shown("NAME,NAME")] = ()
+    """Names of the columns of CoNLL files, or the fields of JSON lines, in order; - leaves one out. Default: all."""
+    tag_column: Annotated[str, Shown("NAME|N")] = ""
+    """Column of the tags, by name or number (0 is the first, -1 the last). Default: the last; CoNLL-U: upos."""
+    min_count: int = 1
+    """Features that occur less often are left out."""
+
+    def __post_init__(self) -> None:
+        columns = tuple(name.strip() for names in self.columns for name in names.split(","))
+        object.__setattr__(self, "columns", columns)
+        super().__post_init__()
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        super().check()
+        require(self, "features", bool(self.features), "name a preset (chunking, pos, segmentation) or a file.")
+        require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every feature. Try 1.")
+
+
+@dataclass(frozen=True)
+class RatingConfig(LinesConfig):
+    """How ratings are read."""
+
+    format: RatingFormat = "auto"
+    """Kind of file: `ratings`: user, item and perhaps rating a line; `lists`: a user and all items; `auto` looks."""
+    separator: Separator = "auto"
+    """What stands between columns of text; `colons` is `::`."""
+    header: Literal["auto", "yes", "no"] = "auto"
+    """Whether the first line names the columns."""
+    user: Column = ""
+    """Column of the user, by name or number (0 is the first). Default: `user`, `userId` or such, else the first."""
+    item: Column = ""
+    """Column of the item. Default: `item`, `itemId`, `movieId` or such, else the second."""
+    rating: Column = ""
+    """Column of the rating; `none`: there is none. Default: `rating` or `score`, else the third, if there is one."""
+    min_rating: Annotated[float | None, Shown("RATING")] = None
+    """Leave out what is rated lower: for training on what users like. Default: everything counts."""
+    max_line: int = 64 << 20
+    """Longest line in bytes; a longer one means that this is not the format it seems to be."""
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        super().check()
+        require(self, "max_line", self.max_line >= 1, "it must be at least 1 byte. Try 67108864.")

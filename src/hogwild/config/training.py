@@ -1,42 +1,42 @@
-"""How training runs."""
+"""How training runs, what it writes, what it shows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from hogwild.config.kinds import Mode, ScheduleName, Sharing
-from hogwild.config.options import Shown, check_values, require
+from hogwild.config.kinds import Directory, File, Mode, ScheduleName, Sharing
+from hogwild.config.options import Config, Shown, require, require_not_negative
 
 
 @dataclass(frozen=True)
-class TrainConfig:
-    """How training runs; shared by all programs."""
+class TrainConfig(Config):
+    """How training runs."""
 
     epochs: int = 5
     """Times that every sample is visited."""
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: calibrated on a sample of the data."""
     threads: int | None = None
     """Workers. Default: one a core."""
     mode: Mode = "hogwild"
     """How the workers take turns: no locks; one worker, repeatable; one at a time; in fixed order; summed gradients."""
     sharing: Sharing = "auto"
     """Which weights the workers hold in common: all, all but the hot ones, or none between merges; `auto` tries."""
-    lr: Annotated[float | None, Shown("RATE")] = None
-    """First learning rate. Default: calibrated on a sample of the data."""
-    schedule: ScheduleName = "linear"
-    """How the learning rate falls."""
-    decay: float = 0.0
-    """With `inverse`: rate / (1 + decay * epochs so far); 0 stands for 1."""
-    lr_end: float = 0.0
-    """With `linear`: share of the first learning rate that is left at the end."""
-    batch: int = 0
-    """With mode `minibatch`: visits summed into one update; 0: one a worker."""
     seed: int = 1
     """Makes all random streams."""
-    shuffle: bool = True
-    """Visit the samples in a new order each epoch."""
     patience: int = 0
     """Stop when the validation loss has not improved for this many epochs; 0: never."""
+    schedule: ScheduleName = "linear"
+    """How the learning rate falls."""
+    lr_end: float = 0.0
+    """With `linear`: share of the first learning rate that is left at the end."""
+    decay: float = 0.0
+    """With `inverse`: rate / (1 + decay * epochs so far); 0 stands for 1."""
+    shuffle: bool = True
+    """Visit the samples in a new order each epoch."""
+    batch: int = 0
+    """With mode `minibatch`: visits summed into one update; 0: one a worker."""
     trace: bool = False
     """Count and size gradient errors (a second, slower form of the compiled code)."""
     merge_every: int = 0
@@ -46,21 +46,16 @@ class TrainConfig:
 
     _rates: ClassVar[str] = "Try 0.1 with adagrad, 0.01 with sgd"
 
-    def __post_init__(self) -> None:
-        self.check()
-
     def check(self) -> None:
         """Raise ConfigError where a value cannot work."""
-        check_values(self)
         require(self, "epochs", self.epochs >= 1, "it must be at least 1. Try 5.")
         require(self, "epochs", self.epochs < 2**30, "it must be at most 1073741823. Try 5.")
         if self.threads is not None:
             require(self, "threads", self.threads >= 1, "it must be at least 1; leave it out for one a core.")
             require(self, "threads", self.threads <= 4096, "it must be at most 4096; leave it out for one a core.")
         if self.lr is not None:
-            fits = 0 < self.lr < float("inf")
-            require(self, "lr", fits, f"it must be positive and finite. {self._rates}, or leave it out.")
-        require(self, "decay", 0 <= self.decay < float("inf"), "it must not be negative.")
+            require(self, "lr", self.lr > 0, f"it must be positive and finite. {self._rates}, or leave it out.")
+        require_not_negative(self, "decay")
         require(self, "lr_end", 0 <= self.lr_end <= 1, "it is a share between 0 and 1.")
         require(self, "batch", self.batch >= 0, "it must not be negative; 0 means one visit a worker.")
         require(self, "seed", 0 <= self.seed < 2**63, "it must not be negative and fit 63 bits. Try 1.")
@@ -83,3 +78,74 @@ class WordTrainConfig(TrainConfig):
     """Visit the text in a new order each epoch. Default: from its beginning to its end, as memory likes it."""
 
     _rates: ClassVar[str] = "Try 0.025, with cbow 0.15"
+
+
+@dataclass(frozen=True)
+class TaggerTrainConfig(TrainConfig):
+    """How training of taggers runs: as all training, with other defaults."""
+
+    epochs: int = 10
+    """Times that every sentence is visited."""
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: 0.05 for the features chunking, 0.1 for the other presets; else calibrated."""
+
+    _rates: ClassVar[str] = "Try 0.05 with sgd"
+
+
+@dataclass(frozen=True)
+class RecommenderTrainConfig(TrainConfig):
+    """How training of recommenders runs: as all training, with other defaults."""
+
+    epochs: int = 20
+    """Times that every rating is visited."""
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: 0.1 with adagrad, 0.05 with sgd, 0.01 with the others."""
+
+    _rates: ClassVar[str] = "Try 0.1 with adagrad, 0.05 with sgd"
+
+
+@dataclass(frozen=True)
+class SaveConfig(Config):
+    """What is written, and when."""
+
+    output: Directory = ""
+    """Directory of the trained model; made, or replaced when it holds a model. Default: nothing is saved."""
+    checkpoint_every: Annotated[str, Shown("10m|500s|1epoch")] = ""
+    """Write a checkpoint this often, beside the output directory (OUTPUT.checkpoint)."""
+    resume: bool = False
+    """Go on where the last checkpoint beside the output directory stands; start if there is none."""
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        asked = bool(self.checkpoint_every or self.resume)
+        name = "checkpoint_every" if self.checkpoint_every else "resume"
+        require(self, name, bool(self.output) or not asked, "checkpoints live beside the output directory. Add output.")
+
+
+@dataclass(frozen=True)
+class WatchConfig(Config):
+    """Looking at a run while it goes on."""
+
+    watch: Annotated[tuple[str, ...], Shown("NAME")] = ()
+    """Show a weight array, a slice or a number of it: weights, weights[3,:5], norm(weights), max(weights)."""
+    every: Annotated[str, Shown("N|Ns")] = "2s"
+    """Show watched variables every N samples, or every N seconds (5s)."""
+    log_dir: Directory = ""
+    """Write events.jsonl there, and TensorBoard files if tensorboard is installed."""
+    profile: Annotated[str, Shown("FILE.json", bare="auto")] = ""
+    """Show where the time went, and write a trace for Chrome's trace viewer or Perfetto. Default name of the file:
+    OUTPUT.profile.json, without output hogwild.profile.json."""
+
+
+@dataclass(frozen=True)
+class ShowConfig(Config):
+    """What the command prints."""
+
+    json: bool = False
+    """Standard output is exactly one JSON object; everything else goes to standard error."""
+    quiet: bool = False
+    """No progress bar and no notes; errors only."""
+    debug: bool = False
+    """Show the traceback of an error."""
+    config: File = ""
+    """TOML file of options: keys are flag names; flags on the command line win."""

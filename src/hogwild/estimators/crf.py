@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import warnings
@@ -13,7 +14,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.errors import InputError
+from hogwild.config.options import nearest
+from hogwild.errors import HogwildWarning, InputError
 from hogwild.estimators.crf_model import Excerpts, StateWeights
 from hogwild.estimators.sklearn import value_errors
 from hogwild.executor.readers.display import show_progress
@@ -88,6 +90,15 @@ _LEAST, _MOST = 20, 200  # epochs where the user gives no number
 Objects = npt.NDArray[np.object_]
 
 
+def _known_idle(given: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of theirs that have no effect here; TypeError for a name that they have not either."""
+    for name in given:
+        if name not in _IDLE:
+            known = [*inspect.signature(CRF).parameters, *_IDLE]
+            raise TypeError(f"CRF has no argument {name!r}{nearest(name, known)}.")
+    return dict(given)
+
+
 class CRF(BaseEstimator):  # type: ignore[misc]
     """A linear-chain CRF with the arguments, methods and attributes of `sklearn_crfsuite.CRF` 0.5.
 
@@ -101,9 +112,6 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     all_possible_states, all_possible_transitions : True is what happens; with False a warning says so.
     verbose : show progress on standard error.
     model_filename : directory that `fit` saves the model in, and that a model without `fit` is loaded from.
-    num_memories, epsilon, period, delta, linesearch, max_linesearch, calibration_eta, calibration_rate,
-    calibration_samples, calibration_candidates, calibration_max_trials, pa_type, c, error_sensitive, averaging,
-    variance, gamma, keep_tempfiles, trainer_cls : no effect; a warning says so when they are given.
     epochs : passes over the data; goes before max_iterations.
     lr, optimizer, schedule : learning rate (None: calibrated), update rule, how the rate falls; see `hogwild.CRF`.
     threads, mode, sharing : workers (None: one a core), how they take turns, which weights they share; see
@@ -112,6 +120,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     patience : with X_dev: end when the loss on it has not fallen for so many epochs; 0: never.
     constrain : predict only what the scheme of the labels (IOB2, IOBES, BMES) allows.
     random_state : makes the order of the visits; None: always the same.
+    others : what else `sklearn_crfsuite.CRF` takes (epsilon, linesearch, pa_type and so on) is taken by name and has no
+        effect; a warning says so at `fit`.
 
     Attributes
     ----------
@@ -132,18 +142,12 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self, algorithm: str | None = None, min_freq: float | None = None, all_possible_states: bool | None = None,
         all_possible_transitions: bool | None = None, c1: float | None = None, c2: float | None = None,
-        max_iterations: int | None = None, num_memories: int | None = None, epsilon: float | None = None,
-        period: int | None = None, delta: float | None = None, linesearch: str | None = None,
-        max_linesearch: int | None = None, calibration_eta: float | None = None,
-        calibration_rate: float | None = None, calibration_samples: int | None = None,
-        calibration_candidates: int | None = None, calibration_max_trials: int | None = None,
-        pa_type: int | None = None, c: float | None = None, error_sensitive: bool | None = None,
-        averaging: bool | None = None, variance: float | None = None, gamma: float | None = None,
-        verbose: bool = False, model_filename: str | os.PathLike[str] | None = None, keep_tempfiles: bool = False,
-        trainer_cls: Any = None, *, epochs: int | None = None, lr: float | None = None, optimizer: str = "sgd",
-        schedule: str = "linear", threads: int | None = None, mode: str = "hogwild", sharing: str = "auto",
-        rich_edges: bool = False, rich_edge_min_count: int = 10, structure_regularization: int = 0,
-        average: bool = False, patience: int = 0, constrain: bool = False, random_state: Any = None,
+        max_iterations: int | None = None, *, verbose: bool = False,
+        model_filename: str | os.PathLike[str] | None = None, epochs: int | None = None, lr: float | None = None,
+        optimizer: str = "sgd", schedule: str = "linear", threads: int | None = None, mode: str = "hogwild",
+        sharing: str = "auto", rich_edges: bool = False, rich_edge_min_count: int = 10,
+        structure_regularization: int = 0, average: bool = False, patience: int = 0, constrain: bool = False,
+        random_state: Any = None, **others: Any,
     ) -> None:  # fmt: skip
         self.algorithm = algorithm
         self.min_freq = min_freq
@@ -152,27 +156,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self.c1 = c1
         self.c2 = c2
         self.max_iterations = max_iterations
-        self.num_memories = num_memories
-        self.epsilon = epsilon
-        self.period = period
-        self.delta = delta
-        self.linesearch = linesearch
-        self.max_linesearch = max_linesearch
-        self.calibration_eta = calibration_eta
-        self.calibration_rate = calibration_rate
-        self.calibration_samples = calibration_samples
-        self.calibration_candidates = calibration_candidates
-        self.calibration_max_trials = calibration_max_trials
-        self.pa_type = pa_type
-        self.c = c
-        self.error_sensitive = error_sensitive
-        self.averaging = averaging
-        self.variance = variance
-        self.gamma = gamma
         self.verbose = verbose
         self.model_filename = model_filename
-        self.keep_tempfiles = keep_tempfiles
-        self.trainer_cls = trainer_cls
         self.epochs = epochs
         self.lr = lr
         self.optimizer = optimizer
@@ -187,6 +172,17 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self.patience = patience
         self.constrain = constrain
         self.random_state = random_state
+        self._idle = _known_idle(others)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters by name; of those without effect the ones that were given."""
+        return {**super().get_params(deep), **self._idle}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name."""
+        self._idle.update({name: params.pop(name) for name in _IDLE if name in params})
+        super().set_params(**params)
+        return self
 
     # -- training ---------------------------------------------------------------------------------------------------
 
@@ -218,7 +214,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise ValueError(f"{name} is {value!r}; it must be a number that is not negative.")
-        idle = [name for name in _IDLE if getattr(self, name) is not None and getattr(self, name) is not False]
+        idle = [name for name, value in self._idle.items() if value is not None and value is not False]
         idle += [f"algorithm={self.algorithm!r}"] * (self.algorithm in _OTHERS)
         states = ("all_possible_states", "all_possible_transitions")
         idle += [f"{name}=False" for name in states if getattr(self, name) is False]
@@ -226,6 +222,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             warnings.warn(
                 f"no effect: {', '.join(idle)}. Training is stochastic gradient descent on the likelihood, with a "
                 "weight for every pair.",
+                HogwildWarning,
                 stacklevel=3,
             )
 
@@ -235,9 +232,9 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     def _program(self) -> crf.CRF:
         """The factor 2: here the penalty is l2 w^2 / 2."""
         return crf.CRF(
-            self.optimizer, 2.0 * (1.0 if self.c2 is None else self.c2), self.c1 or 0.0,  # type: ignore[arg-type]
-            self.rich_edges, self.rich_edge_min_count, structure_regularization=self.structure_regularization,
-            average=self.average,
+            optimizer=self.optimizer, l2=2.0 * (1.0 if self.c2 is None else self.c2), l1=self.c1 or 0.0,
+            rich_edges=self.rich_edges, rich_edge_min_count=self.rich_edge_min_count,
+            structure_regularization=self.structure_regularization, average=self.average,
         )  # fmt: skip
 
     def _epochs(self, sentences: int) -> int:

@@ -187,7 +187,7 @@ class _LinearEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _program(self, loss: str, classes: range) -> Linear:
         return Linear(
-            loss=loss, optimizer=self.optimizer, l1=self.l1, l2=self.l2, bias=self.fit_intercept,  # type: ignore[arg-type]
+            loss=loss, optimizer=self.optimizer, l1=self.l1, l2=self.l2, bias=self.fit_intercept,
             features=self.n_features_in_, classes=classes,
         )  # fmt: skip
 

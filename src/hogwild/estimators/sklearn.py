@@ -26,7 +26,8 @@ class BaseEstimator:
 
     @classmethod
     def _names(cls) -> list[str]:
-        return sorted(name for name in inspect.signature(cls).parameters)
+        named = inspect.signature(cls).parameters.values()
+        return sorted(item.name for item in named if item.kind is not inspect.Parameter.VAR_KEYWORD)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All parameters by name."""
@@ -41,8 +42,8 @@ class BaseEstimator:
         return self
 
     def __repr__(self) -> str:
-        usual = inspect.signature(type(self)).parameters
-        own = {name: value for name, value in self.get_params().items() if value != usual[name].default}
+        usual = {name: item.default for name, item in inspect.signature(type(self)).parameters.items()}
+        own = {name: value for name, value in self.get_params().items() if value != usual.get(name)}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in own.items())})"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cli.conftest import SERIAL
 from hogwild.cli.flags import parse
-from hogwild.cli.train.train_classifier import PAGE, Options
+from hogwild.cli.train.classifier import PAGE, Options
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import hogwild as package
-from hogwild.cli.train.models import MODELS, make_model
-from hogwild.config import ClassifierConfig
-from hogwild.config.options import options_of
+from compiling import OFF
+from hogwild.cli.train import classifier, ctr
+from hogwild.config.options import build, choices_of, options_of
+from places import DATA
 
-IMDB = Path(__file__).resolve().parents[3] / "shared" / "data" / "imdb"
+IMDB = DATA / "imdb"
 LINES = ["bad\ta dull film\n", "good\ta fine film\n", "bad\tpoor and dull\n", "good\tso fine and warm\n"]
 
 
@@ -55,16 +53,21 @@ def test_flags_of_other_models_are_refused(refused, reviews):
     refused("train", "classifier", reviews, "--model", "texts")
 
 
-def test_every_model_takes_what_the_table_says():
-    names = {name for name in options_of(ClassifierConfig) if name not in ("model", "class_weight", "balanced")}
-    offered = options_of(ClassifierConfig)["model"].choices
-    assert set().union(*(MODELS[model].flags for model in offered)) == names  # none is for no model
+@pytest.mark.parametrize("command", [classifier, ctr])
+def test_every_model_is_made_with_its_own_options(command):
+    offered = choices_of(command.Options)
+    assert offered == options_of(command.Options)["model"].choices
+    assert offered[0] == options_of(command.Options)["model"].default
     for model in offered:
-        assert make_model(ClassifierConfig(model=model, balanced=True)).class_weight == "balanced"
+        options = build(command.Options, {"model": model, "balanced": True, "l2": 0.25}, model)
+        program = classifier.ClassifierJob(options).make_program()
+        assert program.class_weight == "balanced"
+        assert program.config.l2 == 0.25
+        assert vars(program.config).items() <= {**program.options(), **vars(options.own)}.items()
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not IMDB.exists() or os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="needs ../shared/data")
+@pytest.mark.skipif(not IMDB.exists() or OFF, reason="needs ../shared/data")
 def test_film_reviews(hogwild, tmp_path):
     words = ["train", "classifier", IMDB / "train.tsv.xz", "--text", "text", "--model", "text", "--epochs", 3]
     assert hogwild(*words, "--output", tmp_path / "model").code == 0

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.feeds.tagged.features import packed, plan_features
 from hogwild.feeds.tagged.templates import parse_templates
 from hogwild.kernels.ids.keys import (
@@ -24,10 +25,9 @@ from hogwild.kernels.ids.keys import (
     settle_valued,
 )
 from hogwild.kernels.ids.templates import keys_of_names, write_keys
+from places import ROOT
 from reference import tagging as twin
 
-ROOT = Path(__file__).parents[3]
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 LINES = ["bias", "w[0]", "w[-2]|w[-1]|w[0]|pos[1]", "suffix(w,3)[0]", "same(w)[0,-1]", "prefix(w,4)[1]|w[-1]", "w[3]"]
 # Names of all lengths modulo eight, so that values begin and end anywhere in a word of the hash.
 WORDS = ["", "a", "ab", "abc", "über", "Straße", "\0", "a\0", "漢字仮名交じり文", "x" * 40, "ab", "abc", "abcdefgh"]

@@ -28,7 +28,7 @@ PLANTED = [".m.tmp-1-abcd", ".m.old-mybackup", f".m.hogwild-{RANDOM}"]
 
 @pytest.fixture(autouse=True)
 def known_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(store.PROGRAMS, "tiny", "tiny:Tiny")
+    monkeypatch.setitem(store.PROGRAMS, "tiny", "problems.tiny:Tiny")
 
 
 @pytest.fixture(params=["exchange", "two renames"])
@@ -83,7 +83,7 @@ def test_what_another_user_marked_is_neither_removed_nor_read() -> None:
         staging = place / f".m.hogwild-{RANDOM}"
 
         def plant() -> None:
-            store.PROGRAMS["tiny"] = "tiny:Tiny"
+            store.PROGRAMS["tiny"] = "problems.tiny:Tiny"
             staging.mkdir()
             (staging / MARKER).write_text(directory._KIND)
             save(staging / "old-0", 7.0)

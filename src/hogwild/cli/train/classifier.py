@@ -1,51 +1,129 @@
-"""The job of `hogwild train classifier`: a model on labelled files."""
+"""`hogwild train classifier`: a model on labelled files."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
+import hogwild
+from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job
-from hogwild.cli.train.models import make_model, needs_slots
-from hogwild.cli.train.train_classifier import Options
-from hogwild.executor.events import Finished
-from hogwild.executor.readers.checkpoint import Output
-from hogwild.feeds.open import description_path, open_feed
-from hogwild.feeds.sparse.feed import Feed
+from hogwild.config import (
+    ClassConfig,
+    FeedConfig,
+    Files,
+    FMConfig,
+    LinearConfig,
+    SaveConfig,
+    ShowConfig,
+    SparseMLPConfig,
+    TextConfig,
+    TrainConfig,
+    WatchConfig,
+)
+from hogwild.config.classifying import Classifier, ClassifierOptions
+from hogwild.config.options import Shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hogwild.executor.events import Finished
+    from hogwild.executor.readers.checkpoint import Output
+    from hogwild.feeds.sparse.feed import Feed
+
+PAGE = Page(
+    "hogwild train classifier",
+    """Train a classifier (two classes or many): linear, a factorization machine (--model fm, two classes),
+embeddings with dense layers (--model mlp), or of texts by averaged embeddings of words and n-grams (--model text).
+With --loss squared, a regression.
+
+Files may be svmlight, CSV, TSV, Parquet, Arrow or 'label<TAB>text' lines, compressed or not.
+
+Examples:
+  hogwild train classifier train.svm --valid test.svm --output model
+  hogwild train classifier reviews.tsv.gz --ngrams 2 --epochs 3 --output sentiment
+  hogwild train classifier reviews.tsv.gz --model text --valid test.tsv.gz --output sentiment
+  hogwild train classifier clicks.csv --label clicked --model fm --dim 16 --l2-factors 1e-5 --output clicks
+  hogwild train classifier clicks-*.csv --label clicked --ignore id --balanced --json
+  hogwild train classifier train.svm --mode serial --trace --watch 'norm(weights)' --log-dir logs""",
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    files: Annotated[tuple[str, ...], Shown("TRAIN...", positional=True)] = ()
+    """Training files; globs are expanded, - is standard input."""
+    valid: Files = ()
+    """Validation file, evaluated after each epoch; the model of the best epoch is kept."""
+    model: Classifier = "linear"
+    """Kind of model: linear, fm (factorization machine), mlp (embeddings of features, then dense layers), or text
+    (averaged embeddings of words and n-grams, then a linear layer)."""
+    own: ClassifierOptions = field(default_factory=LinearConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    save: SaveConfig = field(default_factory=SaveConfig)
+    feed: FeedConfig = field(default_factory=FeedConfig)
+    classes: ClassConfig = field(default_factory=ClassConfig)
+    watch: WatchConfig = field(default_factory=WatchConfig)
+    show: ShowConfig = field(default_factory=ShowConfig)
+
+
+def run(options: Options) -> int:
+    """Train; returns the exit code."""
+    from hogwild.cli.train.run import run_training  # here: it needs everything there is
+
+    return run_training(options, ClassifierJob(options))
+
+
+PROGRAMS = {
+    LinearConfig: "Linear",
+    FMConfig: "FactorizationMachine",
+    SparseMLPConfig: "SparseMLP",
+    TextConfig: "TextClassifier",
+}
 
 
 class ClassifierJob(Job):
-    """A classifier or regression."""
+    """A classifier or regression. Models that tell slots apart read columns as slots and dense numbers."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Any) -> None:
         self.options, self.train = options, options.train
-        layout: Any = "slots" if needs_slots(options.model) else options.feed.layout
-        self.feed = replace(options.feed, layout=layout)
+        slots = isinstance(options.own, SparseMLPConfig) or getattr(options.own, "field_aware", False)
+        self.feed = replace(options.feed, layout="slots" if slots else options.feed.layout)
 
     def inputs(self) -> list[str]:
         """Descriptions of slots, given or found beside the files."""
+        from hogwild.feeds.open import description_path
+
         return [self.feed.slots, *(str(description_path(file)) for file in (*self.options.files, *self.options.valid))]
 
     def make_program(self) -> Any:
         """The model that the flags ask for."""
-        return make_model(self.options.model)
+        program = getattr(hogwild, PROGRAMS[type(self.options.own)])
+        return program(**vars(self.options.own), class_weight=self.options.classes.weights())
 
     def open(self, files: tuple[str, ...]) -> Feed:
         """The labelled files."""
+        from hogwild.feeds.open import open_feed
+
         return open_feed(files, self.feed)
 
     def open_valid(self, files: tuple[str, ...], feed: Feed) -> Feed:
         """Labelled files, in the features of the training data."""
+        from hogwild.feeds.open import open_feed
+
         return open_feed(files, self.feed, schema=feed.schema)
 
     def output(self, path: Path, feed: Feed, keep_best: bool) -> Output:
         """With the model go its labels, and how files become features."""
+        from hogwild.executor.readers.checkpoint import Output
+
         return Output(path, feed.schema, self.feed, feed.labels, keep_best)
 
     def started_notes(self, program: Any, feed: Feed) -> list[str]:
         """What to say when the labels decided what is trained."""
-        if self.options.model.loss != "auto" or program.classes:
+        if getattr(self.options.own, "loss", "auto") != "auto" or program.classes:
             return []
         return ["The labels are quantities, not classes: this is a regression (--loss squared)."]
 

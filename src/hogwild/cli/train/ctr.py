@@ -1,15 +1,71 @@
-"""The job of `hogwild train ctr`: a classifier of two classes on logs with slots."""
+"""`hogwild train ctr`: a classifier of two classes on logs with slots."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-
+from hogwild.cli.flags import Page
 from hogwild.cli.train.classifier import ClassifierJob
+from hogwild.config import (
+    ClassConfig,
+    FeedConfig,
+    Files,
+    SaveConfig,
+    ShowConfig,
+    SparseMLPConfig,
+    TrainConfig,
+    WatchConfig,
+)
+from hogwild.config.classifying import Ctr, CtrOptions
+from hogwild.config.options import Shown
 from hogwild.errors import InputError
-from hogwild.feeds.sparse.feed import Feed
+
+if TYPE_CHECKING:
+    from hogwild.feeds.sparse.feed import Feed
+
+PAGE = Page(
+    "hogwild train ctr",
+    """Train a model of clicks (label 0 or 1) on logs with categories in slots and numbers beside them: embeddings with
+dense layers, wide and deep, factorization machines, or linear.
+
+Files may be MultiSlot text (--slots describes them), TFRecord, Criteo's TSV, CSV, TSV, Parquet, libffm or svmlight,
+compressed or not.
+
+Examples:
+  hogwild train ctr 'part-*.txt' --slots slots.toml --valid test.txt --output model
+  hogwild train ctr clicks.csv --label click --ignore id --model wide-deep --output model
+  hogwild train ctr day_0.gz --format criteo --categories hash --hash-bits 24 --dim 16 --hidden 400,400,400
+  hogwild train ctr train.ffm --model ffm --dim 4 --valid test.ffm --json""",
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    files: Annotated[tuple[str, ...], Shown("TRAIN...", positional=True)] = ()
+    """Training files; globs are expanded, - is standard input."""
+    valid: Files = ()
+    """Validation file, evaluated after each epoch; the model of the best epoch is kept."""
+    model: Ctr = "mlp"
+    """Kind of model: mlp (embeddings, then dense layers), wide-deep (the same plus a linear model), fm (factorization
+    machine), ffm (field-aware), or linear."""
+    own: CtrOptions = field(default_factory=SparseMLPConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    save: SaveConfig = field(default_factory=SaveConfig)
+    feed: FeedConfig = field(default_factory=FeedConfig)
+    classes: ClassConfig = field(default_factory=ClassConfig)
+    watch: WatchConfig = field(default_factory=WatchConfig)
+    show: ShowConfig = field(default_factory=ShowConfig)
+
+
+def run(options: Options) -> int:
+    """Train; returns the exit code."""
+    from hogwild.cli.train.run import run_training  # here: it needs everything there is
+
+    return run_training(options, CtrJob(options))
+
 
 _PAIRS = ({0.0, 1.0}, {-1.0, 1.0})
 
@@ -35,6 +91,8 @@ def _with_clicks(feed: Feed) -> Feed:
         if len(feed.labels) != 2:
             raise InputError(f"{feed.source}: there are {len(feed.labels)} labels; clicks have two, 0 and 1.")
         return feed
+    import numpy as np
+
     targets = feed.samples.targets
     distinct = np.unique(targets)
     if not any(set(distinct.tolist()) <= pair for pair in _PAIRS):

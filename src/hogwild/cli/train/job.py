@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hogwild.config import SaveConfig, ShowConfig, TrainConfig, WatchConfig
-from hogwild.executor.events import Finished
-from hogwild.executor.readers.checkpoint import Output, identity_of
+
+if TYPE_CHECKING:  # the flags of all commands are read with this module: it is light
+    from pathlib import Path
+
+    from hogwild.executor.events import Finished
+    from hogwild.executor.readers.checkpoint import Output
 
 
 class RunOptions(Protocol):
@@ -36,7 +39,7 @@ class RunOptions(Protocol):
 
 
 class Job(ABC):
-    """One kind of training. `training.py` calls the methods in the order in which they stand here."""
+    """One kind of training. `run.py` calls the methods in the order in which they stand here."""
 
     train: TrainConfig
     """How it runs, all defaults filled in."""
@@ -63,6 +66,8 @@ class Job(ABC):
 
     def identity(self, program: Any, feed: Any, valid: Any) -> dict[str, Any]:
         """What must be the same when a run goes on from a checkpoint."""
+        from hogwild.executor.readers.checkpoint import identity_of
+
         return identity_of(program, self.train, feed, valid)
 
     @abstractmethod

@@ -1,20 +1,80 @@
-"""The job of `hogwild train recommender`: a matrix factorization on ratings or interactions."""
+"""`hogwild train recommender`: a matrix factorization on ratings or interactions."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-
+from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job
-from hogwild.cli.train.train_recommender import Options
-from hogwild.executor.events import Finished
-from hogwild.executor.readers.checkpoint import Output
-from hogwild.feeds.ratings.feed import RatingFeed
-from hogwild.feeds.ratings.open import open_ratings
-from hogwild.feeds.sparse.labels import counted
-from hogwild.programs.recommender.program import MatrixFactorization
+from hogwild.config import (
+    Files,
+    RatingConfig,
+    RecommenderConfig,
+    RecommenderTrainConfig,
+    SaveConfig,
+    ShowConfig,
+    WatchConfig,
+)
+from hogwild.config.options import Config, Shown, require
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hogwild.executor.events import Finished
+    from hogwild.executor.readers.checkpoint import Output
+    from hogwild.feeds.ratings.feed import RatingFeed
+    from hogwild.programs.recommender.program import MatrixFactorization
+
+PAGE = Page(
+    "hogwild train recommender",
+    """Train a recommender by matrix factorization: from ratings, or from what users have (implicit feedback).
+
+Files hold a user, an item and perhaps a rating a line, with tabs, commas, '::' or blanks between them; or a user and
+all items a line; or they are Parquet or Arrow; compressed or not.
+
+Examples:
+  hogwild train recommender ratings.csv --valid test.csv --output movies
+  hogwild train recommender ratings.dat --dim 100 --l2 0.05 --epochs 30 --output movies
+  hogwild train recommender check-ins.txt.xz --loss bpr --valid held-out.txt --top 20 --output places
+  hogwild train recommender ratings.csv --min-rating 4 --loss logistic --negatives 8 --output likes""",
+)
+
+
+@dataclass(frozen=True)
+class Ranking(Config):
+    """How rankings are measured."""
+
+    top: int = 20
+    """Measure the so many best items of each user, with --valid."""
+
+    def check(self) -> None:
+        """Raise ConfigError where a value cannot work."""
+        require(self, "top", 1 <= self.top <= 10_000, "it must lie between 1 and 10000. Try 20.")
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    files: Annotated[tuple[str, ...], Shown("TRAIN...", positional=True)] = ()
+    """Training files; globs are expanded, - is standard input."""
+    valid: Files = ()
+    """Validation file, evaluated after each epoch; the model of the best epoch (RMSE or NDCG) is kept."""
+    model: RecommenderConfig = field(default_factory=RecommenderConfig)
+    train: RecommenderTrainConfig = field(default_factory=RecommenderTrainConfig)
+    save: SaveConfig = field(default_factory=SaveConfig)
+    ratings: RatingConfig = field(default_factory=RatingConfig)
+    ranking: Ranking = field(default_factory=Ranking)
+    watch: WatchConfig = field(default_factory=WatchConfig)
+    show: ShowConfig = field(default_factory=ShowConfig)
+
+
+def run(options: Options) -> int:
+    """Train; returns the exit code."""
+    from hogwild.cli.train.run import run_training  # here: it needs everything there is
+
+    return run_training(options, RecommenderJob(options))
 
 
 class RecommenderJob(Job):
@@ -25,24 +85,36 @@ class RecommenderJob(Job):
 
     def make_program(self) -> MatrixFactorization:
         """The model that the flags ask for."""
+        from hogwild.programs.recommender.program import MatrixFactorization
+
         program = MatrixFactorization(**vars(self.options.model))
         program.top = self.options.ranking.top
         return program
 
     def open(self, files: tuple[str, ...]) -> RatingFeed:
         """The ratings."""
+        from hogwild.feeds.ratings.open import open_ratings
+
         return open_ratings(files, self.options.ratings)
 
     def open_valid(self, files: tuple[str, ...], feed: RatingFeed) -> RatingFeed:
         """Ratings in the users and items of training."""
+        from hogwild.feeds.ratings.open import open_ratings
+
         return open_ratings(files, self.options.ratings, users=feed.users, items=feed.items)
 
     def output(self, path: Path, feed: RatingFeed, keep_best: bool) -> Output:
         """With the model go the names of users and items, which are its own."""
+        from hogwild.executor.readers.checkpoint import Output
+
         return Output(path, feed.schema, keep_best=keep_best)
 
     def started_notes(self, program: MatrixFactorization, feed: RatingFeed) -> list[str]:
         """How much there is to learn, and what is learnt."""
+        import numpy as np
+
+        from hogwild.messages import counted
+
         what = "interaction" if feed.implicit or program.loss != "squared" else "rating"
         sizes = counted(len(feed), what), counted(len(feed.users), "user"), counted(len(feed.items), "item")
         notes = [f"{', '.join(sizes)}; loss {program.loss}, l2 {program.l2:g}."]

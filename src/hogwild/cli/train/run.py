@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from hogwild.cli.interrupt import Interrupts
 from hogwild.cli.outputs import check_outputs
 from hogwild.cli.summary import metrics_text, print_json, run_summary
 from hogwild.cli.train.job import Job, RunOptions
-from hogwild.cli.train.profiling import Profiling, trace_path
 from hogwild.errors import RescuedError
 from hogwild.executor.events import EpochEnded, Event, Finished, Progress, Started, Watched
 from hogwild.executor.readers.checkpoint import Checkpointer, checkpoint_path, load_checkpoint, parse_interval
@@ -24,6 +23,7 @@ from hogwild.kernels.compiler.clock import seconds_compiled
 from hogwild.messages import say, show
 from hogwild.observe.logs import NAME as LOG
 from hogwild.observe.logs import Logs
+from hogwild.observe.profile import Profile
 from hogwild.programs.store import check_model_output, load_model
 from hogwild.timeline import timed
 
@@ -250,3 +250,46 @@ def _how_to_go_on(checkpointer: Checkpointer | None, output: str) -> str:
         return "no checkpoint could be written to go on from here"
     elsewhere = "" if checkpointer.resumes == Path(output) else f"--output {checkpointer.resumes} "
     return f"run the same command again with {elsewhere}--resume to go on"
+
+
+# -- --profile: around all that a training command does ----------------------------------------------------------------
+
+
+class Profiling:
+    """The profile of a command, if one is asked for. With `--json` it is part of the object, else a table is shown."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self.options = options
+        self.path = trace_path(options)
+        self.profile = Profile(self.path) if self.path else None
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Keep where the time goes; at the end write the file."""
+        if self.profile is None:
+            yield
+            return
+        with self.profile:
+            yield
+
+    def summary(self) -> dict[str, Any]:
+        """For the JSON object."""
+        if self.profile is None:
+            return {}
+        return {"profile": {"file": self.path, **self.profile.report()}}
+
+    def show(self) -> None:
+        """The table, for people; nothing with --quiet, or with --json, where the object has it."""
+        if self.profile is None or self.options.show.quiet or self.options.show.json:
+            return
+        for line in self.profile.table().splitlines():
+            say(line)
+        say(f"{self.path} has it span by span: open it in chrome://tracing or ui.perfetto.dev")
+
+
+def trace_path(options: RunOptions) -> str:
+    """The file that is written, "" for none."""
+    if options.watch.profile != "auto":
+        return options.watch.profile
+    output = options.save.output.rstrip("/")
+    return f"{output}.profile.json" if output else "hogwild.profile.json"

@@ -1,22 +1,63 @@
-"""The job of `hogwild train tagger`: a sequence tagger on tagged text."""
+"""`hogwild train tagger`: a sequence tagger on tagged text."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
-
+from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job
-from hogwild.cli.train.train_tagger import Options
-from hogwild.executor.events import Finished
-from hogwild.executor.readers.checkpoint import Output
-from hogwild.feeds.sparse.labels import counted, shown
-from hogwild.feeds.tagged.feed import TaggingFeed
-from hogwild.feeds.tagged.open import open_tagging
-from hogwild.feeds.tagged.templates import PRESETS, open_templates
-from hogwild.programs.taggers.crf import CRF
-from hogwild.programs.taggers.schemes import errors_of, kind_of, scheme_of, strays_of
+from hogwild.config import CRFConfig, Files, SaveConfig, ShowConfig, TaggerTrainConfig, TaggingConfig, WatchConfig
+from hogwild.config.options import Shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hogwild.executor.events import Finished
+    from hogwild.executor.readers.checkpoint import Output
+    from hogwild.feeds.tagged.feed import TaggingFeed
+    from hogwild.programs.taggers.crf import CRF
+
+PAGE = Page(
+    "hogwild train tagger",
+    """Train a tagger: chunks, names, parts of speech, or words of text that is written without gaps.
+
+Files hold a token a line in columns, the tag the last of them, and a blank line after each sentence (CoNLL); or
+CoNLL-U, JSON lines, or words with spaces between them (--features segmentation); compressed or not.
+
+Examples:
+  hogwild train tagger train.txt --features chunking --valid test.txt --output chunker
+  hogwild train tagger en-train.conllu --features pos --valid en-dev.conllu --patience 2 --output pos-tagger
+  hogwild train tagger words.txt.xz --features segmentation --epochs 20 --output segmenter
+  hogwild train tagger ner.tsv --columns w,pos,-,tag --features my-templates.txt --average --output ner
+  hogwild train tagger train.txt --mode serial --structure-regularization 4 --trace --json""",
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    files: Annotated[tuple[str, ...], Shown("TRAIN...", positional=True)] = ()
+    """Training files; globs are expanded, - is standard input."""
+    valid: Files = ()
+    """Validation file, evaluated after each epoch; the model of the best epoch is kept."""
+    model: Literal["crf"] = "crf"
+    """Kind of model: a linear-chain conditional random field."""
+    crf: CRFConfig = field(default_factory=CRFConfig)
+    train: TaggerTrainConfig = field(default_factory=TaggerTrainConfig)
+    save: SaveConfig = field(default_factory=SaveConfig)
+    tagging: TaggingConfig = field(default_factory=TaggingConfig)
+    watch: WatchConfig = field(default_factory=WatchConfig)
+    show: ShowConfig = field(default_factory=ShowConfig)
+
+
+def run(options: Options) -> int:
+    """Train; returns the exit code."""
+    from hogwild.cli.train.run import run_training  # here: it needs everything there is
+
+    return run_training(options, TaggerJob(options))
+
 
 _SHOWN = 5  # tags that a note names
 
@@ -29,28 +70,41 @@ class TaggerJob(Job):
 
     def inputs(self) -> list[str]:
         """A file of templates."""
+        from hogwild.feeds.tagged.templates import PRESETS
+
         return [] if self.options.tagging.features in PRESETS else [self.options.tagging.features]
 
     def make_program(self) -> CRF:
         """The model that the flags ask for."""
+        from hogwild.feeds.tagged.templates import open_templates
+        from hogwild.programs.taggers.crf import CRF
+
         open_templates(self.options.tagging.features)  # what is wrong with them is said before the text is read
         return CRF(**vars(self.options.crf))
 
     def open(self, files: tuple[str, ...]) -> TaggingFeed:
         """The tagged text."""
+        from hogwild.feeds.tagged.open import open_tagging
+
         return open_tagging(files, self.options.tagging)
 
     def open_valid(self, files: tuple[str, ...], feed: TaggingFeed) -> TaggingFeed:
         """Tagged text in the features and tags of the training text."""
+        from hogwild.feeds.tagged.open import open_tagging
+
         config = self.options.tagging
         return open_tagging(files, config, schema=feed.schema, names=feed.names, tags=feed.tags)
 
     def output(self, path: Path, feed: TaggingFeed, keep_best: bool) -> Output:
         """With the model goes how text becomes features."""
+        from hogwild.executor.readers.checkpoint import Output
+
         return Output(path, feed.schema, keep_best=keep_best)
 
     def started_notes(self, program: CRF, feed: TaggingFeed) -> list[str]:
         """How much there is to learn, and of what kind."""
+        from hogwild.messages import counted
+
         sizes = (counted(len(feed), "sentence"), counted(feed.tokens, "token"), counted(len(feed.names), "feature"))
         notes = [f"{', '.join(sizes)}, {counted(len(feed.tags), 'tag')}."]
         if pairs := len(program.pairs.pairs):
@@ -76,11 +130,16 @@ class TaggerJob(Job):
 
 def _rich(program: CRF) -> int:
     """Features that weigh pairs of tags."""
+    import numpy as np
+
     return int(np.count_nonzero(np.diff(program.pairs.starts)))
 
 
 def tag_notes(feed: TaggingFeed) -> list[str]:
     """What the tags say of the text: the scheme that they follow, and where they break it."""
+    from hogwild.messages import counted, shown
+    from hogwild.programs.taggers.schemes import errors_of, kind_of, scheme_of, strays_of
+
     if len(feed.tags) == 1:
         return [f"Every token has the tag `{shown(feed.tags[0])}`: there is nothing to learn."]
     offsets, codes = feed.samples.offsets, feed.samples.tags

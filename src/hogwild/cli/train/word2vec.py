@@ -1,24 +1,63 @@
-"""The job of `hogwild train word2vec`: word vectors on running text."""
+"""`hogwild train word2vec`: word vectors on running text."""
 
 from __future__ import annotations
 
-import hashlib
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job
-from hogwild.cli.train.train_word2vec import Options
+from hogwild.config import CorpusConfig, Files, SaveConfig, ShowConfig, WatchConfig, Word2VecConfig, WordTrainConfig
+from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
-from hogwild.executor.events import Finished
-from hogwild.executor.readers.checkpoint import Output
-from hogwild.feeds.corpus.feed import Corpus
-from hogwild.feeds.corpus.open import open_corpus
-from hogwild.kernels.word2vec.windows import chances_to_stay
-from hogwild.programs.store import load_model
-from hogwild.programs.words.vectors import Vectors
-from hogwild.programs.words.word2vec import Word2Vec
+
+if TYPE_CHECKING:
+    from hogwild.executor.events import Finished
+    from hogwild.executor.readers.checkpoint import Output
+    from hogwild.feeds.corpus.feed import Corpus
+    from hogwild.programs.words.word2vec import Word2Vec
+
+PAGE = Page(
+    "hogwild train word2vec",
+    """Train word vectors by negative sampling: skip-gram, or CBOW with --cbow.
+
+Files hold plain text, compressed or not: words between white space, one sentence a line, or no lines at all.
+
+Examples:
+  hogwild train word2vec wiki.txt.xz --output vectors
+  hogwild train word2vec news-*.txt.gz --lowercase --min-count 10 --dim 300 --phrases 1 --output vectors
+  hogwild train word2vec wiki.txt --cbow --epochs 10 --output vectors --checkpoint-every 10m
+  hogwild train word2vec more.txt --start vectors --output vectors-2
+  hogwild train word2vec letters.txt --start glove.txt --dim 50 --output vectors""",
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    files: Annotated[tuple[str, ...], Shown("TEXT...", positional=True)] = ()
+    """Text files; globs are expanded, - is standard input."""
+    valid: Files = ()
+    """Validation text, evaluated after each epoch; the vectors of the best epoch are kept."""
+    start: Annotated[str, Shown("MODEL|FILE")] = ""
+    """Word vectors to go on from, a trained model or a file: their words keep them, new words of the text join them."""
+    word2vec: Word2VecConfig = field(default_factory=Word2VecConfig)
+    train: WordTrainConfig = field(default_factory=WordTrainConfig)
+    save: SaveConfig = field(default_factory=SaveConfig)
+    corpus: CorpusConfig = field(default_factory=CorpusConfig)
+    watch: WatchConfig = field(default_factory=WatchConfig)
+    show: ShowConfig = field(default_factory=ShowConfig)
+
+
+def run(options: Options) -> int:
+    """Train; returns the exit code."""
+    from hogwild.cli.train.run import run_training  # here: it needs everything there is
+
+    return run_training(options, WordVectorsJob(options))
+
 
 _MUCH = 1 << 30  # bytes of vectors that are told before they are made
 _LITTLE = 0.2  # share of the text: where less is left, frequent words are most of it
@@ -43,12 +82,19 @@ class WordVectorsJob(Job):
 
     def make_program(self) -> Word2Vec:
         """The program that the flags ask for, with the vectors that it starts from."""
+        from hogwild.programs.words.word2vec import Word2Vec
+
         program = Word2Vec(**vars(self.options.word2vec))
         if self.options.start:
             self._begin(program, self.options.start)
         return program
 
     def _begin(self, program: Word2Vec, start: str) -> None:
+        import hashlib
+
+        from hogwild.programs.store import load_model
+        from hogwild.programs.words.vectors import Vectors
+
         vectors = Vectors.load(start)
         if vectors.dim != program.config.dim:
             raise ConfigError(
@@ -67,6 +113,9 @@ class WordVectorsJob(Job):
 
     def open(self, files: tuple[str, ...]) -> Corpus:
         """The text, with the memory that its vectors will take."""
+        from hogwild.feeds.corpus.open import open_corpus
+        from hogwild.programs.words.word2vec import Word2Vec
+
         corpus = open_corpus(files, self.options.corpus).check_trainable()
         needed = Word2Vec(**vars(self.options.word2vec)).check_memory(len(corpus.words) + self.known)
         if needed < _MUCH:
@@ -76,6 +125,8 @@ class WordVectorsJob(Job):
 
     def open_valid(self, files: tuple[str, ...], feed: Corpus) -> Corpus:
         """Text in the vocabulary of the training text."""
+        from hogwild.feeds.corpus.open import open_corpus
+
         return open_corpus(files, self.options.corpus, vocabulary=feed.words)
 
     def identity(self, program: Word2Vec, feed: Corpus, valid: Corpus | None) -> dict[str, Any]:
@@ -85,10 +136,14 @@ class WordVectorsJob(Job):
 
     def output(self, path: Path, feed: Corpus, keep_best: bool) -> Output:
         """With the model goes how text becomes words."""
+        from hogwild.executor.readers.checkpoint import Output
+
         return Output(path, feed.schema, keep_best=keep_best)
 
     def started_notes(self, program: Word2Vec, feed: Corpus) -> list[str]:
         """What became of the vectors to start from; whether too little of the text is left."""
+        from hogwild.kernels.word2vec.windows import chances_to_stay
+
         notes = []
         if self.known:
             new = len(program.words) - self.known

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, Protocol, get_args, get_type_hints
 
 import numpy as np
 
@@ -132,9 +132,7 @@ def _pack(state: RunState) -> tuple[dict[str, Any], Arrays]:
     arrays: dict[str, Any] = {}
     for item in fields(state):
         value = getattr(state, item.name)
-        if isinstance(value, Mapping):
-            arrays.update({f"{item.name}.{key}": array for key, array in value.items()})
-        elif isinstance(value, float | np.ndarray):
+        if isinstance(value, float | np.ndarray):
             arrays[item.name] = np.asarray(value)
         else:
             words[item.name] = value
@@ -181,8 +179,6 @@ def _told(values: Mapping[str, Any], key: str) -> str:
 
 
 def _value(name: str, hint: Any, words: dict[str, Any], arrays: Arrays) -> Any:
-    if get_origin(hint) is Mapping:
-        return {key.removeprefix(name + "."): arrays[key].copy() for key in arrays if key.startswith(name + ".")}
     if hint is float:
         if arrays[name].dtype != np.float64 or arrays[name].shape != ():
             raise TypeError(f"{name} is {arrays[name].dtype} {arrays[name].shape}")

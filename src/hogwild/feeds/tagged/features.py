@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from hogwild.arrays import Chains, Ids, Offsets
 from hogwild.errors import InputError
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.storage.arrayfiles import cut_text
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.templates import TRANSFORMS, YES, Atom, Step, Templates, preset_of
@@ -40,9 +39,9 @@ from hogwild.kernels.ids.templates import (
     write_names,
 )
 from hogwild.machine import cores
+from hogwild.messages import counted, shown
 
-# -- From columns and templates to the arrays of kernels/ids/templates.py: each transform once for a distinct value ---
-
+# -- the arrays of kernels/ids/templates.py: each transform once for a distinct value ---------------------------------
 
 _ATOM = 5  # cells of an atom, see kernels/ids/templates.py
 
@@ -136,6 +135,8 @@ def _remap(column: TextColumn, atom: Atom, strings: list[str]) -> Ids:
     strings.extend(numbers)
     return np.array(places, np.int32)
 
+
+# -- encoding ---------------------------------------------------------------------------------------------------------
 
 MOST = 2**31 - 1   # numbers that features can have
 _PIECE = 1 << 20   # keys that are held at a time
@@ -234,7 +235,7 @@ def _fill(layout: FeaturePlan, first: int, keys: npt.NDArray[np.uint64], pool: _
     pool.each(work)
 
 
-# -- training: features are counted and ranked --
+# -- training: features are counted and ranked ------------------------------------------------------------------------
 
 
 def _count(layout: FeaturePlan, templates: Templates, text: TaggedText, min_count: int, pool: _Threads) -> _Chosen:
@@ -331,7 +332,7 @@ def rare_note(features: int, occurrences: int, min_count: int) -> tuple[str, ...
     )
 
 
-# -- with the features of a model --
+# -- with the features of a model -------------------------------------------------------------------------------------
 
 
 def unknown_note(unknown: int, total: int) -> tuple[str, ...]:

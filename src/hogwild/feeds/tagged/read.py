@@ -70,7 +70,13 @@ def read_tagged(
     >>> text = read_tagged("train.txt", TaggingConfig(columns=("w", "pos", "tag")))         # doctest: +SKIP
     """
     config = config or TaggingConfig()
-    sources = open_sources(paths, config)
+    return read_sources(open_sources(paths, config), config, schema, with_tags)
+
+
+def read_sources(
+    sources: Sequence[Source], config: TaggingConfig, schema: Mapping[str, Any] | None = None, with_tags: bool = True
+) -> TaggedText:
+    """The same for sources that are open already."""
     form, guessed = format_of(sources, config, schema)
     known = ColumnPlan.known(schema) if schema else None
     same = known if schema and schema.get("format") == form else None

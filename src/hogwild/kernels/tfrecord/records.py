@@ -80,7 +80,7 @@ def parse_records(text: Any, wanted: Any, terms: Any, out: Any, beside: Any) -> 
         if code == FINE:
             row = counts[ROWS]
             out.lengths[row] = counts[ENTRIES] - entries
-            out.records[row] = record
+            out.lines[row] = record
             counts[ROWS] = row + 1
         else:
             if counts[BAD] < len(out.errors):

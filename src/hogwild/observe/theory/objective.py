@@ -193,10 +193,11 @@ def objective_of(program: Linear, feed: Feed) -> Objective:
     """
     if not isinstance(program, Linear):
         raise ConfigError(f"the program is a {type(program).__name__}; an objective is made of a hogwild.Linear.")
-    if program.bias:
+    if program.config.bias:
         raise ConfigError("the penalty leaves the bias out; use bias=False, and a column of ones where one is needed.")
-    if program.l1:
-        raise ConfigError(f"l1 is {program.l1}: its objective has corners, and the theorem needs a smooth one; use l2.")
+    if program.config.l1:
+        l1 = program.config.l1
+        raise ConfigError(f"l1 is {l1}: its objective has corners, and the theorem needs a smooth one; use l2.")
     twin = Linear(**program.options())
     twin.startup(feed, seed=0)
     if twin.loss == "hinge":
@@ -208,7 +209,7 @@ def objective_of(program: Linear, feed: Feed) -> Objective:
             f"{len(feed):,} rows of {feed.features:,} features are too many for an exact optimum "
             f"(at most {_MOST_FEATURES:,} features, {_MOST_CELLS:,} cells); take a sample."
         )
-    return Objective(_dense(twin.samples(feed), feed), twin.loss, float(np.float32(program.l2)))
+    return Objective(_dense(twin.samples(feed), feed), twin.loss, float(np.float32(program.config.l2)))
 
 
 def _dense(samples: Any, feed: Feed) -> DenseRows:

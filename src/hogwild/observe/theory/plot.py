@@ -23,8 +23,11 @@ def draw(checks: BoundCheck | Sequence[BoundCheck], path: str | Path) -> None:
     checks : what `experiment` returned; those whose condition failed have nothing to draw, and are left out.
     path : where the picture goes; its ending says the format (.png, .svg, .pdf).
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # late: slow to import, and needed only here
-    from matplotlib.figure import Figure
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # late: slow to import, and needed only here
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ConfigError("pictures need matplotlib, which is missing: pip install 'hogwild[report]'") from None
 
     shown = [check for check in ([checks] if isinstance(checks, BoundCheck) else checks) if check.windows]
     if not shown:

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Table
-from hogwild.config import Optimizer, RatingConfig, RecommenderConfig
-from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
+from hogwild.config import RatingConfig, RecommenderConfig
+from hogwild.config.arguments import config_of, taking
+from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.ratings.feed import RatingFeed
-from hogwild.feeds.sparse.labels import counted
 from hogwild.kernels.optim.losses import Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
 from hogwild.kernels.sparse.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
 from hogwild.machine import check_memory
+from hogwild.messages import counted
 from hogwild.programs.program import Metrics, plain_constants
 from hogwild.programs.recommender import ranking as recommending
 from hogwild.programs.recommender.ranking import Factors, Seen
 from hogwild.programs.rows import RowProgram
+from hogwild.programs.saving.tensors import Arrays, no_others, required
 from hogwild.programs.sparse.supervised import make_rule
 from hogwild.programs.sparse.tables import put_together, take_apart
 
 # -- The weights of a factorization as named arrays: taken apart for saving and predicting, checked and put together --
 
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 _LARGE = float(np.finfo(np.float32).max)
 _SIDES = ("user", "item")
@@ -61,8 +61,7 @@ def pack_state(weights: FactorWeights, rule: Any, penalty: Any, width: int) -> d
 
 def range_of(arrays: Arrays) -> tuple[float, float, float]:
     """Mean, lowest and highest rating of training."""
-    _require(arrays, "range", np.float64, (3,))
-    mean, lowest, highest = (float(value) for value in arrays["range"])
+    mean, lowest, highest = (float(value) for value in required(arrays, "range", (3,), np.float64))
     if lowest > highest or max(abs(mean), abs(lowest), abs(highest)) > _LARGE:
         raise ModelError("array range is no mean, lowest and highest rating; copy the model again.")
     return mean, lowest, highest
@@ -70,10 +69,8 @@ def range_of(arrays: Arrays) -> tuple[float, float, float]:
 
 def seen_of(arrays: Arrays, users: int, items: int) -> Seen:
     """The items of each user; compiled code will trust them."""
-    _require(arrays, "seen_offsets", np.int64, (users + 1,))
-    offsets = arrays["seen_offsets"]
-    _require(arrays, "seen", np.int32, (int(offsets[-1]),))
-    seen = arrays["seen"]
+    offsets = required(arrays, "seen_offsets", (users + 1,), np.int64)
+    seen = required(arrays, "seen", (int(offsets[-1]),), np.int32)
     sound = offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
     if len(seen) and sound:
         rises = np.diff(seen.astype(np.int64)) > 0
@@ -91,28 +88,16 @@ def unpack(
     dim, bias = shape
     tables, used = [], set(_PLAIN)
     for side, rows in zip(_SIDES, sizes, strict=True):
-        _require(arrays, f"{side}_vectors", np.float32, (rows, dim))
-        _require(arrays, f"{side}_biases", np.float32, (rows,))
-        vectors, biases = arrays[f"{side}_vectors"], arrays[f"{side}_biases"]
+        vectors = required(arrays, f"{side}_vectors", (rows, dim))
+        biases = required(arrays, f"{side}_biases", (rows,))
         whole = np.concatenate([vectors, biases[:, None]], axis=1) if bias else np.asarray(vectors)
         names = {name[len(side) + 2 :]: name for name in arrays if name.startswith(f"{side}s_")}
         used.update(names.values())
         width = dim + bias
         parts = {"": whole if width > 1 else whole[:, 0], **{part: arrays[name] for part, name in names.items()}}
         tables.append(put_together(parts, rule, penalty, width, rows))
-    if unknown := set(arrays) - used:
-        raise ModelError(f"a recommender has no array {brief(min(unknown))}.")
+    no_others(arrays, used, "a recommender")
     return FactorWeights(*tables)
-
-
-def _require(arrays: Arrays, name: str, dtype: Any, shape: tuple[int, ...]) -> None:
-    found = arrays.get(name)
-    if found is None:
-        raise ModelError(f"array {name} is missing; there are {', '.join(arrays) or 'none'}.")
-    if found.dtype != dtype or found.shape != shape:
-        raise ModelError(f"array {name} is {found.dtype} {found.shape}, not {np.dtype(dtype)} {shape}.")
-    if not np.isfinite(found).all():
-        raise ModelError(f"array {name} holds numbers that are not finite; copy the model again.")
 
 
 _KINDS = {"squared": Rated(Squared()), "logistic": Sampled(), "bpr": Pairwise()}
@@ -122,22 +107,12 @@ _RATES = {"adagrad": 0.1, "sgd": 0.05}
 _PIECE = 1 << 14  # rows that are drawn at a time: no second table in memory
 
 
+@taking(RecommenderConfig)
 class MatrixFactorization(RowProgram):
     """A recommender: the score of a user and an item is a mean, their biases and the product of their vectors.
 
     Parameters
     ----------
-    dim : numbers in a vector.
-    loss : `squared` predicts ratings; `logistic` tells items that a user has from `negatives` items drawn among those
-        that the user has not; `bpr` puts the former before the latter. `auto`: squared for ratings, else bpr.
-    optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`.
-    negatives : items drawn for each visit; 0: 1 with bpr, 4 with logistic.
-    bias : learn a bias for every user (not with bpr, which has no use for it) and every item.
-    l2 : each visit adds l2 / 2 times the squares of the rows that it reads to its loss. None: 0.01 with logistic,
-        else 0.02.
-    shrink : the objective is the mean loss + shrink w^2 / 2 over all rows, paid lazily; with `ftrl`
-        once for all visits.
-    init : standard deviation of the numbers that vectors begin with.
     users, items : names that it is to have; those of the first feed by default.
     constants : constants of the update rule by name.
 
@@ -159,12 +134,11 @@ class MatrixFactorization(RowProgram):
     unit = "ratings"
 
     def __init__(
-        self, dim: int = 64, loss: str = "auto", optimizer: Optimizer = "adagrad", negatives: int = 0,
-        bias: bool = True, l2: float | None = None, shrink: float = 0.0, init: float = 0.1, *,
-        users: Sequence[str] = (), items: Sequence[str] = (), constants: Mapping[str, float] | None = None,
+        self, *values: Any, users: Sequence[str] = (), items: Sequence[str] = (),
+        constants: Mapping[str, float] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        self.config = RecommenderConfig(dim, cast(Any, loss), optimizer, negatives, bias, l2, shrink, init)
-        self.loss = loss
+        self.config = config = config_of(self, RecommenderConfig, values, options)
+        self.loss: str = config.loss
         self.users, self.items = tuple(users), tuple(items)
         _check_names((*self.users, *self.items))
         self.constants = plain_constants(constants)
@@ -172,9 +146,9 @@ class MatrixFactorization(RowProgram):
         self.seen = Seen(np.zeros(len(self.users) + 1, np.int64), np.zeros(0, np.int32))
         self.unknown, self.repeated, self.top = (0, 0), 0, 20
         self._numbers: dict[str, dict[str, int]] = {}
-        self._rule = make_rule(self.config.optimizer, self.constants, 0.0, self.config.shrink)
-        free = isinstance(self._rule, Ftrl) or not shrink
-        self._penalty = Free() if free else Penalty(np.float32(0), np.float32(shrink))
+        self._rule = make_rule(config.optimizer, self.constants, 0.0, config.shrink)
+        free = isinstance(self._rule, Ftrl) or not config.shrink
+        self._penalty = Free() if free else Penalty(np.float32(0), np.float32(config.shrink))
 
     # -- for the executor -------------------------------------------------------------------------------------------
 

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import AnyRows, Floats, Ids, Room, Table, aligned_floats
-from hogwild.config import FMConfig, Optimizer
-from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
+from hogwild.config import FMConfig
+from hogwild.config.arguments import config_of, taking
+from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.slots.flatten import Flattener
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.jit import entry
@@ -24,6 +25,7 @@ from hogwild.kernels.sparse.fm import Fields, FMTask, FMWeights, OneField, Value
 from hogwild.kernels.sparse.fm_rows import FactorPenalty
 from hogwild.kernels.sparse.samples import Entries
 from hogwild.programs.program import plain_constants
+from hogwild.programs.saving.tensors import no_others
 from hogwild.programs.sparse.supervised import ClassWeight, Label, checked_weight, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import (
     Tabled,
@@ -119,8 +121,7 @@ def load_arrays(layout: FMLayout, arrays: Mapping[str, npt.NDArray[Any]], featur
     parts = {name: _joined(layout, left, name, rows) for name in names}
     parts.update({key[7:]: left.pop(key) for key in list(left) if key.startswith("weight_")})
     biases = {key[5:]: left.pop(key) for key in list(left) if key == "bias" or key.startswith("bias_")}
-    if left:
-        raise ModelError(f"a factorization machine has no array {brief(min(left))}.")
+    no_others(left, (), "a factorization machine")
     table = put_together(parts, layout.rule, layout.penalty, layout.width, rows)
     return table, put_together(biases, layout.rule, Free(), 1, 1)
 
@@ -215,21 +216,12 @@ class OneRow:
 _LOSSES = {"logistic": Logistic(), "squared": Squared()}
 
 
+@taking(FMConfig)
 class FactorizationMachine(Tabled):
     """A factorization machine: a linear model, plus the product of the factors of each pair of a sample's features.
 
     Parameters
     ----------
-    dim : factors of a feature; 0: a linear model.
-    loss : `logistic` (two classes), `squared` (a quantity), or `auto`: logistic for labels that are words or whole
-        numbers of at most a thousand kinds, else squared.
-    optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`.
-    l2, l2_factors : the objective is the mean loss + l2 w^2 / 2 + l2_factors v^2 / 2, of weights w and factors v,
-        without the bias; paid by the features that a sample has, and at the end of an epoch. With `ftrl` they count
-        once for all visits together.
-    field_aware : a feature has factors of its own for each field (slot) of the data that a partner may be of.
-    init_scale : standard deviation of the first factors; they depend on the seed and the feature alone.
-    bias : learn an intercept.
     class_weight : weight of the samples of each class by label, or `balanced`: rows / (classes * rows of the class).
     features : least number of features; the model grows with the feeds that it is trained on.
     slots : names of the fields of a field-aware machine; default: those of the first feed.
@@ -254,32 +246,29 @@ class FactorizationMachine(Tabled):
     """
 
     name = "fm"
+    config: FMConfig
     unit = "nonzeros"
     hot_rows = 1024  # few, merged often: copies of factors that drift apart learn other things, and do not add up
     merge_every = 200
 
     def __init__(
-        self, dim: int = 8, loss: str = "auto", optimizer: Optimizer = "adagrad", l2: float = 0.0,
-        l2_factors: float = 0.0, field_aware: bool = False, *, init_scale: float = 0.01, bias: bool = True,
-        class_weight: ClassWeight = None, features: int = 0, slots: Iterable[str] = (),
-        classes: Iterable[Any] | None = None, constants: Mapping[str, float] | None = None,
+        self, *values: Any, class_weight: ClassWeight = None, features: int = 0, slots: Iterable[str] = (),
+        classes: Iterable[Any] | None = None, constants: Mapping[str, float] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        FMConfig(dim, loss, optimizer, l2, l2_factors, field_aware, init_scale, bias)  # type: ignore[arg-type]  # checks
-        self.dim, self.loss, self.optimizer = int(dim), loss, optimizer
-        self.l2, self.l2_factors, self.init_scale = float(l2), float(l2_factors), float(init_scale)
-        self.field_aware, self.bias = bool(field_aware), bool(bias)
+        self.config = config = config_of(self, FMConfig, values, options)
+        self.loss = config.loss
         self.class_weight = checked_weight(class_weight)
         self.features, self.slots = int(features), tuple(str(name) for name in slots)
         self.constants = plain_constants(constants)
         self.take_classes(classes)
         self.order: Ids | None = None
         self.ignored = 0
-        self._flat = Flattener(keep_slots=self.field_aware)
+        self._flat = Flattener(keep_slots=config.field_aware)
         self._one: OneRow | None = None
-        self._rule = make_rule(optimizer, self.constants, 0.0, l2)
-        self._factor_rule = make_rule(optimizer, self.constants, 0.0, l2_factors)
-        free = isinstance(self._rule, Ftrl) or not (l2 or l2_factors)
-        parts = [Penalty(np.float32(0), np.float32(rate)) for rate in (l2, l2_factors)]
+        rates = config.l2, config.l2_factors
+        self._rule, self._factor_rule = (make_rule(config.optimizer, self.constants, 0.0, rate) for rate in rates)
+        free = isinstance(self._rule, Ftrl) or not any(rates)
+        parts = [Penalty(np.float32(0), np.float32(rate)) for rate in rates]
         self._penalty: Any = Free() if free else FactorPenalty(*parts)
 
     def _learn_classes(self, classes: tuple[Label, ...]) -> None:
@@ -295,21 +284,21 @@ class FactorizationMachine(Tabled):
     @property
     def layout(self) -> FMLayout:
         """How a row of weights is made up."""
-        fields = len(self.slots) if self.field_aware else 1
-        return FMLayout(self._rule, self._penalty, fields, self.dim)
+        fields = len(self.slots) if self.config.field_aware else 1
+        return FMLayout(self._rule, self._penalty, fields, self.config.dim)
 
     @property
     def task(self) -> FMTask:
         """Selects the compiled code."""
-        fields = Fields(len(self.slots)) if self.field_aware else OneField()
+        fields = Fields(len(self.slots)) if self.config.field_aware else OneField()
         return FMTask(
-            _LOSSES[self.loss], self._rule, self._factor_rule, self._penalty, np.float32(self.bias), fields,
-            (0,) * self.dim,
+            _LOSSES[self.loss], self._rule, self._factor_rule, self._penalty, np.float32(self.config.bias), fields,
+            (0,) * self.config.dim,
         )  # fmt: skip
 
     def rows(self, feed: Feed) -> Feed:
         """The feed as rows of features, dense columns among them; a field-aware machine keeps the slots."""
-        if self.field_aware and not feed.slots:
+        if self.config.field_aware and not feed.slots:
             raise InputError(
                 f"{feed.source}: its features have no fields; a field-aware machine needs data with slots, such as "
                 "libffm files or tables with categorical columns."
@@ -334,7 +323,7 @@ class FactorizationMachine(Tabled):
         """Weights of zero and random factors, or those there are, in the feed's order of ids and with room for it."""
         self.find_classes(feed)
         flat = self.rows(feed)
-        if self.field_aware:
+        if self.config.field_aware:
             self._learn_slots(flat)
         rows, cells = max(self.features, flat.features), self.layout.cells
         order = whole_order(flat.original, flat.features, rows)
@@ -343,7 +332,7 @@ class FactorizationMachine(Tabled):
         if self.weights is not None:
             known, bias = self.features, self.weights.bias
             table[:] = ranked(grown(natural(self.weights.table, cells, self.order), cells, rows), cells, order)
-        start_factors(table, self.layout, order, known, seed, self.init_scale)
+        start_factors(table, self.layout, order, known, seed, self.config.init_scale)
         self.weights, self.features, self.order = FMWeights(table, bias), rows, order
 
     def samples(self, feed: Feed) -> AnyRows:
@@ -380,7 +369,7 @@ class FactorizationMachine(Tabled):
         """One score a row: of the second class, or the quantity; features that are not known count as zero."""
         self.trained()
         flat = self.rows(feed)
-        if self.field_aware:
+        if self.config.field_aware:
             self._learn_slots(flat)
         self.ignored = unknown_entries(flat, self.features)
         return score_feed(self.task, flat, self.plain(flat.original, flat.features), self.weights.bias, threads)
@@ -402,22 +391,7 @@ class FactorizationMachine(Tabled):
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""
-        weight = self.class_weight
-        return {
-            "dim": self.dim,
-            "loss": self.loss,
-            "optimizer": self.optimizer,
-            "l2": self.l2,
-            "l2_factors": self.l2_factors,
-            "field_aware": self.field_aware,
-            "init_scale": self.init_scale,
-            "bias": self.bias,
-            "class_weight": weight if weight is None or isinstance(weight, str) else [list(pair) for pair in weight],
-            "features": self.features,
-            "slots": list(self.slots),
-            "classes": None if self.classes is None else list(self.classes),
-            "constants": self.constants,
-        }
+        return {**super().options(), "slots": list(self.slots)}
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """weight: (features,); factors: (features, dim), of a field-aware machine (features, fields, dim); bias: (1,);
@@ -434,7 +408,7 @@ class FactorizationMachine(Tabled):
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `arrays` made, with or without state."""
-        if self.classes is None or (self.field_aware and not self.slots):
+        if self.classes is None or (self.config.field_aware and not self.slots):
             raise ModelError("the options of the model do not say its classes and slots; it cannot be used.")
         table, bias = load_arrays(self.layout, arrays, self.features)
         self.weights, self.features, self.order = FMWeights(table, bias), len(table) // self.layout.cells, None

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
-from hogwild.config import LinearConfig, Optimizer
-from hogwild.errors import ModelError, brief
+from hogwild.config import LinearConfig
+from hogwild.config.arguments import config_of, taking
+from hogwild.errors import ModelError
 from hogwild.feeds.slots.flatten import Flattener
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
@@ -18,6 +19,7 @@ from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
 from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, LinearWeights, score_class_rows, score_rows
 from hogwild.programs.program import plain_constants
+from hogwild.programs.saving.tensors import no_others
 from hogwild.programs.sparse.supervised import ClassWeight, checked_weight, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import (
     Tabled,
@@ -33,19 +35,12 @@ from hogwild.programs.sparse.tables import (
 _LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
 
 
+@taking(LinearConfig)
 class Linear(Tabled):
     """A linear model.
 
     Parameters
     ----------
-    loss : `logistic` (two classes: log loss; more: softmax), `hinge` (more than two classes: the sum over classes of
-        each against the rest), `squared` (a quantity), or `auto`: logistic for labels that are words or whole
-        numbers of at most a thousand kinds, else squared.
-    optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`; momentum and adam act on the weights of
-        the features that a sample has, at these visits only.
-    l1, l2 : the objective is the mean loss + l1 |w| + l2 w^2 / 2, without the bias; paid by the features that a sample
-        has, and at the end of an epoch. With `ftrl` they count once for all visits together, as in its paper.
-    bias : learn an intercept.
     class_weight : weight of the samples of each class by label, or `balanced`: rows / (classes * rows of the class).
     features : least number of features; the model grows with the feeds that it is trained on.
     classes : all classes, when the first feed may not hold all of them.
@@ -67,16 +62,15 @@ class Linear(Tabled):
     """
 
     name = "linear"
+    config: LinearConfig
     unit = "nonzeros"
 
     def __init__(
-        self, loss: str = "auto", optimizer: Optimizer = "adagrad", l1: float = 0.0, l2: float = 0.0, bias: bool = True,
-        class_weight: ClassWeight = None, *, features: int = 0, classes: Iterable[Any] | None = None,
-        constants: Mapping[str, float] | None = None,
+        self, *values: Any, class_weight: ClassWeight = None, features: int = 0, classes: Iterable[Any] | None = None,
+        constants: Mapping[str, float] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        LinearConfig(loss=loss, optimizer=optimizer, l1=l1, l2=l2, bias=bias)  # type: ignore[arg-type]  # checks
-        self.loss, self.optimizer = loss, optimizer
-        self.l1, self.l2, self.bias = float(l1), float(l2), bool(bias)
+        self.config = config = config_of(self, LinearConfig, values, options)
+        self.loss = config.loss
         self.class_weight = checked_weight(class_weight)
         self.features = int(features)
         self.constants = plain_constants(constants)
@@ -84,9 +78,9 @@ class Linear(Tabled):
         self._flat = Flattener()
         self.order: Ids | None = None
         self.ignored = 0
-        self._rule = make_rule(optimizer, self.constants, l1, l2)
-        free = isinstance(self._rule, Ftrl) or not (l1 or l2)
-        self._penalty = Free() if free else Penalty(np.float32(l1), np.float32(l2))
+        self._rule = make_rule(config.optimizer, self.constants, config.l1, config.l2)
+        free = isinstance(self._rule, Ftrl) or not (config.l1 or config.l2)
+        self._penalty = Free() if free else Penalty(np.float32(config.l1), np.float32(config.l2))
 
     # -- what the executor asks ---------------------------------------------------------------------------------
 
@@ -98,7 +92,7 @@ class Linear(Tabled):
     @property
     def task(self) -> LinearTask | ClassesTask:
         """Selects the compiled code."""
-        parts = (_LOSSES[self.loss], self._rule, self._penalty, np.float32(self.bias))
+        parts = (_LOSSES[self.loss], self._rule, self._penalty, np.float32(self.config.bias))
         return LinearTask(*parts) if self.width == 1 else ClassesTask(*parts, self.width)
 
     def samples(self, feed: Feed) -> AnyRows:
@@ -152,7 +146,7 @@ class Linear(Tabled):
         """
         feed = self._flat.of(feed)
         weight = self.plain(feed.original, feed.features)
-        bias = self.weights.bias[: self.width].copy() * np.float32(self.bias)
+        bias = self.weights.bias[: self.width].copy() * np.float32(self.config.bias)
         self.ignored = unknown_entries(feed, self.features)
         found = np.empty((len(feed), self.width), np.float32)
         scores = found if self.width > 1 else found[:, 0]
@@ -167,21 +161,6 @@ class Linear(Tabled):
         return scores
 
     # -- saving -------------------------------------------------------------------------------------------------
-
-    def options(self) -> dict[str, Any]:
-        """The arguments of an equal program, as JSON values."""
-        weight = self.class_weight
-        return {
-            "loss": self.loss,
-            "optimizer": self.optimizer,
-            "l1": self.l1,
-            "l2": self.l2,
-            "bias": self.bias,
-            "class_weight": weight if weight is None or isinstance(weight, str) else [list(pair) for pair in weight],
-            "features": self.features,
-            "classes": None if self.classes is None else list(self.classes),
-            "constants": self.constants,
-        }
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """weight: (features,) or (features, classes); bias: (1,) or (classes,); in the features' own order.
@@ -218,8 +197,7 @@ class Linear(Tabled):
             used |= {_named(owner, name) for name in names}
             parts = {name: arrays[_named(owner, name)] for name in names}
             tables.append(put_together(parts, self._rule, penalty, self.width, count))
-        if unknown := set(arrays) - used:
-            raise ModelError(f"a linear model has no array {brief(min(unknown))}.")
+        no_others(arrays, used, "a linear model")
         self.weights, self.features, self.order = LinearWeights(*tables), rows, None
 
 

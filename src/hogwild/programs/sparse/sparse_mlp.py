@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
-from hogwild.config import Optimizer, SparseMLPConfig
-from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
+from hogwild.config import SparseMLPConfig
+from hogwild.config.arguments import config_of, taking
+from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.clock import Untimed
 from hogwild.kernels.compiler.jit import entry
@@ -37,6 +38,7 @@ from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import SLOTS, Adam, Ftrl, Sgd, additive_cells
 from hogwild.machine import check_memory, one_blas_thread
 from hogwild.programs.program import plain_constants
+from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.slots import Aligner, slotted
 from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
@@ -188,16 +190,13 @@ def restored(program: SparseMLP, arrays: Mapping[str, npt.NDArray[Any]]) -> tupl
     if rows != program.features or rows < 1:
         raise ModelError(f"the options say {program.features} features, but embedding has {rows} rows.")
     for name, shape in shapes.items():
-        array = left[name]
-        if array.shape != shape or array.dtype != np.float32 or not np.isfinite(array).all():
-            raise ModelError(f"array {name} is {array.dtype} {array.shape}, not {shape} finite float32.")
+        required(left, name, shape)
     main = [left.pop("embedding")] + ([left.pop("wide")] if program.config.wide else [])
     parts = {"": np.concatenate(main, axis=1).reshape((rows, -1) if program.width > 1 else (rows,))}
     parts.update({name[6:]: left.pop(name) for name in list(left) if name.startswith("table_")})
     table = put_together(parts, program._rule, program._penalty, program.width, rows)
     weights = _layers_from(program, task, table, left)
-    if left:
-        raise ModelError(f"a model of this kind has no array {brief(min(left))}.")
+    no_others(left, (), "a model of this kind")
     return weights, rows
 
 
@@ -242,21 +241,12 @@ _SCORED = 256  # rows that are scored at once
 _LEAST_PART = 64  # samples of a visit where workers share a batch: BLAS is slow with fewer
 
 
+@taking(SparseMLPConfig)
 class SparseMLP(Tabled):
     """An embedding lookup over sparse features, dense features beside it, dense layers, and one output or one a class.
 
     Parameters
     ----------
-    dim : numbers in the embedding of a feature.
-    hidden : outputs of each dense layer before the last; () for none.
-    activation, lookup_activation : `relu` or `tanh` after dense layers; `none`, `relu` or `tanh` after the lookup.
-    combiner : how the embeddings of one slot are put together: `sum`, `mean` or `sqrtn`.
-    wide : add a linear model of the same features to the outputs.
-    loss : `logistic` (two classes: sigmoid; more: softmax), `squared`, or `auto`.
-    optimizer : update rule; an embedding moves at the batches in which its feature occurs only.
-    l1, l2 : penalties; l1 on embeddings only, paid lazily; l2 also on dense weights, at every step.
-    batch_size : samples of a step; with `sgd`, workers that do not wait for each other share a batch.
-    init : embeddings begin between -init and init; 0: chosen by dim.
     class_weight, features, classes, constants : as in Linear.
     slots, dense : names of the slots and dense columns; those of the first feed by default.
 
@@ -271,22 +261,18 @@ class SparseMLP(Tabled):
     """
 
     name = "sparse_mlp"
+    config: SparseMLPConfig
     unit = "samples"
     tells_units = True
     sharing = "all"
 
     def __init__(
-        self, dim: int = 16, hidden: Sequence[int] = (128, 64), activation: str = "relu",
-        lookup_activation: str = "none", combiner: str = "sum", wide: bool = False, loss: str = "auto",
-        optimizer: Optimizer = "adam", l1: float = 0.0, l2: float = 0.0, batch_size: int = 256, init: float = 0.0,
-        class_weight: Any = None, *, features: int = 0, classes: Iterable[Any] | None = None,
+        self, *values: Any, class_weight: Any = None, features: int = 0, classes: Iterable[Any] | None = None,
         constants: Mapping[str, float] | None = None, slots: Sequence[str] | None = None, dense: Sequence[str] = (),
+        **options: Any,
     ) -> None:  # fmt: skip
-        self.config = SparseMLPConfig(
-            int(dim), tuple(int(size) for size in hidden), activation, lookup_activation, combiner, bool(wide), loss,  # type: ignore[arg-type]
-            optimizer, float(l1), float(l2), int(batch_size), float(init),
-        )  # fmt: skip
-        self.loss = loss
+        self.config = config = config_of(self, SparseMLPConfig, values, options)
+        self.loss = config.loss
         self.class_weight = checked_weight(class_weight)
         self.features = int(features)
         self.constants = plain_constants(constants)
@@ -296,13 +282,13 @@ class SparseMLP(Tabled):
         self.order: Ids | None = None
         self.ignored = 0
         self.timer: Any = Untimed()
-        self._rule = make_rule(optimizer, self.constants, l1, l2)
-        free = isinstance(self._rule, Ftrl) or not (l1 or l2)
-        self._penalty = Free() if free else Penalty(np.float32(l1), np.float32(l2))
+        self._rule = make_rule(config.optimizer, self.constants, config.l1, config.l2)
+        free = isinstance(self._rule, Ftrl) or not (config.l1 or config.l2)
+        self._penalty = Free() if free else Penalty(np.float32(config.l1), np.float32(config.l2))
         self._aligner = Aligner()
         self._one: OneRow | None = None
         self._trained_from: Any = None
-        self._batch = self.config.batch_size  # samples of a visit
+        self._batch = config.batch_size  # samples of a visit
         self._lines = 1  # distinct rows of a batch at the most
 
     @property
@@ -460,17 +446,8 @@ class SparseMLP(Tabled):
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""
-        weight, config = self.class_weight, self.config
-        return {
-            "dim": config.dim, "hidden": list(config.hidden), "activation": config.activation,
-            "lookup_activation": config.lookup_activation, "combiner": config.combiner, "wide": config.wide,
-            "loss": self.loss, "optimizer": config.optimizer, "l1": config.l1, "l2": config.l2,
-            "batch_size": config.batch_size, "init": config.init,
-            "class_weight": weight if weight is None or isinstance(weight, str) else [list(pair) for pair in weight],
-            "features": self.features, "classes": None if self.classes is None else list(self.classes),
-            "constants": self.constants, "slots": None if self.slots is None else list(self.slots),
-            "dense": list(self.dense),
-        }  # fmt: skip
+        slots = None if self.slots is None else list(self.slots)
+        return {**super().options(), "slots": slots, "dense": list(self.dense)}
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """embedding: (features, dim); wide: (features, outputs); layer_1_weight: (inputs, outputs), layer_1_bias, …

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import AnyRows, DenseRows, Floats
+from hogwild.config.options import Config
 from hogwild.errors import ConfigError, InputError, brief
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.rules import RULES, Ftrl
@@ -166,7 +167,10 @@ class Supervised(Program):
     classes : all labels in order, () for quantities, None before the first feed.
     """
 
+    config: Config
     loss: str
+    features: int
+    constants: dict[str, float]
     classes: tuple[Label, ...] | None = None
     class_weight: Literal["balanced"] | list[tuple[Label, float]] | None = None
 
@@ -191,6 +195,19 @@ class Supervised(Program):
     def outputs(self) -> int:
         """Scores of a row: one for each class when there are more than two, else one."""
         return len(self.classes) if self.classes and len(self.classes) > 2 else 1
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of an equal program, as JSON values; the loss is the one that the first feed settled."""
+        weight = self.class_weight
+        given = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self.config).items()}
+        return {
+            **given,
+            **({"loss": self.loss} if "loss" in given else {}),
+            "class_weight": weight if weight is None or isinstance(weight, str) else [list(pair) for pair in weight],
+            "features": self.features,
+            "classes": None if self.classes is None else list(self.classes),
+            "constants": self.constants,
+        }
 
     def samples(self, feed: Feed) -> AnyRows:
         """The feed's rows; labels as -1 and 1, or as class numbers; importance times class weight."""

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import BinaryRows, Floats, Ids, Room, Rows, Table
-from hogwild.config import Optimizer, TextConfig
-from hogwild.errors import ConfigError, InputError, ModelError, brief
+from hogwild.config import TextConfig
+from hogwild.config.arguments import config_of, taking
+from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.hashing import Hashing
 from hogwild.kernels.compiler.jit import entry
@@ -22,6 +23,7 @@ from hogwild.kernels.optim.rules import Ftrl, additive_cells, cell_names, row_ce
 from hogwild.kernels.simd.rows16 import LANES, layout
 from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_of_text, mean_rows
 from hogwild.programs.program import plain_constants
+from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.supervised import ClassWeight, Label, checked_weight, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import (
@@ -82,7 +84,7 @@ _ONE_A_ROW = ("count", "stamp")
 
 def split_arrays(program: TextClassifier, weights: TextWeights, state: bool) -> Arrays:
     """embedding, output and bias by name; with `state` what the update rule remembers of each, after its name."""
-    task, width, dim = program.task, program.width, program.dim
+    task, width, dim = program.task, program.width, program.config.dim
     found: Arrays = {}
     for name, part in take_apart(weights.table, task.rule, task.penalty, width).items():
         if state or not name:
@@ -102,7 +104,7 @@ def join_arrays(program: TextClassifier, arrays: Mapping[str, npt.NDArray[Any]])
         raise ModelError("the options of the model do not say its classes; it cannot be used.")
     if missing := [name for name in ("embedding", "output", "bias") if name not in arrays]:
         raise ModelError(f"a text classifier has the array {missing[0]}; these are {', '.join(arrays) or 'none'}.")
-    task, width, dim, outputs = program.task, program.width, program.dim, program.outputs
+    task, width, dim, outputs = program.task, program.width, program.config.dim, program.outputs
     rows = len(arrays["embedding"]) if arrays["embedding"].ndim else 0
     if program.features and rows != program.features:
         raise ModelError(f"the options say {program.features} features, but embedding has {rows} rows.")
@@ -110,13 +112,8 @@ def join_arrays(program: TextClassifier, arrays: Mapping[str, npt.NDArray[Any]])
     used: set[str] = set()
 
     def take(owner: str, name: str, shape: tuple[int, ...]) -> Floats:
-        known = _named(owner, name)
-        used.add(known)
-        found = arrays.get(known)
-        if found is None or found.shape != shape or found.dtype != np.float32:
-            what = "missing" if found is None else f"{found.dtype} {found.shape}"
-            raise ModelError(f"array {known} is {what}, not float32 of shape {shape}.")
-        return found
+        used.add(_named(owner, name))
+        return required(arrays, _named(owner, name), shape)
 
     table: Arrays = {}
     for name in ("", *saved):
@@ -130,8 +127,7 @@ def join_arrays(program: TextClassifier, arrays: Mapping[str, npt.NDArray[Any]])
         else:
             layer[name] = _padded(take("output", name, (outputs, dim)), width + 1)
             layer[name][:, width] = take("bias", name, (outputs,))
-    if unknown := set(arrays) - used:
-        raise ModelError(f"a text classifier of these options has no array {brief(min(unknown))}.")
+    no_others(arrays, used, "a text classifier of these options")
     return TextWeights(
         put_together(table, task.rule, task.penalty, width, rows),
         put_together(layer, task.rule, Free(), width + 1, outputs),
@@ -153,17 +149,12 @@ _RATE, _ENOUGH, _MOST = 0.5, 25_000, 4.0  # of sgd for so many texts; for fewer 
 _ADAGRAD_RATE = 0.05  # calibration would take four times as much, and end in texts learnt by heart
 
 
+@taking(TextConfig)
 class TextClassifier(Tabled):
     """A classifier of texts: the mean of the rows of a text's words and n-grams, and a linear layer above it.
 
     Parameters
     ----------
-    dim : numbers in a row; stored in steps of 16, which is one cache line.
-    optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`; all of them at the rows of a text only.
-    row_decay : the loss of a text has the squares of its rows in it, times row_decay / 2: what occurs often stays
-        small: the strongest remedy against learning texts by heart.
-    l2 : the objective has l2 w^2 / 2 for every weight of a row, whether its n-gram occurs or not.
-    counts : n-grams count as often as they occur in a text. Default: once.
     class_weight : weight of the samples of each class by label, or `balanced`: rows / (classes * rows of the class).
     features : least number of features; the model grows with the feeds that it is trained on.
     classes : all classes, when the first feed may not hold all of them.
@@ -188,19 +179,16 @@ class TextClassifier(Tabled):
     """
 
     name = "text_classifier"
+    config: TextConfig
     unit = "nonzeros"
     loss = "logistic"
     sharing = "all"
 
     def __init__(
-        self, dim: int = 16, optimizer: Optimizer = "sgd", row_decay: float = 0.002, l2: float = 0.0,
-        counts: bool = False, class_weight: ClassWeight = None, *, features: int = 0,
-        classes: Iterable[Any] | None = None, constants: Mapping[str, float] | None = None,
-        hashing: Mapping[str, Any] | None = None,
+        self, *values: Any, class_weight: ClassWeight = None, features: int = 0, classes: Iterable[Any] | None = None,
+        constants: Mapping[str, float] | None = None, hashing: Mapping[str, Any] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        TextConfig(dim=dim, optimizer=optimizer, row_decay=row_decay, l2=l2, counts=counts)  # checks
-        self.dim, self.optimizer = int(dim), optimizer
-        self.row_decay, self.l2, self.counts = float(row_decay), float(l2), bool(counts)
+        self.config = config = config_of(self, TextConfig, values, options)
         self.class_weight = checked_weight(class_weight)
         self.features = int(features)
         self.constants = plain_constants(constants)
@@ -208,8 +196,9 @@ class TextClassifier(Tabled):
         self.hashing = None if hashing is None else _checked_hashing(hashing)
         self.order: Ids | None = None
         self.ignored = 0
-        self._rule = make_rule(optimizer, self.constants, 0.0, l2)
-        self._penalty = Free() if isinstance(self._rule, Ftrl) or not l2 else Penalty(np.float32(0), np.float32(l2))
+        self._rule = make_rule(config.optimizer, self.constants, 0.0, config.l2)
+        free = isinstance(self._rule, Ftrl) or not config.l2
+        self._penalty = Free() if free else Penalty(np.float32(0), np.float32(config.l2))
         self._one: OneText | None = None
         self._texts = 0
 
@@ -218,20 +207,20 @@ class TextClassifier(Tabled):
     @property
     def rate(self) -> float | None:
         """Of sgd, the larger the fewer texts there are, and of adagrad; others are calibrated."""
-        if self.optimizer != "sgd":
-            return _ADAGRAD_RATE if self.optimizer == "adagrad" else None
+        if self.config.optimizer != "sgd":
+            return _ADAGRAD_RATE if self.config.optimizer == "adagrad" else None
         return _RATE * min(_MOST, max(1.0, math.sqrt(_ENOUGH / max(1, self._texts))))
 
     @property
     def task(self) -> TextTask:
         """Selects the compiled code."""
-        lanes, blocks = layout(self.dim)
-        return TextTask(self._rule, self._penalty, lanes, blocks, self.outputs, np.float32(self.row_decay))
+        lanes, blocks = layout(self.config.dim)
+        return TextTask(self._rule, self._penalty, lanes, blocks, self.outputs, np.float32(self.config.row_decay))
 
     @property
     def width(self) -> int:
         """Weights in a row: `dim`, and zeros up to whole cache lines."""
-        lanes, blocks = layout(self.dim)
+        lanes, blocks = layout(self.config.dim)
         return LANES * len(lanes) * blocks
 
     def startup(self, feed: Feed, seed: int) -> None:
@@ -254,8 +243,8 @@ class TextClassifier(Tabled):
         # Rows begin as zeros, so that n-grams which training never sees say nothing; the outputs must not, then. A text
         # moves its own score by rate |output|^2 / its entries: with this length by the rate, however long texts are.
         outputs = np.zeros((self.outputs, row_cells(self._rule, Free(), self.width + 1)), np.float32)
-        signs = np.random.default_rng(seed).choice([-1.0, 1.0], (self.outputs, self.dim))
-        outputs[:, : self.dim] = signs * math.sqrt(max(1, feed.nonzeros) / max(1, len(feed)) / self.dim)
+        signs = np.random.default_rng(seed).choice([-1.0, 1.0], (self.outputs, self.config.dim))
+        outputs[:, : self.config.dim] = signs * math.sqrt(max(1, feed.nonzeros) / max(1, len(feed)) / self.config.dim)
         return outputs.reshape(-1)
 
     def samples(self, feed: Feed) -> Any:
@@ -263,14 +252,14 @@ class TextClassifier(Tabled):
         return self._rows(super().samples(feed))
 
     def _rows(self, samples: Any) -> Any:
-        if self.counts or isinstance(samples, BinaryRows):
+        if self.config.counts or isinstance(samples, BinaryRows):
             return samples
         return BinaryRows(samples.offsets, samples.ids, samples.targets, samples.importance)
 
     def _check_feed(self, feed: Feed) -> None:
         if not isinstance(feed.samples, Rows | BinaryRows):
             raise InputError(f"{feed.source}: a text classifier takes text or sparse rows, not dense ones or slots.")
-        if isinstance(feed.samples, Rows) and not self.counts and not _only_text(feed.schema):
+        if isinstance(feed.samples, Rows) and not self.config.counts and not _only_text(feed.schema):
             raise InputError(
                 f"{feed.source}: the features have values, which this model would not look at; "
                 "weigh by them with counts=True (--counts)."
@@ -300,7 +289,7 @@ class TextClassifier(Tabled):
     def watchable(self) -> Mapping[str, Any]:
         """embedding: (features, dim); output: (outputs, dim); bias: (outputs,); in the features' own order."""
         output, bias = self._layer()
-        return {"embedding": lambda: self.arrays()["embedding"], "output": output[:, : self.dim], "bias": bias}
+        return {"embedding": lambda: self.arrays()["embedding"], "output": output[:, : self.config.dim], "bias": bias}
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
@@ -341,7 +330,7 @@ class TextClassifier(Tabled):
         if self.hashing is None:
             raise ConfigError("this model was not trained on text alone, so it cannot read one; predict takes a feed.")
         table = self._projected(None, max(self.features, 1 << self.hashing["bits"]))
-        self._one = OneText(Hashing(**self.hashing), table, self.counts)
+        self._one = OneText(Hashing(**self.hashing), table, self.config.counts)
         self._served = [part.copy() for part in self._layer()]
 
     def _score_one(self, text: str) -> Floats:
@@ -383,19 +372,7 @@ class TextClassifier(Tabled):
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""
-        weight = self.class_weight
-        return {
-            "dim": self.dim,
-            "optimizer": self.optimizer,
-            "row_decay": self.row_decay,
-            "l2": self.l2,
-            "counts": self.counts,
-            "class_weight": weight if weight is None or isinstance(weight, str) else [list(pair) for pair in weight],
-            "features": self.features,
-            "classes": None if self.classes is None else list(self.classes),
-            "constants": self.constants,
-            "hashing": self.hashing,
-        }
+        return {**super().options(), "hashing": self.hashing}
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """embedding: (features, dim); output: (outputs, dim); bias: (outputs,); in the features' own order.

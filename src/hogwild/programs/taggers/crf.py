@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Room, Table, ValuedChains, aligned_floats
-from hogwild.config import CRFConfig, Optimizer
+from hogwild.config import CRFConfig
+from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
@@ -31,20 +32,12 @@ _RATES = {"pos": 0.1, "chunking": 0.05, "chunking-more": 0.1, "segmentation": 0.
 _PENALTIES = {"pos": 1.0, "chunking": 0.5, "chunking-more": 1.0, "segmentation": 1.0}
 
 
+@taking(CRFConfig)
 class CRF(RowProgram):
     """A linear-chain conditional random field.
 
     Parameters
     ----------
-    optimizer : update rule: `sgd`, `momentum`, `adagrad`, `adam` or `ftrl`.
-    l2, l1 : the objective is the sum of -log p(tags | sentence) over all sentences + l2 w^2 / 2 + l1 |w|. l2 None: 0.5
-        for the features `chunking`, else 1.
-    rich_edges : let the features that occur at least `rich_edge_min_count` times weigh pairs of neighbouring tags too:
-        those seen with the feature in training, or all (`rich_edge_pairs`). rich_edge_templates: only the features of
-        these templates, such as ("w[0]", "pos[0]").
-    structure_regularization : cut every sentence at random into so many pieces, anew at each visit, which keeps long
-        chains from being learnt by heart; features still see the whole sentence. 0: none.
-    average : predict with a mean of the weights at the ends of epochs, of which the k-th counts k times.
     tags, names : tags and features that it is to have; those of the first feed by default.
     constants : constants of the update rule by name.
 
@@ -62,15 +55,10 @@ class CRF(RowProgram):
     hot_rows, merge_every = 4096, 200  # measured: docs/performance.md
 
     def __init__(
-        self, optimizer: Optimizer = "sgd", l2: float | None = None, l1: float = 0.0, rich_edges: bool = True,
-        rich_edge_min_count: int = 10, rich_edge_pairs: str = "seen", structure_regularization: int = 0,
-        average: bool = False, rich_edge_templates: Sequence[str] = (), *, tags: Sequence[str] = (),
-        names: Sequence[str] = (), preset: str = "", constants: Mapping[str, float] | None = None,
+        self, *values: Any, tags: Sequence[str] = (), names: Sequence[str] = (), preset: str = "",
+        constants: Mapping[str, float] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        self.config = CRFConfig(
-            optimizer, l2, l1, rich_edges, rich_edge_min_count, cast(Any, rich_edge_pairs), structure_regularization,
-            average, tuple(rich_edge_templates),
-        )  # fmt: skip
+        self.config = config_of(self, CRFConfig, values, options)
         self.tags, self.names = tuple(tags), tuple(names)
         self.preset = str(preset)
         self.constants = plain_constants(constants)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.sparse.labels import counted, shown
+from hogwild.messages import counted, shown
 
 # -- Chunks of tagged sentences, by the rules of the evaluation script of the CoNLL shared tasks ----------------------
 # A tag is a letter, a dash and a type, as in `B-NP`, or a letter alone, whose type is empty. The letters of all schemes

@@ -10,8 +10,8 @@ import numpy as np
 
 from hogwild.arrays import Offsets
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.tagged.feed import TaggingFeed
+from hogwild.messages import counted, shown
 from hogwild.programs.program import Metrics
 from hogwild.programs.taggers.schemes import (
     SINGLE,

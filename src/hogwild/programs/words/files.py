@@ -15,15 +15,15 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
-from hogwild.arrays import Floats
+from hogwild.arrays import Floats, fits_float32, number_of
 from hogwild.errors import InputError, SaveError
 from hogwild.feeds.io.outfile import write_file
 from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import Bytes, Source, open_sources
 from hogwild.feeds.io.streams import SUFFIXES, read_fully
-from hogwild.feeds.sparse.labels import counted, fits_float32, number_of, shown
 from hogwild.kernels.parse import vectors as kernel
 from hogwild.kernels.parse.vectors import room_for_lines, write_lines
+from hogwild.messages import counted, shown
 
 Format = Literal["text", "binary"]
 
@@ -97,16 +97,14 @@ def read_vectors(path: str | os.PathLike[str], file_format: str = "auto") -> tup
     header = read_header(head, source.name)
     if file_format == "auto":
         file_format = _format_of(source, head, header)
-    if file_format == "binary":
-
-        if header is None:
-            raise InputError(
-                f"{source.name}: begins with no line of two numbers (words, dimension), so it is no binary file of "
-                "word vectors."
-            )
-        return read_binary(source, header)
-
-    return read_text(source, header)
+    if file_format == "text":
+        return read_text(source, header)
+    if header is None:
+        raise InputError(
+            f"{source.name}: begins with no line of two numbers (words, dimension), so it is no binary file of word "
+            "vectors."
+        )
+    return read_binary(source, header)
 
 
 def read_header(head: bytes, name: str) -> Header | None:

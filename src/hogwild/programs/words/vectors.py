@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats
 from hogwild.errors import ConfigError, HogwildError, InputError, ModelError, UnknownWordError, brief
-from hogwild.feeds.sparse.labels import shown
+from hogwild.messages import shown
 from hogwild.programs.saving.sealed import CONFIG, Mapped, map_sealed
 from hogwild.programs.store import KIND, WEIGHTS
-from hogwild.programs.words.files import Format, format_of_name, read_vectors
+from hogwild.programs.words.files import Format, format_of_name, read_vectors, write_vectors
 from hogwild.programs.words.similarity import Nearest, nearest, norms_of, units
 
 # -- The vectors in the directory of a model: mapped, so that opening takes milliseconds and processes share memory ---
@@ -370,7 +370,6 @@ class Vectors:
             made = _made(lambda: words, matrix, InputError, str(path))
             made._index.rows  # noqa: B018  # words that stand twice are said now
             return made
-
         mapped = open_vectors(Path(path), verify)
         return _made(mapped.words, mapped.matrix, ModelError, str(path))
 
@@ -385,8 +384,6 @@ class Vectors:
         format
             `auto`: binary if the name ends in .bin, text if in .vec or .txt.
         """
-        from hogwild.programs.words.files import write_vectors
-
         chosen = format_of_name(path) if format == "auto" else format
         if chosen not in ("text", "binary"):
             raise ConfigError(f"{os.fspath(path)}: the name tells no format; let it end in .vec or .bin, or say which.")

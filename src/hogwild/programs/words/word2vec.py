@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Room, Table, aligned_floats, make_scratch
 from hogwild.config import Word2VecConfig
+from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.corpus.feed import Corpus
 from hogwild.kernels.loop.task import total_loss
@@ -19,6 +20,7 @@ from hogwild.kernels.word2vec.skipgram import SkipGram, plan_skip_gram
 from hogwild.kernels.word2vec.windows import Embeddings, Text, alias_table, chances_to_stay
 from hogwild.machine import memory
 from hogwild.programs.program import Metrics, Program
+from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.words.vectors import Vectors
 
 # Words of a visit, and negatives drawn for it: fewer are faster, and analogies suffer first (docs/performance.md).
@@ -29,17 +31,13 @@ _MOST_MOVED = 1.0  # gradients of one visit to one row times the rate; from abou
 _EVALUATION = 0x5EED  # held-out loss draws the same windows and negatives each time
 
 
+@taking(Word2VecConfig)
 class Word2Vec(Program):
     """Word vectors by negative sampling.
 
     Parameters
     ----------
-    dim : numbers in a vector.
-    window : words to either side that count as near, at the most; each word draws its own number from 1 to this.
-    negatives : random words set against each pair of neighbours.
-    sample : words more frequent than this share of the text are left out now and then; 0: never.
-    cbow : predict a word from the mean of its neighbours, instead of the neighbours from the word.
-    pair_negatives : draw new negatives for each pair, instead of once for a stretch of text.
+    words : the vocabulary that it is to have; that of the first text by default.
 
     Examples
     --------
@@ -53,17 +51,14 @@ class Word2Vec(Program):
     tells_units = True
     sharing = "all"
 
-    def __init__(
-        self, dim: int = 100, window: int = 5, negatives: int = 5, sample: float = 1e-4, cbow: bool = False,
-        pair_negatives: bool = False, words: Sequence[str] = (),
-    ) -> None:  # fmt: skip
-        self.config = Word2VecConfig(dim, window, negatives, sample, cbow, pair_negatives)
+    def __init__(self, *values: Any, words: Sequence[str] = (), **options: Any) -> None:
+        self.config = config = config_of(self, Word2VecConfig, values, options)
         self.words = tuple(words)
         self.counts: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._earlier: npt.NDArray[np.int64] = self.counts  # counts of texts before this one
         self._goes_on = False  # whether `counts` has those of the text that comes next
-        self._stretch, self._shared = CBOW_SIZES if cbow else SKIP_GRAM_SIZES
-        self._lanes, self._blocks = layout(dim)
+        self._stretch, self._shared = CBOW_SIZES if config.cbow else SKIP_GRAM_SIZES
+        self._lanes, self._blocks = layout(config.dim)
         self._scale = 1.0
 
     @property
@@ -278,21 +273,14 @@ class Word2Vec(Program):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over vectors for the words that it was made with."""
         shape = len(self.words), self.config.dim
-        expected: dict[str, tuple[Any, tuple[int, ...]]] = {
-            "vectors": (np.float32, shape), "outputs": (np.float32, shape), "counts": (np.int64, shape[:1]),
-        }  # fmt: skip
-        if "earlier" in arrays:
-            expected["earlier"] = (np.int64, shape[:1])
-        if set(arrays) != set(expected):
-            raise ModelError(f"the arrays are {', '.join(arrays)}; word vectors have {', '.join(expected)}.")
-        for name, (dtype, size) in expected.items():
-            if arrays[name].dtype != dtype or arrays[name].shape != size:
-                found = f"{arrays[name].dtype} {arrays[name].shape}"
-                raise ModelError(f"array {name} is {found}, not {np.dtype(dtype)} {size}.")
+        vectors, outputs = (required(arrays, name, shape) for name in ("vectors", "outputs"))
+        counts = required(arrays, "counts", shape[:1], np.int64)
+        no_others(arrays, ("vectors", "outputs", "counts", "earlier"), "a model of word vectors")
         if not all(isinstance(word, str) for word in self.words):
             raise ModelError("the options of the model do not say its words.")
-        self.begin_with(self.words, arrays["vectors"], arrays["outputs"], arrays["counts"])
+        self.begin_with(self.words, vectors, outputs, counts)
         if "earlier" in arrays:
-            if (arrays["earlier"] < 0).any() or (arrays["earlier"] > arrays["counts"]).any():
+            earlier = required(arrays, "earlier", shape[:1], np.int64)
+            if (earlier < 0).any() or (earlier > counts).any():
                 raise ModelError("array earlier counts more than array counts, or less than nothing.")
-            self._earlier, self._goes_on = np.array(arrays["earlier"], np.int64), True
+            self._earlier, self._goes_on = np.array(earlier), True
