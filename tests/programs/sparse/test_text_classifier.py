@@ -17,7 +17,6 @@ from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.kernels.loop.order import shuffled
 from hogwild.kernels.loop.schedule import make_schedule
-from hogwild.programs.sparse import tables as tablespace
 from hogwild.programs.sparse.tables import make_table
 from reference.text_classifier import TextTwin
 
@@ -307,7 +306,7 @@ def test_refusals(feed: Any) -> None:
 def test_a_table_larger_than_memory_is_refused_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match=r"10,000,000,000 rows of 16 cells needs 640\.0 GB, and .*; use less"):
         make_table(10**10, 16, "use less.")
-    monkeypatch.setattr(tablespace, "memory", lambda: 100)
+    monkeypatch.setattr("hogwild.machine.memory", lambda: 100)
     with pytest.raises(ConfigError, match="needs"):
         make_table(2, 16, "use less.")
     assert make_table(1, 16, "").tolist() == [0.0] * 16

@@ -17,7 +17,6 @@ from hogwild.errors import ConfigError, InputError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import tagging_of
-from hogwild.programs.taggers import crf as crf_module
 from hogwild.programs.taggers.crf import CRF
 from problems.crf import EVERY, GRADIENT, SOME, make_crf, make_feed, model_of, visit
 from reference import crf as twin
@@ -347,6 +346,6 @@ def test_rates_and_penalties_of_the_presets(preset: str, rate: float, l2: float)
 
 
 def test_weights_that_do_not_fit_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crf_module, "memory", lambda: 100)
-    with pytest.raises(ConfigError, match=r"9 features of 3 tags need 0\.0 GB, more than this machine has"):
+    monkeypatch.setattr("hogwild.machine.memory", lambda: 100)
+    with pytest.raises(ConfigError, match=r"9 features of 3 tags need 0\.0 GB, and this machine has 0\.0 GB; raise"):
         CRF().startup(make_feed(70), 1)

@@ -36,7 +36,7 @@ from hogwild.kernels.optim.init import draw_rows
 from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import SLOTS, Adam, Ftrl, Sgd, additive_cells
-from hogwild.machine import memory, one_blas_thread
+from hogwild.machine import check_memory, one_blas_thread
 from hogwild.programs.program import plain_constants
 from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.metrics import probabilities
@@ -373,16 +373,10 @@ class SparseMLP(Tabled):
 
     def _check_memory(self, rows: int, feed: Feed) -> None:
         copies = 1 if feed.original is None else 2  # to bring it into the order of the data, and back
-        need = copies * rows * self.cells * CELL
-        layers = layer_cells(self.sizes) * CELL
-        if layers > memory():
-            raise ConfigError(f"the dense layers need {layers / 1e9:.1f} GB, more than there is; use smaller ones.")
-        if need > memory():
-            raise ConfigError(
-                f"a table of {rows:,} features with {self.cells} numbers each takes {need / 1e9:.1f} GB "
-                f"({'once' if copies == 1 else 'twice its size, to sort it'}), and there are {memory() / 1e9:.1f} GB; "
-                f"{REMEDY}"
-            )
+        check_memory(layer_cells(self.sizes) * CELL, "the dense layers need", "use smaller ones.")
+        twice = ", twice to sort it," if copies > 1 else ""
+        what = f"a table of {rows:,} features with {self.cells} numbers each{twice} takes"
+        check_memory(copies * rows * self.cells * CELL, what, REMEDY)
 
     def samples(self, feed: Feed) -> SlotRows | ValuedSlotRows:
         """Rows as slots, with targets as the loss wants them."""
