@@ -44,10 +44,11 @@ def shown(word: str, length: int = _LENGTH) -> str:
 def counted(number: int, noun: str) -> str:
     """A number of things for messages.
 
-    >>> counted(1, "row"), counted(2000, "row")
-    ('1 row', '2,000 rows')
+    >>> counted(1, "row"), counted(2000, "row"), counted(3, "entry")
+    ('1 row', '2,000 rows', '3 entries')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else several}"
 
 
 def printable_json(text: str) -> str:
