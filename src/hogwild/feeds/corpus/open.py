@@ -16,6 +16,7 @@ from hogwild.feeds.corpus.encode import Stretch, TextPass, read_texts, settled, 
 from hogwild.feeds.corpus.feed import Corpus, Described, map_corpus, write_corpus
 from hogwild.feeds.corpus.phrases import join_phrases
 from hogwild.feeds.corpus.vocabulary import Vocabulary, checked, known, merge, rank
+from hogwild.feeds.io.blocks import replaced_notes
 from hogwild.feeds.io.source import Paths, open_sources
 from hogwild.feeds.io.workspace import drop_workspace, make_workspace, writing
 from hogwild.feeds.storage import cache
@@ -265,8 +266,7 @@ class _Maker:
     def _note(self, found: TextPass) -> None:
         if found.nuls:
             self.notes.append(f"{counted(found.nuls, 'NUL byte')} read as white space.")
-        if found.replaced:
-            self.notes.append(f"{counted(found.replaced, 'byte')} not UTF-8, read as `?`.")
+        self.notes += replaced_notes(found.replaced)
         if found.too_long:
             limit = f"{self.config.max_token:,} bytes (--max-token)"
             self.notes.append(f"{counted(found.too_long, 'word')} longer than {limit} left out.")

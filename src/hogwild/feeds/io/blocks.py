@@ -10,6 +10,7 @@ import numpy as np
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import Bytes, Source
 from hogwild.kernels.ids.tokens import NEWLINE, find_odd_byte, replace_odd_bytes
+from hogwild.messages import counted
 
 SIGN = ord("?")   # stands for a byte that is not UTF-8
 HEAD = 1 << 20    # bytes from which columns are judged
@@ -77,6 +78,12 @@ def check_utf8(block: Block, replace: bool) -> tuple[Bytes, int]:
         text = text.copy()
         return text, int(replace_odd_bytes(text, np.uint8(SIGN)))
     raise InputError(_explain(block, int(at), text[at]))
+
+
+def replaced_notes(count: int) -> Iterator[str]:
+    """What to tell of bytes that were replaced."""
+    if count:
+        yield f"{counted(count, 'byte')} not UTF-8, read as `{chr(SIGN)}`."
 
 
 def check_not_utf16(text: Bytes, name: str) -> None:

@@ -14,7 +14,7 @@ from hogwild.arrays import Ids, number_of
 from hogwild.config import RatingConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.badlines import BadLines
-from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8, head_of
+from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8, head_of, replaced_notes
 from hogwild.feeds.io.source import READ_AHEAD, Source
 from hogwild.feeds.storage.words import Words
 from hogwild.feeds.tables.columns import find_column, numbers_of
@@ -306,9 +306,7 @@ class RatingReader:
             notes.append(f"{counted(self.bare, 'user')} without items.")
         if self.blank:
             notes.append(f"{counted(self.blank, 'blank line')} left out.")
-        if self.replaced:
-            notes.append(f"{counted(self.replaced, 'byte')} not UTF-8, read as `?`.")
-        return [*notes, *self.bad.notes()]
+        return [*notes, *replaced_notes(self.replaced), *self.bad.notes()]
 
 
 def _table(names: Sequence[str] | None) -> Words:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats, fits_float32, number_of
-from hogwild.messages import shown
+from hogwild.messages import counted, shown
 
 NAMES = ("label", "target", "y", "class")   # columns that hold the label unless the user says otherwise
 _SHOWN = 10  # names of labels that a message lists
@@ -85,6 +85,12 @@ class Labels:
             self.missing += len(rows)
             return targets, []
         return targets, [(int(row), "the label is missing") for row in rows]
+
+    def notes(self, files: int) -> Iterator[str]:
+        """What to tell of rows without a label, and of so many files that have no column of labels."""
+        for count, noun, known in ((self.missing, "row", "a known label"), (files, "file", "labels")):
+            if count:
+                yield f"{counted(count, noun)} without {known}, which predictions do not need."
 
     def names(self) -> tuple[str, ...]:
         """The classes in order of their targets; none if the labels are numbers."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hogwild.arrays import Floats, Ids, Offsets, Slots
 from hogwild.config import FeedConfig
 from hogwild.feeds.io.badlines import BadLines
-from hogwild.feeds.io.blocks import Block, blocks_of, head_of
+from hogwild.feeds.io.blocks import Block, blocks_of, head_of, replaced_notes
 from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.sparse.encoder import Chunk, Summary, reading_schema
@@ -341,12 +341,8 @@ class TableEncoder:
         if counts["categories"]:
             yield f"{counted(counts['categories'], 'empty field')} in columns of categories left out."
         yield from self.vocabulary.notes()
-        if counts["replaced"]:
-            yield f"{counted(counts['replaced'], 'byte')} not UTF-8, read as `?`."
-        if self.labels.missing:
-            yield f"{counted(self.labels.missing, 'row')} without a known label, which predictions do not need."
-        if counts["unlabelled files"]:
-            yield f"{counted(counts['unlabelled files'], 'file')} without labels, which predictions do not need."
+        yield from replaced_notes(counts["replaced"])
+        yield from self.labels.notes(counts["unlabelled files"])
 
 
 def _kept(parts: _Parts, keep: npt.NDArray[np.bool_]) -> _Parts:

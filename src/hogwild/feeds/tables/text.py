@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.badlines import BadLines
-from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8, head_of
+from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8, head_of, replaced_notes
 from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.sparse.encoder import Chunk, Summary, reading_schema
@@ -31,7 +31,6 @@ from hogwild.feeds.tables.columns import (
 )
 from hogwild.kernels.ids.hashing import hash_fields
 from hogwild.kernels.ids.tokens import OK, SHORT, Layout, Lines, count_lines, make_lines, split_lines
-from hogwild.messages import counted
 
 
 class _Item(NamedTuple):
@@ -99,12 +98,7 @@ class TextEncoder:
         notes = list(self.bad.notes())
         if self.plan is not None and not self.trained:
             notes += describe(self.plan, self.config) if self.plan.header else []
-        if self.replaced:
-            notes.append(f"{counted(self.replaced, 'byte')} not UTF-8, read as `?`.")
-        if self.labels.missing:
-            notes.append(f"{counted(self.labels.missing, 'row')} without a known label, which predictions do not need.")
-        if self.unlabelled_files:
-            notes.append(f"{counted(self.unlabelled_files, 'file')} without labels, which predictions do not need.")
+        notes += [*replaced_notes(self.replaced), *self.labels.notes(self.unlabelled_files)]
         schema = {
             "format": "table",
             **(self.plan.schema() if self.plan else {}),

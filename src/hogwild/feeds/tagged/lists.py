@@ -65,15 +65,7 @@ def tagging_of(
     if not len(collected.sizes):
         raise InputError("X has no sentences; give at least one.")
     column = None if y is None else _tag_column(y, collected.offsets)
-    feed = collected.feed(min_count, names)
-    tagged = encode_tags(column, feed.tokens, tags)
-    return replace(
-        feed,
-        samples=feed.samples._replace(tags=tagged.codes),
-        tags=tagged.names,
-        strange=tagged.strange,
-        notes=(*feed.notes, *tagged.notes),
-    )
+    return _with_tags(collected.feed(min_count, names), column, tags)
 
 
 def encode_with(
@@ -94,15 +86,18 @@ def encode_with(
     for place, sentence in enumerate(_rows(text)):
         where = f"{text.source}: sentence {place}"
         collected.add([_called(function, sentence, i, where) for i in range(len(sentence))], where)
-    feed = collected.feed(min_count, names, text.source)
-    tagged = encode_tags(text.tags, text.tokens, tags)
+    feed = _with_tags(collected.feed(min_count, names, text.source), text.tags, tags)
+    return replace(feed, text=text, notes=(*text.notes, *feed.notes))
+
+
+def _with_tags(feed: TaggingFeed, column: TextColumn | None, tags: Sequence[str] | None) -> TaggingFeed:
+    tagged = encode_tags(column, feed.tokens, tags)
     return replace(
         feed,
         samples=feed.samples._replace(tags=tagged.codes),
         tags=tagged.names,
         strange=tagged.strange,
-        text=text,
-        notes=(*text.notes, *feed.notes, *tagged.notes),
+        notes=(*feed.notes, *tagged.notes),
     )
 
 

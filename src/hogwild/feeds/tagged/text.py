@@ -13,7 +13,7 @@ from hogwild.arrays import Ids, Offsets
 from hogwild.config import TaggingConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.badlines import BadLines
-from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8
+from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8, replaced_notes
 from hogwild.feeds.io.source import Source
 from hogwild.messages import counted, shown
 
@@ -167,9 +167,7 @@ class Gathering:
     def notes(self) -> list[str]:
         """What to tell the user. Raises InputError when too many sentences were malformed."""
         notes = [f"{counted(number, what)} left out." for what, number in self.left_out.items() if number]
-        if self.replaced:
-            notes.append(f"{counted(self.replaced, 'byte')} not UTF-8, read as `?`.")
-        return [*notes, *self.bad.notes()]
+        return [*notes, *replaced_notes(self.replaced), *self.bad.notes()]
 
 
 # -- tags to numbers: ranked by frequency, or those of a model --------------------------------------------------------
