@@ -1,7 +1,7 @@
 # make          what there is
 # make demo     set up, then train on data that it makes, in two modes, and word vectors (under two minutes)
 # make test     set up, then check and test everything (under ten minutes)
-# make test-full  what takes longer: readers and loaders against changed files (under ten minutes)
+# make test-full  what takes longer: all that can be chosen, compiled; changed files; real peers (under thirty minutes)
 # make fuzz     the same by hand: TARGET=svmlight COUNT=10000 SEED=7
 # make check    ruff, mypy, import-linter
 # make bench    comparisons with other tools, in an environment of their own
@@ -15,8 +15,10 @@ PEERS := .venv-peers
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
+DEBIAN := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test tests test-full fuzz check bench clean
+.PHONY: help demo test tests test-full shells fuzz check bench clean
 
 help:
 	@sed -n 's/^# \(make.*\)/\1/p' Makefile
@@ -52,9 +54,18 @@ test: $(VENV)/.installed-dev
 tests:
 	$(BIN)/python -m pytest -m "not full" --numprocesses 2 --dist loadfile
 
-# Its tests have processes of their own and share nothing, so that they need not stay together by file.
-test-full: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m full --numprocesses 2 --dist load
+$(VENV)/.installed-peers: $(VENV)/.installed-dev
+	$(BIN)/pip $(INSTALL) -e ".[dev,peers]"
+	@touch $@
+
+# The shells whose completion is tried: from Debian's packages where one may install them.
+shells:
+	@for shell in zsh fish; do command -v $$shell > /dev/null || $(DEBIAN) $$shell > /dev/null || \
+		echo "Install $$shell: its completion is not tested without it."; done
+
+# What was compiled is kept on disk and used by both processes, so that tests need not stay together by file.
+test-full: $(VENV)/.installed-peers shells
+	$(BIN)/python -m pytest -m "full or peers" --numprocesses 2 --dist load
 
 fuzz: $(VENV)/.installed-dev
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(TARGET) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) \

@@ -114,7 +114,7 @@ def scores(vectors: Any, tests: Path) -> dict[str, float]:
     for test in read_tests([tests / name for name in (*TESTS, "questions-words.txt")]):
         score = evaluate_test(vectors, test, 30_000)
         assert score.pairs or score.total
-        found[Path(test.name).stem] = score.pairs.spearman if score.pairs else score.total.accuracy
+        found[Path(test.name).stem] = 100 * (score.pairs.spearman if score.pairs else score.total.accuracy)
     return found
 
 

@@ -1,6 +1,6 @@
 """What another user of the machine may try in a folder that both may write to. He is a child with another uid.
 
-What he may try with compiled code is in kernels/test_codecache.py.
+What he may try with compiled code is in kernels/compiler/test_codecache.py.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numpy as np
 import pytest
 
 import hogwild
-from another_user import NOBODY, as_another_user, shared_place
 from hogwild.errors import HogwildWarning, ModelError, SaveError
 from hogwild.feeds.storage import cache
 from hogwild.ownership import MARKER
+from places import SOURCE
+from system import NOBODY, as_another_user, shared_place
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
-SOURCE = Path(__file__).parents[1] / "src"
 LONG = 60  # seconds after which something hangs
 
 

@@ -15,8 +15,8 @@ import pytest
 import hogwild
 from hogwild.kernels.compiler.rng import below
 from hogwild.kernels.loop.order import locate, shuffled
+from places import ROOT
 
-ROOT = Path(__file__).parent.parent
 MODES = ["hogwild", "serial", "locked", "round-robin", "minibatch"]
 
 

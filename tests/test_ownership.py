@@ -26,6 +26,7 @@ from hogwild.ownership import (
     remove_marked,
     why_shared,
 )
+from places import SOURCE
 
 NOBODY = 65534
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
@@ -185,7 +186,7 @@ sys.stdin.read()
 
 
 def test_what_a_killed_process_leaves_can_be_removed(tmp_path: Path) -> None:
-    paths = str(Path(__file__).parents[1] / "src")
+    paths = str(SOURCE)
     child = subprocess.Popen(
         [sys.executable, "-c", MAKE, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": paths},

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -19,10 +20,12 @@ Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.uint16]
+Keys = npt.NDArray[np.uint64]
 
 CELL = 4          # bytes of one weight
 ORDER_KEY, ORDER_SHIFT = 2, 3  # cells of Scratch.count
 PAD = 16          # 8-byte slots in 128 bytes: private things of two workers never share a cache line pair
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class Rows(NamedTuple):
@@ -262,3 +265,16 @@ def _check_finite(array: npt.NDArray[Any], what: str) -> None:
 def bytes_of(bundle: tuple[npt.NDArray[Any], ...]) -> int:
     """Bytes held by all arrays of a bundle."""
     return sum(array.nbytes for array in bundle)
+
+
+def number_of(word: str) -> float | None:
+    """The word as a number (NaN and infinity too), or None."""
+    try:
+        return None if "_" in word else float(word)
+    except ValueError:
+        return None
+
+
+def fits_float32(number: float) -> bool:
+    """Whether the number is finite and stays so in float32."""
+    return math.isfinite(number) and abs(number) <= _LARGEST

@@ -15,6 +15,8 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from hogwild.errors import ConfigError
+
 _CONTROL = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
 _PROCESSORS = Path("/proc/cpuinfo")
@@ -39,6 +41,12 @@ def memory() -> int:
             allowed = min((allowed, *_numbers(group / name)))
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return allowed if limit == resource.RLIM_INFINITY else min(allowed, limit)
+
+
+def check_memory(needed: int, what: str, remedy: str) -> None:
+    """Raise ConfigError, before it is taken, for more memory than there is; what: what needs it, with the verb."""
+    if needed > (there := memory()):
+        raise ConfigError(f"{what} {needed / 1e9:.1f} GB, and this machine has {there / 1e9:.1f} GB; {remedy}")
 
 
 def processor() -> str:
@@ -81,8 +89,7 @@ def _numbers(file: Path) -> tuple[int, ...]:
         return ()
 
 
-# -- One BLAS thread a worker while anything runs, and what there was before when nothing does ------------------------
-
+# -- one BLAS thread a worker while anything runs, and what there was before when nothing does ------------------------
 
 _lock = threading.Lock()
 _limits: list[_Limits] = []  # of all runs since the last time that there was none

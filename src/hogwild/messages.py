@@ -22,6 +22,7 @@ _REMEDIES = {
     errno.EMFILE: "raise the limit of open files (`ulimit -n 1024`)",
     errno.ENFILE: "the system has too many open files: close other programs",
 }
+_LENGTH = 40  # characters of a value that `shown` shows
 _DELETED = "the current directory was deleted"
 
 
@@ -32,6 +33,22 @@ def printable(text: str) -> str:
     'a\\\\x1b[31m\\\\n'
     """
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def shown(word: str, length: int = _LENGTH) -> str:
+    """A value as messages show it: on one line, not too long."""
+    plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in word[: length + 1])
+    return plain if len(plain) <= length else plain[:length] + "…"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things for messages.
+
+    >>> counted(1, "row"), counted(2000, "row"), counted(3, "entry")
+    ('1 row', '2,000 rows', '3 entries')
+    """
+    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else several}"
 
 
 def printable_json(text: str) -> str:
@@ -60,7 +77,7 @@ def here() -> str:
         return _DELETED
 
 
-# -- streams --
+# -- streams ----------------------------------------------------------------------------------------------------------
 
 class Stream(io.TextIOBase):
     """A stream that falls silent at its first failure, which it keeps as `problem`."""

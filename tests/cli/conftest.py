@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -15,6 +14,7 @@ from hogwild.config import SparseConfig
 from hogwild.feeds.synthetic.lines import svmlight
 from hogwild.feeds.synthetic.sparse import make_rows
 from hogwild.feeds.synthetic.truth import Truth
+from places import SOURCE
 
 # Everywhere up to eight tags, sgd and rich edges: each combination is compiled for itself.
 SERIAL = ("--mode", "serial", "--epochs", 3)
@@ -38,7 +38,7 @@ def files(tmp_path_factory):
 def _cache(tmp_path_factory, monkeypatch):
     """Encoded data of a test goes nowhere near the user's; compiled code stays where it is, for children too."""
     monkeypatch.setenv("HOGWILD_CACHE", str(tmp_path_factory.mktemp("cache")))
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
+    monkeypatch.setenv("PYTHONPATH", str(SOURCE))
 
 
 class Said(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 
@@ -71,13 +72,33 @@ def test_the_other_shells_know_the_same(script):
         assert script is fish or text.count(opening) <= text.count(closing)     # case branches close alone
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_the_other_shells_can_read_it(shell, tmp_path):
-    if shutil.which(shell) is None:
-        pytest.skip(f"there is no {shell} here")
+@pytest.mark.peers
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish here")
+def test_fish_completes(tmp_path):
+    path = tmp_path / "script.fish"
+    path.write_text(fish())
+
+    def offered(line):
+        command = ["fish", "--no-config", "-c", f"source {path}; complete -C {shlex.quote(line)}"]
+        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=tmp_path)
+        assert said.stderr == ""
+        return {text.partition("\t")[0] for text in said.stdout.splitlines()}
+
+    assert {"train", "evaluate", "make-dataset"} <= offered("hogwild ")
+    assert offered("hogwild train ") == {entry.words[1] for entry in COMMANDS if entry.words[0] == "train"}
+    assert {"--epochs", "--loss"} <= offered("hogwild train classifier --")
+    assert {"hogwild", "round-robin"} <= offered("hogwild train classifier --mode ")
+
+
+@pytest.mark.peers
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh here")
+def test_zsh_takes_it_for_our_command(tmp_path):
     path = tmp_path / "script"
-    path.write_text({"zsh": zsh, "fish": fish}[shell]())
-    subprocess.run([shell, "-n", str(path)], check=True)
+    path.write_text(zsh())
+    code = f"autoload -Uz compinit; compinit -D -d {tmp_path}/dump; source {path}; print -- $_comps[hogwild]"
+    said = subprocess.run(["zsh", "-f", "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout.strip() == "_hogwild"
+    assert said.stderr == ""
 
 
 def test_the_command_prints_the_script(hogwild):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hogwild.cli.demo import DemoConfig, Options
-from hogwild.cli.wordshow import ASKED, show_words
+from hogwild.cli.demo import ASKED, DemoConfig, Options, show_words
 from hogwild.config import ShowConfig
 
 SMALL = ("demo", "--rows", 2000, "--epochs", 2, "--threads", 2, "--words", 30_000, "--dim", 16)
@@ -68,7 +67,7 @@ def test_the_demo_without_words(hogwild):
 
 
 def test_a_python_without_sources(monkeypatch):
-    monkeypatch.setattr("hogwild.cli.wordshow.documentation", lambda most: [])
+    monkeypatch.setattr("hogwild.feeds.synthetic.docstrings.documentation", lambda most: [])
     said = []
     assert show_words(Options(), said.append) is None
     assert "none" in said[-1]

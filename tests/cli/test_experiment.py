@@ -6,16 +6,16 @@ import json
 import os
 import re
 import signal
-from pathlib import Path
 
 import pytest
 
 from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
 from hogwild.feeds.tagged.templates import open_templates
 from hogwild.observe.theory.asyngrad import Experiment
+from places import ROOT
 
 TINY = ("experiment", "asyngrad", "--no-rich-edges", "--threads", 1, 2, "--epochs", 2, "--seeds", 2)
-DOCUMENT = Path(__file__).parents[2] / "docs" / "experiments.md"
+DOCUMENT = ROOT / "docs" / "experiments.md"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 from hogwild.cli.outputs import check_outputs
 from hogwild.errors import ConfigError
 from hogwild.programs.store import load_model
-from small_disk import mounted
+from system import mounted
 
 RUN = ("--mode", "serial", "--lr", 0.2, "--epochs", 2)
 

@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from hogwild.estimators.crf_model import Excerpts
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.programs.taggers import crf as programs
 from hogwild.programs.taggers.crf_weights import find_pairs
+from places import SOURCE
 
 
 def test_state_features_are_a_mapping(ours):
@@ -153,7 +153,7 @@ print(pickle.loads(pickle.dumps(model)).predict([[["a"], ["b"]], [["b"]]]).tolis
 
 
 def test_it_works_without_scikit_learn():
-    source = Path(__file__).parents[2] / "src"
+    source = SOURCE
     environment = {**os.environ, "PYTHONPATH": str(source)}
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT], env=environment, capture_output=True, text=True, check=False

@@ -8,7 +8,6 @@ import pickle
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from hogwild.estimators.linear import HogwildClassifier, HogwildRegressor, canonical
 from hogwild.feeds.memory import feed_of
+from places import SOURCE
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +200,7 @@ def test_names_of_features(two_classes):
 
 def test_a_missing_extra_is_one_sentence():
     code = "import sys; sys.modules['sklearn'] = None\nimport hogwild\nhogwild.HogwildClassifier"
-    source = Path(__file__).parents[2] / "src"
+    source = SOURCE
     done = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(source)}, capture_output=True, text=True,
         check=False,

@@ -12,7 +12,7 @@ import scipy.sparse as sparse
 
 import hogwild
 from hogwild.errors import ConfigError, DivergedError, ModelError, WorkerError
-from hogwild.executor.tuning import make_schedule, rate_after
+from hogwild.kernels.loop.schedule import make_schedule, rate_after
 from problems.tasks import Cells, Count, Fail, Touches, Wrong, count_program, touches
 
 

@@ -12,7 +12,7 @@ import hogwild
 from hogwild.arrays import Table
 from hogwild.executor.plan import merge_pace
 from hogwild.executor.sharing import CommonArray, Sharing, private_rows, round_to_pages, whole_pages
-from hogwild.executor.trial import Try, pick
+from hogwild.executor.tuning import Try, pick
 from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows
 from hogwild.machine import cores
 from problems.tasks import Cells, count_program, touches

@@ -57,7 +57,7 @@ def test_a_closed_gate_parks_everybody_in_lockstep_at_the_same_place() -> None:
     claims.open_epoch(0, 100_000)
     first = claims.claim(0)
     assert first is not None
-    claims.close_gate("park")
+    claims.gates.add("park")
     assert claims.wait(0.01) == "running"  # worker 0 is in a span that worker 1 has not seen
     claims.done(2, 1.0)
     assert claims.wait(0.01) == "running"  # worker 1 must still catch up
@@ -96,7 +96,7 @@ def test_a_gate_can_be_closed_by_who_holds_the_lock() -> None:
     claims = Claims(1)
     claims.open_epoch(0, 100)
     with claims._lock:
-        claims.close_gate("stop")
+        claims.gates.add("stop")
         claims.open_gate("pause")
     assert claims.wait(0.01) == "parked"
 

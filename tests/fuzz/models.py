@@ -11,8 +11,8 @@ from tempfile import mkdtemp
 from typing import Any, NamedTuple
 
 from fuzz.recipes import open_seed
-from hogwild.cli.apply import evaluate, export, inspect, neighbors, predict, recommenders
-from hogwild.cli.apply.rows import ReadConfig
+from hogwild.cli.apply import evaluate, export, inspect, predict, recommenders, words
+from hogwild.cli.apply.options import ReadConfig, WriteConfig
 from hogwild.config import CorpusConfig, FeedConfig, ShowConfig, TaggingConfig, TrainConfig
 from hogwild.executor.readers.checkpoint import KIND as CHECKPOINT
 from hogwild.executor.readers.checkpoint import checkpoint_path, identity_of, load_checkpoint, save_checkpoint
@@ -160,14 +160,14 @@ def use(name: str, path: Path) -> None:
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         load_model(path)
         if name == "word2vec":
-            neighbors.run(neighbors.Options(model, ("the", "dog"), show=show))
+            words.run(words.Options(model, ("the", "dog"), show=show))
             tests = path.parent / "pairs.tsv"
             tests.write_text("the\tdog\t3\nfox\tdog\t8\n")
             evaluate.run(evaluate.Options(model, (str(tests),), show=show))
             export.run(export.Options(model, f"{out}.vec", show=show))
             export.run(export.Options(model, f"{out}.bin", show=show))
             return
-        write = predict.WriteConfig(output=str(out))
+        write = WriteConfig(output=str(out))
         predict.run(predict.Options(model, (data,), write, read, show=show))
         evaluate.run(evaluate.Options(model, (data,), read, show=show))
         export.run(export.Options(model, f"{out}.safetensors", show=show))

@@ -99,7 +99,7 @@ def test_tensorboard_reads_back_what_was_written(tmp_path):
 
 def test_a_full_disk_ends_the_curves_not_the_run(tmp_path, monkeypatch):
     pytest.importorskip("tensorboard", reason="the extra tensorboard is not installed")
-    monkeypatch.setattr(tensorboard, "open", lambda name, mode: open("/dev/full", mode), raising=False)  # noqa: SIM115
+    monkeypatch.setattr(tensorboard, "open", lambda path, mode: open("/dev/full", mode), raising=False)  # noqa: SIM115
     with TensorBoard(tmp_path) as board:
         board(EPOCH)
         board(EPOCH)

@@ -83,7 +83,7 @@ def picks_of(task: Any, words: int, scratch: Scratch) -> list[Pick]:
         at = task.window + i
         low, high = int(ints[plan.low + at]), int(ints[plan.high + at])
         near = [int(ints[q]) // task.cells for q in range(low, high + 1) if q != at]
-        first = plan.picks + (0 if skip else 2) if task.shared else plan.picks + (0 if skip else 1) + i * plan.rivals
+        first = plan.picks + (0 if skip else 2) if task.shared else plan.picks + (0 if skip else 1) + i * plan.negatives
         pairs = len(near) if skip else 1
         count, weight = task.shared, pairs * task.negatives / max(1, task.shared)
         if not task.shared:

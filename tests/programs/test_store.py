@@ -21,7 +21,7 @@ from problems.tiny import Tiny, save, value_at, value_of
 
 @pytest.fixture(autouse=True)
 def known_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(store.PROGRAMS, "tiny", "tiny:Tiny")
+    monkeypatch.setitem(store.PROGRAMS, "tiny", "problems.tiny:Tiny")
 
 
 LONG = "x" * 100_000

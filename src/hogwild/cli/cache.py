@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from hogwild.cli.flags import Page
+from hogwild.cli.summary import print_json
 from hogwild.config import ShowConfig, cache_home
 from hogwild.config.options import Shown, nearest
 from hogwild.errors import ConfigError, brief
@@ -59,8 +60,6 @@ def run(options: Options) -> int:
     else:
         found, lines = _clear(options) if options.action == "clear" else _list(options)
     if options.show.json:
-        from hogwild.cli.summary import print_json
-
         print_json({"path": str(cache_home()), **found})
     elif not (options.show.quiet and options.action == "clear"):
         for line in lines:

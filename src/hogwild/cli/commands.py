@@ -37,7 +37,7 @@ COMMANDS = (
     Entry(("predict",), "apply.predict", "Write the predictions of a trained model, one a line"),
     Entry(("recommend",), "apply.recommenders", "Write the best items for users"),
     Entry(("inspect",), "apply.inspect", "Show the strongest weights of a tagger or a linear model"),
-    Entry(("neighbors",), "apply.neighbors", "Show the words nearest to a word"),
+    Entry(("neighbors",), "apply.words", "Show the words nearest to a word"),
     Entry(("export",), "apply.export", "Write word vectors as a file that other tools open"),
     Entry(("make-dataset", "sparse"), "make.sparse", "Make a sparse problem that can be learned"),
     Entry(("make-dataset", "clicks"), "make.clicks", "Make clicks that can be learned, with slots and numbers"),

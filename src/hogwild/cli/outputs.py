@@ -1,4 +1,4 @@
-"""What a command writes is none of the files that it reads."""
+"""Where a command writes to, which is none of the files that it reads."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ import glob
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
+from hogwild.config import File
 from hogwild.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class OutputConfig:
+    """Where the data goes."""
+
+    output: File = "-"
+    """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
 
 
 def check_outputs(outputs: Iterable[str], files: Iterable[str], models: Iterable[str] = ()) -> None:

@@ -17,9 +17,9 @@ from hogwild.executor.modes import lockstep_of
 from hogwild.executor.plan import Plan, build_crew, make_plan
 from hogwild.executor.spanlog import log_of
 from hogwild.executor.state import Course, RunState
-from hogwild.executor.trial import choose_sharing
-from hogwild.executor.tuning import calibrate, compile_tries, make_schedule
+from hogwild.executor.tuning import calibrate, choose_sharing, compile_tries
 from hogwild.kernels.compiler.jit import NumbaError, explain
+from hogwild.kernels.loop.schedule import make_schedule
 from hogwild.machine import one_blas_thread
 from hogwild.timeline import timed
 

@@ -168,10 +168,6 @@ class Claims:
             self._held = False
             self._wake_workers.notify_all()
 
-    def close_gate(self, reason: str) -> None:
-        """Ask all workers to stand still at their next span, for this reason."""
-        self.gates.add(reason)
-
     def open_gate(self, reason: str) -> None:
         """This reason to stand still is gone."""
         with self._lock:

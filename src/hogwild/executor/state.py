@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +14,8 @@ from hogwild.arrays import Step
 from hogwild.executor.events import EpochEnded, Finished, Progress, Started
 from hogwild.executor.plan import Plan
 from hogwild.executor.trace import Trace
-from hogwild.executor.tuning import rate_after
 from hogwild.executor.workers import Crew
-from hogwild.kernels.loop.schedule import elapsed_at
+from hogwild.kernels.loop.schedule import elapsed_at, rate_after
 from hogwild.timeline import timed
 
 # -- Where a run stands, and all that it needs to go on from there ----------------------------------------------------
@@ -54,8 +52,6 @@ class RunState:
     best_loss: float = math.inf
     best_epoch: int = -1
     train_seconds: float = 0.0
-    private: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
-    """Arrays of single workers that are not in the program's weights, by name."""
 
 
 class Course:

@@ -17,11 +17,10 @@ from hogwild.executor.modes import Turns
 from hogwild.executor.sharing import Sharing
 from hogwild.executor.spanlog import SpanLog
 from hogwild.executor.spans import Claim, Claims
-from hogwild.executor.tuning import rate_after
 from hogwild.kernels.compiler.atomics import exchange_flag
 from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.loop.order import Order
-from hogwild.kernels.loop.schedule import Schedule
+from hogwild.kernels.loop.schedule import Schedule, rate_after
 from hogwild.kernels.loop.span import Span, runner
 
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from hogwild.arrays import BinaryRows, DenseRows, Floats, Ids, Offsets, Rows
 from hogwild.errors import InputError
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.feeds.sparse.labels import shown
 from hogwild.feeds.sparse.matrix import as_csr, sound
 from hogwild.feeds.storage.ranking import Frequencies, check_features
 from hogwild.kernels.ids.ranking import replace_ids
+from hogwild.messages import shown
 
 
 def feed_of(

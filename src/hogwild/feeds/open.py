@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, cast
 
 from hogwild.config import FeedConfig, Format
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Paths, Source, open_sources
-from hogwild.feeds.io.streams import SUFFIXES
+from hogwild.feeds.io.streams import uncompressed
 from hogwild.feeds.sparse import store
 from hogwild.feeds.sparse.encoder import Encoder
 from hogwild.feeds.sparse.feed import Feed
@@ -86,9 +86,7 @@ def description_path(path: str) -> Path:
     >>> description_path("data/clicks.txt.gz").as_posix()
     'data/clicks.slots.toml'
     """
-    bare = PurePath(path)
-    while bare.suffix.lower() in SUFFIXES:
-        bare = bare.with_suffix("")
+    bare = uncompressed(path)
     return Path(bare.with_suffix(".slots.toml") if bare.name else bare / ".slots.toml")
 
 
@@ -162,7 +160,7 @@ def format_of(sources: Sequence[Source], config: FeedConfig, schema: Mapping[str
 
 
 def _format_of(source: Source, config: FeedConfig, schema: Mapping[str, Any]) -> str:
-    named, head = _by_name(source), b""
+    named, head = BY_SUFFIX.get(uncompressed(source.name).suffix.lower(), ""), b""
     if not named or named == "tsv":
         head = source.head()
     if named == "tsv" and not (config.numeric or config.categorical) and _is_prose(_lines(head)):
@@ -183,13 +181,6 @@ def _format_of(source: Source, config: FeedConfig, schema: Mapping[str, Any]) ->
     # Plain text may have commas and the like: it is a table only if its first line names the column.
     titles = _lines(head)[:1] if schema.get("header") else []
     return found if found in BY_MAGIC.values() or any(schema["text"].encode() in line for line in titles) else "text"
-
-
-def _by_name(source: Source) -> str:
-    path = PurePath(source.name)
-    while path.suffix.lower() in SUFFIXES:
-        path = path.with_suffix("")
-    return BY_SUFFIX.get(path.suffix.lower(), "")
 
 
 def _by_content(head: bytes) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from hogwild.errors import SaveError
@@ -35,10 +34,53 @@ def plain(value: Any) -> Any:
     return value
 
 
-class JsonLines:
-    """Appends events to `events.jsonl` in a directory; each run begins with a line `"event": "started"`.
+class Log(AbstractContextManager["Log"], ABC):
+    """A file of events, of progress about one a second, flushed at once.
 
-    `problem` says why the log ended before the run, if it did: a full disk must not cost the training.
+    `problem` says why it ended before the run, if it did: a full disk must not cost the training.
+    """
+
+    ends = "the log ends here"
+
+    def __init__(self, path: Path, **how: Any) -> None:
+        self.path, self.problem = path, ""
+        self._next = 0.0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: Any = open(path, **how)  # noqa: SIM115
+        except OSError as error:
+            raise SaveError(f"{path}: {error.strerror}; choose another --log-dir.") from error
+
+    def __call__(self, event: Event) -> None:
+        """Write an event."""
+        if isinstance(event, Progress):
+            if time.monotonic() < self._next:
+                return
+            self._next = time.monotonic() + _PROGRESS_EVERY
+        self._try(lambda: self._write(event))
+
+    def _try(self, write: Callable[[], None]) -> None:
+        if self.problem:
+            return
+        try:
+            write()
+            self._file.flush()
+        except OSError as error:
+            self.problem = f"{self}: {error.strerror}; {self.ends}, training goes on."
+
+    @abstractmethod
+    def _write(self, event: Event) -> None: ...
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def __exit__(self, *how: object) -> None:
+        with suppress(OSError):  # what a full disk did not take
+            self._file.close()
+
+
+class JsonLines(Log):
+    """Appends events to `events.jsonl` in a directory; each run begins with a line `"event": "started"`.
 
     Examples
     --------
@@ -52,36 +94,11 @@ class JsonLines:
     """
 
     def __init__(self, directory: str | Path) -> None:
-        self.path = Path(directory) / NAME
-        self.problem = ""
-        self._next = 0.0
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("a", encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            raise SaveError(f"{self.path}: {error.strerror}; choose another --log-dir.") from error
+        super().__init__(Path(directory) / NAME, mode="a", encoding="utf-8", errors="backslashreplace")
 
-    def __call__(self, event: Event) -> None:
-        """Write one line; of progress, about one a second."""
-        if self.problem:
-            return
-        if isinstance(event, Progress):
-            if time.monotonic() < self._next:
-                return
-            self._next = time.monotonic() + _PROGRESS_EVERY
+    def _write(self, event: Event) -> None:
         record = plain({**event.record(), "time": time.time()})
-        try:
-            self._file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
-            self._file.flush()
-        except OSError as error:
-            self.problem = f"{self.path}: {error.strerror}; the log ends here, training goes on."
-
-    def __enter__(self) -> JsonLines:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with contextlib.suppress(OSError):  # what a full disk did not take
-            self._file.close()
+        self._file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 # -- Events as TensorBoard scalars (extra `tensorboard`); the step is the number of visits made -----------------------
@@ -140,56 +157,39 @@ def _cells(value: Any, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int,
         yield place, float(value)
 
 
-class TensorBoard:
+class TensorBoard(Log):
     """Writes an event file of TensorBoard's own format into a directory; look with `tensorboard --logdir DIRECTORY`."""
+
+    ends = "its curves end here"
 
     def __init__(self, directory: str | Path) -> None:
         from tensorboard.compat.proto.event_pb2 import Event as Record
         from tensorboard.summary.writer.record_writer import RecordWriter
 
-        self.problem = ""
-        self._next = 0.0
         name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}"
-        try:
-            Path(directory).mkdir(parents=True, exist_ok=True)
-            self._file = open(Path(directory) / name, "ab")  # noqa: SIM115
-        except OSError as error:
-            raise SaveError(f"{directory}: {error.strerror}; choose another --log-dir.") from error
+        super().__init__(Path(directory) / name, mode="ab")
         # Not TensorBoard's own writer: its thread meets a full disk with a traceback.
         self._writer = RecordWriter(self._file)
-        self._write(Record(wall_time=time.time(), file_version=_FILE_VERSION))
+        head = Record(wall_time=time.time(), file_version=_FILE_VERSION)
+        self._try(lambda: self._writer.write(head.SerializeToString()))
 
-    def __call__(self, event: Event) -> None:
-        """Add the event's points; of progress, about one a second."""
+    def __str__(self) -> str:
+        return "TensorBoard"
+
+    def _write(self, event: Event) -> None:
         from tensorboard.compat.proto.event_pb2 import Event as Record
         from tensorboard.compat.proto.summary_pb2 import Summary
 
-        if isinstance(event, Progress):
-            if time.monotonic() < self._next:
-                return
-            self._next = time.monotonic() + _PROGRESS_EVERY
         values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars(event) if math.isfinite(value)]
         if values:
-            self._write(Record(step=event.samples, wall_time=time.time(), summary=Summary(value=values)))
-
-    def _write(self, record: Any) -> None:
-        if self.problem:
-            return
-        try:
+            record = Record(step=event.samples, wall_time=time.time(), summary=Summary(value=values))
             self._writer.write(record.SerializeToString())
-            self._file.flush()
-        except OSError as error:
-            self.problem = f"TensorBoard: {error.strerror}; its curves end here, training goes on."
-
-    def __enter__(self) -> TensorBoard:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with contextlib.suppress(OSError):  # what a full disk did not take
-            self._file.close()
 
 
-class Logs:
+# -- Both together ----------------------------------------------------------------------------------------------------
+
+
+class Logs(AbstractContextManager["Logs"]):
     """A reader of events that passes them to JSON lines and, where it is installed, to TensorBoard.
 
     An empty directory name means no logs. `notes` are sentences for the user.
@@ -197,7 +197,7 @@ class Logs:
 
     def __init__(self, directory: str) -> None:
         self._stack = ExitStack()
-        self._readers: list[JsonLines | TensorBoard] = []
+        self._readers: list[Log] = []
         self._missing = ""
         if not directory:
             return
@@ -217,8 +217,5 @@ class Logs:
         for reader in self._readers:
             reader(event)
 
-    def __enter__(self) -> Logs:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *how: object) -> None:
         self._stack.close()

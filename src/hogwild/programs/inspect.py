@@ -13,7 +13,7 @@ from hogwild.arrays import Floats
 from hogwild.config.options import nearest
 from hogwild.errors import ConfigError
 from hogwild.feeds.slots.ids import feature_names
-from hogwild.feeds.sparse.labels import shown
+from hogwild.messages import shown
 from hogwild.programs.sparse.linear import Linear
 from hogwild.programs.taggers.crf import CRF
 

@@ -24,12 +24,14 @@ def test_one_json_object(hogwild, model, tmp_path):
     assert first["kind"] == second["kind"] == "similarity"
     for part, path, sign in ((first, tests[0], "\t"), (second, tests[1], ",")):
         pearson, spearman, oov = theirs.evaluate_word_pairs(str(path), delimiter=sign)
-        assert part["spearman"] == pytest.approx(100 * spearman[0], abs=0.01)
-        assert part["pearson"] == pytest.approx(100 * pearson[0], abs=0.01)
-        assert part["oov"] == pytest.approx(oov)
+        assert part["spearman"] == pytest.approx(spearman[0], abs=1e-4)
+        assert part["pearson"] == pytest.approx(pearson[0], abs=1e-4)
+        assert part["oov"] == pytest.approx(oov / 100)
         assert part["file"] == str(path)
     assert found["spearman"] == pytest.approx((first["spearman"] + second["spearman"]) / 2)
-    assert found["analogy"] == pytest.approx(100 * theirs.evaluate_word_analogies(str(tests[2]))[0])
+    assert found["analogy"] == pytest.approx(theirs.evaluate_word_analogies(str(tests[2]))[0])
+    assert found["metrics"] == {"spearman": found["spearman"], "analogy": found["analogy"]}
+    assert found["samples"] == 4 + 3 + 3
     assert (third["questions"], third["known"], third["kind"]) == (3, 2, "analogy")
     assert [section["section"] for section in third["sections"]] == ["family", "fruit"]
     assert third["sections"][0]["correct"] == 1

@@ -13,7 +13,7 @@ from seqeval.metrics import f1_score
 from cli.conftest import SERIAL
 from cli.sentences import TAGS, write_sentences, write_words
 from hogwild import load_model, save_model
-from hogwild.cli.apply import taggedfiles
+from hogwild.cli.apply import taggers
 from hogwild.config import TaggingConfig
 from hogwild.feeds.tagged.read import read_tagged
 
@@ -97,7 +97,7 @@ def test_columns_come_back_with_the_tag_appended(hogwild, tagged, tagger, tmp_pa
 def test_a_few_sentences_at_a_time_are_as_good(hogwild, tagged, tagger, monkeypatch):
     asked = [("predict", tagger, tagged / "test.txt", *more) for more in ((), ("--proba",), ("--nbest", 2))]
     whole = [hogwild(*words).out for words in asked]
-    monkeypatch.setattr(taggedfiles, "_AT_ONCE", 7)  # fewer tokens than some sentences have
+    monkeypatch.setattr(taggers, "_AT_ONCE", 7)  # fewer tokens than some sentences have
     assert [hogwild(*words).out for words in asked] == whole
 
 

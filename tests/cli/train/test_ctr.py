@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
 import hogwild as package
 from cli.conftest import SERIAL
+from places import DATA
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SMALL = ("--dim", 4, "--hidden", "16", "--batch-size", 32, "--lr", 0.02)
 
 

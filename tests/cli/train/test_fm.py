@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from hogwild.cli.main import main
+from places import DATA
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult"
+FOLDER = DATA / "adult"
 
 # The compiled form of tests/programs/sparse/test_fm.py, so that nothing is compiled for this file.
 FLAGS = ("--model", "fm", "--dim", "4", "--l2", "1e-4", "--l2-factors", "1e-3", "--lr", "0.1", "--mode", "serial")
@@ -67,10 +68,10 @@ def test_flags_that_do_not_fit(
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data")
+@pytest.mark.skipif(not FOLDER.exists(), reason="needs ../shared/data")
 def test_census_income(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """PyTorch and xLearn have AUCs of 0.9077 and 0.9074 there (benchmarks/fm.py)."""
-    words = ["train", "classifier", str(DATA / "train.csv.xz"), "--label", "-1", "--model", "fm", "--mode", "serial"]
+    words = ["train", "classifier", str(FOLDER / "train.csv.xz"), "--label", "-1", "--model", "fm", "--mode", "serial"]
     words += ["--lr", "0.05", "--epochs", "6", "--output", str(tmp_path / "model")]
     _json(capsys, *words)
-    assert _json(capsys, "evaluate", str(tmp_path / "model"), str(DATA / "valid.csv.xz"))["metrics"]["auc"] > 0.9
+    assert _json(capsys, "evaluate", str(tmp_path / "model"), str(FOLDER / "valid.csv.xz"))["metrics"]["auc"] > 0.9

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hogwild import load_model
+from places import DATA
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "gowalla"
+FOLDER = DATA / "gowalla"
 SMALL = ("--users", 60, "--items", 48)
 
 
@@ -123,9 +123,9 @@ def test_what_is_refused(refused, hogwild, rated, model, tmp_path):
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data/gowalla")
+@pytest.mark.skipif(not FOLDER.exists(), reason="needs ../shared/data/gowalla")
 def test_gowalla(hogwild, tmp_path):
-    words = ["train", "recommender", DATA / "train.txt.xz", "--dim", 16, "--epochs", 3, "--threads", 2]
+    words = ["train", "recommender", FOLDER / "train.txt.xz", "--dim", 16, "--epochs", 3, "--threads", 2]
     hogwild(*words, "--sharing", "all", "--output", tmp_path / "m")
-    found = hogwild("evaluate", tmp_path / "m", DATA / "test.txt.xz", "--json").json
+    found = hogwild("evaluate", tmp_path / "m", FOLDER / "test.txt.xz", "--json").json
     assert found["metrics"]["ndcg@20"] > 0.03

@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,7 @@ from cli.conftest import SERIAL
 from cli.sentences import write_sentences
 from cli.test_interrupt import read_until, start
 from hogwild import CRF, load_model
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
+from places import DATA
 
 
 def test_the_json_object(hogwild, tagged, tmp_path):

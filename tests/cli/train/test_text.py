@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import hogwild as package
+from compiling import OFF
 from hogwild.cli.train import classifier, ctr
 from hogwild.config.options import build, choices_of, options_of
+from places import DATA
 
-IMDB = Path(__file__).resolve().parents[3] / "shared" / "data" / "imdb"
+IMDB = DATA / "imdb"
 LINES = ["bad\ta dull film\n", "good\ta fine film\n", "bad\tpoor and dull\n", "good\tso fine and warm\n"]
 
 
@@ -68,7 +67,7 @@ def test_every_model_is_made_with_its_own_options(command):
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not IMDB.exists() or os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="needs ../shared/data")
+@pytest.mark.skipif(not IMDB.exists() or OFF, reason="needs ../shared/data")
 def test_film_reviews(hogwild, tmp_path):
     words = ["train", "classifier", IMDB / "train.tsv.xz", "--text", "text", "--model", "text", "--epochs", 3]
     assert hogwild(*words, "--output", tmp_path / "model").code == 0

@@ -40,7 +40,6 @@ STATE = RunState(
     best_loss=math.inf,
     best_epoch=-1,
     train_seconds=5e-324,
-    private={"deltas": np.arange(4, dtype=np.float32), "clock": np.array(2.0)},
 )
 
 

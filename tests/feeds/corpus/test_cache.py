@@ -25,9 +25,9 @@ from hogwild.feeds.corpus.encode import TextPass
 from hogwild.feeds.corpus.feed import Corpus
 from hogwild.feeds.corpus.open import corpus_of, open_corpus
 from hogwild.feeds.storage import cache
+from places import ROOT
 from reference import corpus as twin
 
-ROOT = Path(__file__).parents[2]
 WIKI = ROOT.parent / "shared" / "data" / "wiki" / "wiki100m.txt.xz"
 CONFIG = CorpusConfig(min_count=1)
 TEXT = "to be or not to be\nÜber alles\n"
@@ -166,7 +166,7 @@ from pathlib import Path
 from reference import corpus as twin
 from hogwild.config import CorpusConfig
 from hogwild.feeds.corpus.open import corpus_of, open_corpus
-from hogwild.kernels import wordtable
+from hogwild.kernels.ids import words as wordtable
 path = Path(sys.argv[1])
 if sys.argv[2] == "collide":
     wordtable._fold = lambda state, word: wordtable._SPREAD  # all words of eight bytes and more have one key

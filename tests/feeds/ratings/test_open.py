@@ -18,8 +18,9 @@ from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.feeds.storage import cache
 from hogwild.feeds.synthetic.ratings import RatingTruth, csv_lines, make_lists, make_ratings, true_model
+from places import DATA
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "gowalla"
+FOLDER = DATA / "gowalla"
 TRIPLES = [("ann", "tea", 5.0), ("bob", "tea", 3.5), ("bob", "jam é", 4.0), ("ann", "tea", 1.0)]
 
 
@@ -239,12 +240,12 @@ def test_made_lists_are_disjoint_and_follow_the_truth() -> None:
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data/gowalla")
+@pytest.mark.skipif(not FOLDER.exists(), reason="needs ../shared/data/gowalla")
 def test_gowalla() -> None:
-    train = hogwild.open_ratings(DATA / "train.txt.xz")
+    train = hogwild.open_ratings(FOLDER / "train.txt.xz")
     assert (len(train), len(train.users), len(train.items)) == (810_128, 29_858, 40_981)
     counts = np.bincount(train.samples.items)
     assert (np.diff(counts) <= 0).all()
-    test = hogwild.open_ratings(DATA / "test.txt.xz", users=train.users, items=train.items)
+    test = hogwild.open_ratings(FOLDER / "test.txt.xz", users=train.users, items=train.items)
     assert len(test) == 217_242
     assert test.known.all()

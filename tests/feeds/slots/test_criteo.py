@@ -12,7 +12,7 @@ from feeds.slots.files import rows_of
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.open import open_feed
-from hogwild.feeds.slots import encoder as slottext
+from hogwild.feeds.slots.encoder import SlotTextEncoder
 from hogwild.feeds.sparse.feed import Feed
 from reference.slots import criteo
 
@@ -44,7 +44,7 @@ def made(rows: int) -> str:
 
 def test_rows_are_those_of_the_twin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = made(700)
-    monkeypatch.setattr(slottext, "BLOCK", 1 << 13)
+    monkeypatch.setattr(SlotTextEncoder, "block_size", 1 << 13)
     feed = open_text(tmp_path, text)
     found, expected = rows_of(feed), criteo(text)
     assert [row[:2] for row in found] == [row[:2] for row in expected]

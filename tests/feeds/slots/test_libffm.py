@@ -13,7 +13,7 @@ from hogwild.arrays import SlotRows, ValuedSlotRows
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.open import open_feed
-from hogwild.feeds.slots import encoder as slottext
+from hogwild.feeds.slots.encoder import SlotTextEncoder
 from hogwild.feeds.sparse.feed import Feed
 from reference.slots import libffm
 
@@ -36,7 +36,7 @@ def test_rows_are_those_of_the_twin(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         entries = [f"{f}:{rng.randrange(3000)}:{v}" for f, v in zip(fields, values, strict=True)]
         lines.append(" ".join([label, *entries]))
     text = "\n".join([*lines[:5], "", *lines[5:]])
-    monkeypatch.setattr(slottext, "BLOCK", 1 << 12)
+    monkeypatch.setattr(SlotTextEncoder, "block_size", 1 << 12)
     feed = open_text(tmp_path, text)
     assert rows_of(feed) == libffm(text)
     assert isinstance(feed.samples, ValuedSlotRows)

@@ -22,7 +22,7 @@ from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.io.source import open_sources
 from hogwild.feeds.open import open_feed
-from hogwild.feeds.slots import encoder as slottext
+from hogwild.feeds.slots.encoder import SlotTextEncoder
 from hogwild.feeds.slots.flatten import flattened
 from hogwild.feeds.slots.multislot import MultiSlotEncoder
 from hogwild.feeds.sparse.feed import Feed
@@ -115,7 +115,7 @@ def test_random_rows_in_small_blocks(place: Place, monkeypatch: pytest.MonkeyPat
         return rng.choice(["{:.5f}", "{:e}", "{:g}", "{:.25f}"]).format(rng.gauss(0, 10.0 ** rng.randrange(-9, 9)))
 
     text = "".join(f"2 {number()} {number()} {ids()} {ids()} {ids()} 1 {rng.randrange(2)}\n" for _ in range(3000))
-    monkeypatch.setattr(slottext, "BLOCK", 1 << 12)
+    monkeypatch.setattr(SlotTextEncoder, "block_size", 1 << 12)
     feed = place.open(text)
     assert rows_of(feed) == multislot(text, KINDS)
     counts = np.bincount(feed.samples.ids, minlength=feed.features)  # type: ignore[union-attr]
@@ -350,7 +350,7 @@ def test_the_compiler_may_be_off(place: Place) -> None:
     path.write_text(text)
     code = (
         "import sys; from hogwild.feeds.open import open_feed; from hogwild.config import FeedConfig;"
-        "from feeds.slotted import rows_of; path, slots = sys.argv[1:];"
+        "from feeds.slots.files import rows_of; path, slots = sys.argv[1:];"
         "make = lambda **more: open_feed(path, FeedConfig(slots=slots, scale=False, cache=False, **more));"
         "print(rows_of(make()) == rows_of(make(shared_ids=True)), rows_of(make(min_count=2))[1:2]);"
         "print(rows_of(make()), make(categories='hash', hash_bits=9).samples.ids.tolist())"
@@ -366,7 +366,7 @@ def test_the_compiler_may_be_off(place: Place) -> None:
 def test_arrays_are_used_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     path = place.directory / "part.txt"
     path.write_text(GOOD * 20_000)
-    monkeypatch.setattr(slottext, "BLOCK", 1 << 14)
+    monkeypatch.setattr(SlotTextEncoder, "block_size", 1 << 14)
     config = FeedConfig(slots=str(place.slots))
     encoder = MultiSlotEncoder(config, threads=2)
     used = [chunk.targets.ctypes.data for chunk in encoder.chunks(open_sources(path, config))]

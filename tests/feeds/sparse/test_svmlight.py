@@ -15,7 +15,7 @@ from sklearn.datasets import load_svmlight_file
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import Source, open_sources
-from hogwild.feeds.sparse import svmlight
+from hogwild.feeds.sparse import encoder as encoders
 from hogwild.feeds.sparse.encoder import Summary
 from hogwild.feeds.sparse.svmlight import SvmlightEncoder
 from hogwild.kernels.parse import svmlight as kernel
@@ -206,15 +206,13 @@ def test_small_blocks_give_the_same_rows(path: Path, monkeypatch: pytest.MonkeyP
     )
     whole, lines, _ = encode(path, text)
     assert whole == parse_text(text)
-    blocks = Source.blocks
-    monkeypatch.setattr(Source, "blocks", lambda self: blocks(self, 512))
-    monkeypatch.setattr(svmlight, "_ROOM", 700)  # longer blocks than that get a room of their own
+    monkeypatch.setattr(SvmlightEncoder, "block_size", 512)
+    monkeypatch.setattr(encoders, "_SPARE", 188)  # longer blocks than 700 bytes get a room of their own
     assert encode(path, text)[:2] == (whole, lines)
 
 
 def test_errors_come_in_the_order_of_the_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = Source.blocks
-    monkeypatch.setattr(Source, "blocks", lambda self: blocks(self, 64))
+    monkeypatch.setattr(SvmlightEncoder, "block_size", 64)
     with pytest.raises(InputError, match=r"a\.svm:501:3: `x` is not"):
         encode(path, "1 1:1\n" * 500 + "1 x\n" * 500)
 

@@ -26,7 +26,7 @@ from hogwild.feeds.sparse.encoder import Chunk, Summary
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.svmlight import SvmlightEncoder
 from hogwild.feeds.storage import arrayfiles, cache
-from small_disk import mounted
+from system import mounted
 
 TEXT = "1 1:0.5 3:2\n# c\n0 3:1 7:1\n1 3:4\n"
 

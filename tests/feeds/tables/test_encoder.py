@@ -17,9 +17,9 @@ from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.open import open_feed
-from hogwild.feeds.sparse.hashing import SEED
 from reference import text as twin
 
+SEED = FeedConfig.hash_seed
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:

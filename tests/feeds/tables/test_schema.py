@@ -16,8 +16,8 @@ from feeds.tables.files import PETS, raw, read
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError, ModelError
 from hogwild.feeds.open import open_feed
+from places import DATA
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data")
 
 

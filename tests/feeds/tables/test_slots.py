@@ -22,8 +22,8 @@ from hogwild.errors import InputError
 from hogwild.feeds.open import open_feed
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.inspect import Names
+from places import DATA
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data")
 PETS = "label,age,kind,town,weight\n1,3,cat,Ulm,4.5\n0,,dog,cat,0\n1,1,cat,,1e1\n0,2,eel,Ulm,-2\n"
 Row = tuple[list[tuple[str, str]], list[float]]

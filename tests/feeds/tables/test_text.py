@@ -17,11 +17,12 @@ from hogwild.feeds.io.blocks import blocks_of
 from hogwild.feeds.io.source import Source, open_sources
 from hogwild.feeds.open import open_feed
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.feeds.sparse.hashing import SEED
 from hogwild.feeds.tables.text import TextEncoder
+from places import DATA
 from reference import text as twin
 
-IMDB = Path(__file__).parents[3] / "shared" / "data" / "imdb"
+SEED = FeedConfig.hash_seed
+IMDB = DATA / "imdb"
 BITS = 14
 FILM = "pos\tA fine, fine film\nneg\tBad.\npos\t\n"
 

@@ -40,13 +40,13 @@ def file(tmp_path: Path) -> Path:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """One item for each time that files are read."""
     made: list[Any] = []
-    read = taggingreader.read_tagged
+    read = taggingreader.read_sources
 
     def counted(paths: Any, *arguments: Any, **options: Any) -> Any:
         made.append(paths)
         return read(paths, *arguments, **options)
 
-    monkeypatch.setattr(taggingreader, "read_tagged", counted)
+    monkeypatch.setattr(taggingreader, "read_sources", counted)
     return made
 
 
@@ -157,17 +157,21 @@ def test_text_for_prediction_is_read_whole(file: Path) -> None:
     assert len(cache.entries()) == 1
 
 
-def test_what_can_be_read_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_be_read_only_once_is_kept_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: list[Any]
+) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=(TEXT,))
     writer.start()
     feed = open_tagging(pipe)
     writer.join()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
-    assert parts(open_tagging("-")) == parts(feed)
     assert feed.tokens == 6
-    assert cache.entries() == []
+    assert (len(reads), len(cache.entries())) == (1, 1)
+    for _ in range(2):  # found by what it holds
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
+        assert parts(open_tagging("-")) == parts(feed)
+        assert (len(reads), len(cache.entries())) == (1, 1)
 
 
 def test_templates_and_columns_must_fit(file: Path) -> None:

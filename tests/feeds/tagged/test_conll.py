@@ -20,7 +20,7 @@ from hogwild.config import TaggingConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.tagged.read import read_tagged
-from reference import tagged as twin
+from reference import tagging as twin
 
 POEM = [[("to", "TO", "B-VP"), ("be", "VB", "I-VP")], [("or", "CC", "O"), ("not", "RB", "O")]]
 

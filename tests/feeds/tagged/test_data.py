@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import lzma
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +11,9 @@ from feeds.tagged.files import check, names_of, sentences_of
 from hogwild.config import TaggingConfig
 from hogwild.feeds.tagged.read import read_tagged
 from hogwild.feeds.tagged.write import write_tagged
-from reference import tagged as twin
+from places import DATA
+from reference import tagging as twin
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 pytestmark = [pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data"), pytest.mark.data]
 
 

@@ -18,9 +18,10 @@ from hogwild.feeds.tagged.features import encode
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.templates import PRESETS, open_templates, parse_templates
 from hogwild.feeds.tagged.text import TaggedText, TextColumn
+from places import DATA
 from reference import tagging as twin
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "conll2000"
+FOLDER = DATA / "conll2000"
 ALPHABET = ["a", "B", "c-", "7", "é", "漢", "xyz", "Xy", "", "_B-1", "a|b", "𝒳𝒴"]
 
 
@@ -245,9 +246,9 @@ def standard_features(sentence: twin.Sentence, i: int) -> dict[str, str]:
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data/conll2000")
+@pytest.mark.skipif(not FOLDER.exists(), reason="needs ../shared/data/conll2000")
 def test_the_standard_features_of_a_corpus() -> None:
-    (path,) = DATA.glob("train*")
+    (path,) = FOLDER.glob("train*")
     sentences, tags = _read(path)
     text = twin.text_of(sentences, tags)
     feed = encode(text, open_templates("chunking"))

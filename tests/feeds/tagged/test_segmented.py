@@ -11,7 +11,7 @@ import pytest
 from feeds.tagged.files import names_of, read, sentences_of
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Source
-from reference import tagged as twin
+from reference import tagging as twin
 
 LINES = "大 多数 的 加长型\n\n  A-AVG 🙂 \n"
 

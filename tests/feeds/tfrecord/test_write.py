@@ -160,6 +160,7 @@ def _refuse(*paths: Any) -> None:
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.peers
 def test_tensorflow_reads_what_we_write(tmp_path: Path) -> None:
     tf = pytest.importorskip("tensorflow")
     rows = some_rows()
@@ -176,6 +177,7 @@ def test_tensorflow_reads_what_we_write(tmp_path: Path) -> None:
         assert np.array_equal(counts, np.diff(rows.offsets))
 
 
+@pytest.mark.peers
 def test_we_read_what_tensorflow_writes(tmp_path: Path) -> None:
     tf = pytest.importorskip("tensorflow")
     rows = some_rows()

@@ -6,15 +6,16 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.kernels.compiler.atomics import compare_exchange, exchange, exchange_flag, fetch_add, load, store, wait_for
 from hogwild.kernels.compiler.jit import kernel
+from places import ROOT
 
-TIMES = 20 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 100_000
+TIMES = 20 if OFF else 100_000
 
 
 @kernel
@@ -88,11 +89,11 @@ def test_a_stop_flag_ends_all_waiting():
     assert left == [False, False]
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="this is the inner run")
+@pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_all_modes_run_without_the_compiler_in_many_threads(tmp_path):
-    root = Path(__file__).parents[2]
+    root = ROOT
     code = (
-        "import hogwild; from tasks import count_program, touches\n"
+        "import hogwild; from problems.tasks import count_program, touches\n"
         "for mode in ('hogwild', 'locked', 'round-robin', 'minibatch'):\n"
         "    program = count_program(3)\n"
         "    executor = hogwild.AsyncExecutor(threads=3, mode=mode, sharing='replica', trace=True)\n"

@@ -18,12 +18,13 @@ from typing import Any
 
 import pytest
 
+from compiling import OFF
 from hogwild.kernels.compiler import codecache
 from hogwild.ownership import MARKER
+from places import SOURCE
 
-pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="there is no code to cache")
+pytestmark = pytest.mark.skipif(OFF, reason="there is no code to cache")
 
-SOURCE = Path(__file__).parents[2] / "src"
 NOBODY = 65534
 RUN = """
 from hogwild.kernels.ids.crc32c import crc32c

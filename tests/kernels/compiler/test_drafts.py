@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from compiling import OFF
 from hogwild.kernels.compiler.drafts import draft_options
 from hogwild.kernels.compiler.jit import inner, kernel
+from places import ROOT
 
-compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+compiled = pytest.mark.skipif(OFF, reason="nothing is compiled")
 
 
 @inner
@@ -63,7 +64,7 @@ except ValueError as error:
 
 @compiled
 def test_code_that_is_read_again_raises_the_same_error(tmp_path):
-    root = Path(__file__).parents[2]
+    root = ROOT
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(tmp_path)}
     for hits in (0, 1):

@@ -15,13 +15,15 @@ import numpy as np
 import pytest
 
 import hogwild.kernels
+from compiling import OFF
 from hogwild.kernels.compiler import jit
 from hogwild.kernels.compiler.codecache import KernelCache
 from hogwild.kernels.compiler.jit import choice, in_package
 from hogwild.kernels.optim.losses import Logistic
 from hogwild.kernels.optim.penalties import Free
+from places import SOURCE
 
-compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="there is no code to cache")
+compiled = pytest.mark.skipif(OFF, reason="there is no code to cache")
 
 USER = """
 from typing import NamedTuple
@@ -56,7 +58,7 @@ if __name__ != "__main__":
 def test_a_users_edit_is_seen_in_the_next_process(tmp_path: Path) -> None:
     """Parts of the package that call a user's function are compiled anew with it."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[2] / "src"), str(tmp_path)])
+    environment["PYTHONPATH"] = os.pathsep.join([str(SOURCE), str(tmp_path)])
     for factor in (1, 10):
         (tmp_path / "mine.py").write_text(USER.replace("{factor}", str(factor)))
         done = subprocess.run(

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.arrays import PAD, Room, make_scratch
 from hogwild.kernels.compiler.clock import DENSE, FIRST, LAST, LOOKUP, UPDATE, Timed, Untimed, mark, start, ticks
 from hogwild.kernels.compiler.jit import fresh
 
-compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="there is no compiled code to look at")
+compiled = pytest.mark.skipif(OFF, reason="there is no compiled code to look at")
 
 
 @fresh

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
+from compiling import OFF, cases, compiled_in_full
 from hogwild.kernels.crf import gradient as crf_kernels
 from hogwild.kernels.crf import viterbi as viterbi_kernels
 from hogwild.kernels.crf.forward_backward import STEEP
@@ -16,7 +16,6 @@ from hogwild.programs.taggers.crf import CRF
 from problems.crf import EVERY, GRADIENT, SOME, gradient_of, make_crf, make_feed, model_of, visit
 from reference import crf as twin
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 PLAIN: dict[str, Any] = {"rich_edges": False}
 ALL: dict[str, Any] = {**EVERY, "rich_edge_pairs": "all"}
 EDGES = {"plain": PLAIN, "some rich": SOME, "all rich": EVERY, "all pairs": ALL}
@@ -89,7 +88,7 @@ def test_the_gradient_of_the_twin_is_the_slope_of_its_loss(cuts: tuple[int, ...]
 # -- small sentences ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("edges", EDGES if OFF else ["plain", "some rich", "all pairs"])
+@pytest.mark.parametrize("edges", cases(EDGES, ["plain", "some rich", "all pairs"]))
 @pytest.mark.parametrize("tags", [1, 2, 3, 5])
 def test_sentences_of_every_length(edges: str, tags: int) -> None:
     feed = make_feed(tags, tags, lengths=(1, 2, 3, 4, 5, 6, 7, 1))
@@ -103,7 +102,7 @@ def test_sentences_of_every_length(edges: str, tags: int) -> None:
         compare(program, feed, sentence)
 
 
-@pytest.mark.skipif(not OFF, reason="compiled by the tests of training")
+@compiled_in_full
 @pytest.mark.parametrize("edges", EDGES)
 @pytest.mark.parametrize("rule", ["sgd", "adam"])
 def test_features_with_values(edges: str, rule: str) -> None:
@@ -113,7 +112,7 @@ def test_features_with_values(edges: str, rule: str) -> None:
         compare(program, feed, sentence)
 
 
-@pytest.mark.parametrize("tags", [8, 9, 17, 33, 65, 70] if OFF else [8])
+@pytest.mark.parametrize("tags", cases([8, 9, 17, 33, 65, 70], [8]))
 @pytest.mark.parametrize("edges", ["plain", "some rich"])
 def test_more_tags_than_a_vector_has_lanes(tags: int, edges: str) -> None:
     feed = make_feed(tags, tags, lengths=(1, 2, 12), features=80)
@@ -122,7 +121,7 @@ def test_more_tags_than_a_vector_has_lanes(tags: int, edges: str) -> None:
         compare(program, feed, sentence, twin.Recursion)
 
 
-@pytest.mark.parametrize("tags", [1, 5, 9, 70] if OFF else [5, 70])
+@pytest.mark.parametrize("tags", cases([1, 5, 9, 70], [5, 70]))
 def test_marginals(tags: int) -> None:
     feed = make_feed(tags, tags, lengths=(1, 2, 12, 30), features=80)
     program = make_crf(feed, tags, **SOME)

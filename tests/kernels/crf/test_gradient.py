@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiling import OFF, cases
 from hogwild.kernels.crf.forward_backward import cut
 from hogwild.kernels.loop.schedule import Schedule
 from hogwild.kernels.simd import rows8
 from hogwild.programs.taggers.crf import CRF
+from places import ROOT
 from problems.crf import (
     FUSED,
     GRADIENT,
@@ -33,7 +35,6 @@ from problems.crf import (
 from reference import crf as twin
 from reference import linear as reference
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 SCHEDULE = Schedule(0.2, 0.03, 0.0)
 ORDER = [0, 1, 2, 3, 4, 5, 6, 7, 3, 1, 1, 0, 6]
 PLAIN = {"rich_edges": False}
@@ -81,7 +82,7 @@ def equal(program: CRF, exact: twin.Model, tolerance: float) -> None:
 # -- training, step by step -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", RULES if OFF else COMPILED)
+@pytest.mark.parametrize("rule", cases(RULES, COMPILED))
 def test_training_equals_the_twin(rule: str) -> None:
     feed = make_feed(21)
     program = started(feed, rule)
@@ -94,7 +95,7 @@ def test_training_equals_the_twin(rule: str) -> None:
     equal(program, before, 1e-6)  # paid or still to be paid: the same
 
 
-@pytest.mark.parametrize("rule", ["adagrad l1 l2", "sgd", "adam"] if OFF else ["adagrad l1 l2"])
+@pytest.mark.parametrize("rule", cases(["adagrad l1 l2", "sgd", "adam"], ["adagrad l1 l2"]))
 def test_training_with_values_equals_the_twin(rule: str) -> None:
     feed = make_feed(22, values=True)
     program = started(feed, rule)
@@ -104,8 +105,8 @@ def test_training_with_values_equals_the_twin(rule: str) -> None:
     equal(program, slow.model(), 2e-3)
 
 
-@pytest.mark.parametrize("rule", RULES if OFF else COMPILED)
-@pytest.mark.parametrize("edges", [PLAIN, SOME] if OFF else [SOME])
+@pytest.mark.parametrize("rule", cases(RULES, COMPILED))
+@pytest.mark.parametrize("edges", cases([PLAIN, SOME], [SOME]))
 def test_fused_equals_gradient_and_apply(rule: str, edges: dict[str, Any]) -> None:
     feed = make_feed(23)
     one, other = started(feed, rule, **edges), started(feed, rule, **edges)
@@ -115,7 +116,7 @@ def test_fused_equals_gradient_and_apply(rule: str, edges: dict[str, Any]) -> No
         np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=2e-6, err_msg=name)
 
 
-@pytest.mark.parametrize("rule", ["sgd l2", "adam l1 l2"] if OFF else ["sgd l2"])
+@pytest.mark.parametrize("rule", cases(["sgd l2", "adam l1 l2"], ["sgd l2"]))
 def test_only_what_a_sentence_has_is_written(rule: str) -> None:
     feed = make_feed(24, features=30)
     program = started(feed, rule)
@@ -133,7 +134,7 @@ def test_only_what_a_sentence_has_is_written(rule: str) -> None:
     assert set(np.flatnonzero(rich).tolist()) == allowed
 
 
-@pytest.mark.parametrize("rule", ["sgd l2", "momentum", "adam l1 l2", "ftrl"] if OFF else ["sgd l2"])
+@pytest.mark.parametrize("rule", cases(["sgd l2", "momentum", "adam l1 l2", "ftrl"], ["sgd l2"]))
 def test_what_fills_rows_up_stays_zero(rule: str) -> None:
     feed = make_feed(25, 3)
     program = started(feed, rule)
@@ -268,10 +269,10 @@ def test_every_visit_is_cut_anew() -> None:
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_crfs_without_the_compiler(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = ROOT
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
-    kernels = [f"tests/kernels/test_{name}.py" for name in ("chain", "crf", "viterbi")]
-    programs = [f"tests/programs/test_{name}.py" for name in ("crf", "crf_modes", "crf_saving")]
+    kernels = [f"tests/kernels/crf/test_{name}.py" for name in ("forward_backward", "gradient", "viterbi")]
+    programs = [f"tests/programs/taggers/test_{name}.py" for name in ("crf", "crf_modes", "crf_saving")]
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     done = subprocess.run(

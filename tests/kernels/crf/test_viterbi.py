@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -11,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiling import OFF, cases
 from hogwild.errors import ConfigError
 from hogwild.kernels.crf.viterbi import FORBIDDEN
 from hogwild.programs.taggers.crf import CRF
 from problems.crf import EVERY, SOME, make_crf, make_feed, model_of
 from reference import crf as twin
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 EDGES: dict[str, dict[str, Any]] = {"plain": {"rich_edges": False}, "rich": EVERY}
 SCHEMES = {
     "iob1": ("O", "I-A", "B-A", "I-B"),
@@ -50,8 +49,8 @@ def numbers(feed: Any, tags: Sequence[str]) -> list[int]:
 # -- the best path --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("edges", EDGES if OFF else ["rich"])
-@pytest.mark.parametrize("tags", [1, 2, 5] if OFF else [2, 5])
+@pytest.mark.parametrize("edges", cases(EDGES, ["rich"]))
+@pytest.mark.parametrize("tags", cases([1, 2, 5], [2, 5]))
 @pytest.mark.parametrize("size", [1.0, 200.0])
 def test_the_best_path(edges: str, tags: int, size: float) -> None:
     feed = make_feed(tags, tags, lengths=(1, 2, 3, 4, 5, 6))
@@ -60,7 +59,7 @@ def test_the_best_path(edges: str, tags: int, size: float) -> None:
         assert numbers(feed, tagged) == paths.best(1)[0][1]
 
 
-@pytest.mark.parametrize("tags", [9, 70] if OFF else [])
+@pytest.mark.parametrize("tags", cases([9, 70], []))
 def test_the_best_path_among_many_tags(tags: int) -> None:
     feed = make_feed(3, tags, lengths=(1, 30), features=80)
     program = make_crf(feed, 3, **SOME)
@@ -95,7 +94,7 @@ def test_threads_find_the_same() -> None:
 # -- several --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("edges", EDGES if OFF else ["rich"])
+@pytest.mark.parametrize("edges", cases(EDGES, ["rich"]))
 @pytest.mark.parametrize("count", [1, 2, 7, 250])
 @pytest.mark.parametrize("size", [1.0, 60.0])
 def test_the_best_paths(edges: str, count: int, size: float) -> None:

@@ -11,14 +11,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.feeds.tagged.features import packed, plan_features
 from hogwild.feeds.tagged.templates import parse_templates
-from hogwild.kernels.ids.keytable import count_keys, find_keys, grown, make_table, settle, settle_valued
-from hogwild.kernels.ids.templates import NONE, keys_of_names, write_keys
+from hogwild.kernels.ids.keys import (
+    AHEAD,
+    NONE,
+    count_keys,
+    find_keys,
+    grown_counts,
+    make_counts,
+    settle,
+    settle_valued,
+)
+from hogwild.kernels.ids.templates import keys_of_names, write_keys
+from places import ROOT
 from reference import tagging as twin
 
-ROOT = Path(__file__).parents[2]
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 LINES = ["bias", "w[0]", "w[-2]|w[-1]|w[0]|pos[1]", "suffix(w,3)[0]", "same(w)[0,-1]", "prefix(w,4)[1]|w[-1]", "w[3]"]
 # Names of all lengths modulo eight, so that values begin and end anywhere in a word of the hash.
 WORDS = ["", "a", "ab", "abc", "über", "Straße", "\0", "a\0", "漢字仮名交じり文", "x" * 40, "ab", "abc", "abcdefgh"]
@@ -69,6 +78,11 @@ def test_names_are_built_from_places(text: Any) -> None:
     assert layout.names(np.zeros(0, np.int64)) == ()
 
 
+def found_in(ids: Any) -> tuple[Any, ...]:
+    """What `find_keys` takes where there is one group, and -1 for what is not there."""
+    return np.zeros(1, np.uint16), np.full(1, -1, np.int32), ids, np.empty(AHEAD, np.int64)
+
+
 @pytest.mark.parametrize("parts", [1, 3])
 def test_tables_count_and_grow(parts: int) -> None:
     random = np.random.default_rng(4)
@@ -78,20 +92,21 @@ def test_tables_count_and_grow(parts: int) -> None:
     numbers = np.full(len(keys), -7, np.int32)
     seen: dict[int, tuple[int, int]] = {}
     for part in range(parts):
-        table, done, times = make_table(4), 0, 0
+        counted, done, times = make_counts(4), 0, 0
         while done < len(keys):
-            done = count_keys(table, keys, done, 100, part, parts, numbers)
+            done = count_keys(counted, keys, done, 100, part, parts, numbers)
             if done < len(keys):
-                table, times = grown(table), times + 1
+                counted, times = grown_counts(counted), times + 1
         assert times >= 1
+        table = counted.table
         size = int(table.size[0])
-        for key, count, first in zip(table.keys[:size].tolist(), table.counts, table.firsts, strict=False):
+        for key, count, first in zip(table.keys[:size].tolist(), counted.counts, counted.firsts, strict=False):
             seen[key] = int(count), int(first)
         mine = numbers >= 0
         mine &= numbers % parts == part
         assert table.keys[numbers[mine] // parts].tolist() == keys[mine].tolist()
         found = np.empty(len(keys), np.int32)
-        assert find_keys(table, keys, found) == len(keys) - 1 - mine.sum()
+        assert find_keys(table, keys, *found_in(found)) == len(keys) - mine.sum()
         assert found[mine].tolist() == (numbers[mine] // parts).tolist()
         assert set(found[~mine].tolist()) == {-1}
     assert numbers[5] == -1
@@ -100,11 +115,11 @@ def test_tables_count_and_grow(parts: int) -> None:
 
 
 def test_a_full_table_still_finds() -> None:
-    keys = np.arange(1, 9, dtype=np.uint64) * np.uint64(16)  # all want one slot
-    table = make_table(8)
-    assert count_keys(table, keys, 0, 0, 0, 1, np.empty(8, np.int32)) == 8
+    keys = np.arange(1, 9, dtype=np.uint64)  # half of the cells are in use
+    counted = make_counts(8)
+    assert count_keys(counted, keys, 0, 0, 0, 1, np.empty(8, np.int32)) == 8
     found = np.empty(9, np.int32)
-    assert find_keys(table, np.append(keys, np.uint64(160)), found) == 1
+    assert find_keys(counted.table, np.append(keys, np.uint64(160)), *found_in(found)) == 1
     assert found.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, -1]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.nn.blas import Block, libraries, multiply, multiply_by_turned, multiply_turned
+from hogwild.kernels.nn.blas import Block, libraries, multiply, multiply_by_transposed, multiply_transposed
 
 
 @kernel
@@ -17,9 +17,9 @@ def _products(kind: int, a: Any, b: Any, c: Any, m: int, n: int, k: int, numbers
     if kind == 0:
         multiply(a, b, c, m, n, k, numbers[0], numbers[1])
     elif kind == 1:
-        multiply_turned(a, b, c, m, n, k, numbers[0], numbers[1])
+        multiply_transposed(a, b, c, m, n, k, numbers[0], numbers[1])
     else:
-        multiply_by_turned(a, b, c, m, n, k, numbers[0], numbers[1])
+        multiply_by_transposed(a, b, c, m, n, k, numbers[0], numbers[1])
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2])

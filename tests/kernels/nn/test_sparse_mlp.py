@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import pytest
 
 import hogwild
+from compiling import OFF, cases, compiled_in_full
 from hogwild.arrays import ORDER_KEY, ORDER_SHIFT, SlotRows, Step, ValuedSlotRows, make_scratch
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.jit import open_kernel
@@ -17,7 +17,6 @@ from kernels.sparse.test_linear import in_new_process
 from reference.linear import Weight, move
 from reference.mlp import MlpTwin, rows_of
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 FEATURES = 9
 
 
@@ -99,8 +98,9 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("data", "options"), CASES if OFF else CASES[:1], ids=str)
-def test_gradients_are_those_of_the_twin(data: dict[str, Any], options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("case", cases(CASES, CASES[:1]), ids=str)
+def test_gradients_are_those_of_the_twin(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    data, options = case
     feed = _feed(**data)
     program, samples, scratch = _started(feed, loss="squared" if data.get("classes") == 0 else "auto", **options)
     loss = _gradient(program.task, samples, 0, program.weights, scratch)
@@ -114,7 +114,7 @@ def test_gradients_are_those_of_the_twin(data: dict[str, Any], options: dict[str
         np.testing.assert_allclose(found[name], array, rtol=2e-3, atol=2e-4, err_msg=name)
 
 
-@pytest.mark.skipif(not OFF, reason="runs with the compiler off, to save compile time")
+@compiled_in_full
 def test_l2_of_dense_layers_is_in_their_gradient_but_not_for_biases() -> None:
     plain, samples, scratch = _started(_feed())
     _gradient(plain.task, samples, 0, plain.weights, scratch)
@@ -128,7 +128,7 @@ def test_l2_of_dense_layers_is_in_their_gradient_but_not_for_biases() -> None:
     np.testing.assert_allclose(after["layer_2_bias"], before["layer_2_bias"], rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adagrad", "adam", "ftrl"] if OFF else ["adam"])
+@pytest.mark.parametrize("optimizer", cases(["sgd", "momentum", "adagrad", "adam", "ftrl"], ["adam"]))
 def test_a_step_moves_every_weight_by_its_rule(optimizer: str) -> None:
     feed = _feed()
     program, samples, scratch = _started(feed, optimizer=optimizer)
@@ -150,7 +150,7 @@ def test_a_step_moves_every_weight_by_its_rule(optimizer: str) -> None:
         np.testing.assert_allclose(array, expected, rtol=2e-3, atol=2e-5, err_msg=name)
 
 
-@pytest.mark.skipif(not OFF, reason="runs with the compiler off, to save compile time")
+@compiled_in_full
 @pytest.mark.parametrize("options", [{}, {"l2": 0.01}, {"wide": True}], ids=str)
 def test_the_quick_visit_of_gradient_descent_is_the_same_step(options: dict[str, Any]) -> None:
     feed = _feed()

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.kernels.parse.decimals import WIDEST, write_number
+from places import SOURCE
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 SCRIPT = """
 import sys, numpy as np
 from hogwild import Vectors
@@ -61,7 +62,7 @@ def test_every_kind_of_float32_comes_back() -> None:
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_the_interpreter_does_the_same(tmp_path: Path) -> None:
-    source = Path(__file__).parents[2] / "src"
+    source = SOURCE
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(source), "HOGWILD_CACHE": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", SCRIPT], cwd=tmp_path, env=environment, capture_output=True, text=True,

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.arrays import aligned_floats
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.simd import rows16 as lanes_module
 from hogwild.kernels.simd.rows16 import LANES, MOST, add_rows, copy_row, dots, layout, prefetch_row, weigh
+from places import ROOT
 from reference import word2vec as twin
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 LAYOUTS = [((0,), 1), ((0,), 3), ((0, 0, 0), 2), ((0,) * MOST, 1)]
 ROWS = 9
 
@@ -159,9 +160,10 @@ def test_a_score_that_is_no_number_stays_one() -> None:
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_rows_without_the_compiler(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = ROOT
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
-    files = [f"tests/kernels/test_{name}.py" for name in ("lanes", "word2vec", "noise")]
+    names = ("simd/test_rows16", "word2vec/test_word2vec", "word2vec/test_windows")
+    files = [f"tests/kernels/{name}.py" for name in names]
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}
     command = [
         sys.executable,

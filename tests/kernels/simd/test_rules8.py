@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.optim.penalties import Penalty, flow, pace
 from hogwild.kernels.optim.rules import RULES, Adagrad, Ftrl, Momentum, slots_of, update
 from hogwild.kernels.simd import rules8
 from hogwild.kernels.simd.rules8 import EIGHT, fade_eight, fixes_of, move_eight
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 WIDTH = 11  # slots do not lie at whole vectors
 STEPS = 5
 COUNT = 5 * WIDTH  # where the single weights have their count

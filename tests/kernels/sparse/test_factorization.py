@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import pytest
 
+from compiling import OFF, compiled_in_full
 from hogwild.arrays import Interactions, Ratings, Room, Step, make_scratch
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.loop.schedule import Schedule, elapsed_at, rate_at
@@ -28,7 +28,6 @@ from hogwild.kernels.sparse.factorization import (
 )
 from reference.factorization import FactorTwin
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 USERS, ITEMS, DIM, VISITS = 4, 6, 3, 24
 SCHEDULE = Schedule(0.1, 0.05 / VISITS, 0.0)
 SHRINK = Penalty(np.float32(0), np.float32(0.3))
@@ -122,7 +121,7 @@ EVERY = [
 ]  # fmt: skip
 
 
-@pytest.mark.skipif(not OFF, reason="programs/test_matrix_factorization.py runs these, and compiles two")
+@compiled_in_full
 @pytest.mark.parametrize(("kind", "rule", "shrink", "bias"), EVERY)
 def test_every_variant_interpreted(kind: str, rule: str, shrink: bool, bias: bool) -> None:
     check(make_task(kind, rule, shrink, bias))

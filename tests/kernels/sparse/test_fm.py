@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
+from compiling import cases, compiled_in_full
 from hogwild.arrays import BinaryRows, DenseRows, SlotRows
 from hogwild.kernels.loop.schedule import Schedule, elapsed_at
 from hogwild.kernels.loop.task import gradient
@@ -17,10 +16,8 @@ from hogwild.kernels.sparse.fm import score_rows
 from hogwild.kernels.sparse.fm_rows import FactorPenalty
 from problems.fm import SLOTS, drive, drive_pair, fields_of, make_machine, make_slot_rows, make_task, scratch_for
 from problems.linear import FEATURES, ROWS, make_rows
-from reference import fm as reference_fm
+from reference import factorization as reference_fm
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
-interpreted = pytest.mark.skipif(not OFF, reason="only without the compiler: one more compilation for each")
 SCHEDULE = Schedule(0.1, 0.5 / ROWS, 0.0)
 _F = np.float32
 L2 = FactorPenalty(Penalty(_F(0), _F(0.05)), Penalty(_F(0), _F(0.2)))
@@ -59,7 +56,7 @@ def test_slots():
     check(make_task(Logistic(), Adam(), Free(), dim=4, slots=SLOTS), make_slot_rows(2), drive_pair)
 
 
-@interpreted
+@compiled_in_full
 @pytest.mark.parametrize(
     ("rule", "penalty"),
     [(Sgd(), Free()), (Sgd(), L2), (Momentum(), NONE), (Adagrad(), Free()), (Adagrad(_F(0.01)), NONE), (Adam(), L2)],
@@ -71,13 +68,13 @@ def test_rules(rule, penalty, slots):
     check_both(make_task(Logistic(), rule, penalty, dim=3 if slots else 9, slots=slots), samples)
 
 
-@interpreted
+@compiled_in_full
 def test_ftrl_with_penalties_of_its_own():
     rule, factor_rule = Ftrl(l2=_F(0.1)), Ftrl(l2=_F(0.5))
     check_both(make_task(Logistic(), rule, dim=8, factor_rule=factor_rule), make_rows(5))
 
 
-@interpreted
+@compiled_in_full
 @pytest.mark.parametrize("kind", [BinaryRows, DenseRows, SlotRows])
 def test_other_bundles(kind):
     slots = SLOTS if kind is SlotRows else 0
@@ -85,12 +82,12 @@ def test_other_bundles(kind):
     check_both(make_task(Squared() if kind is BinaryRows else Logistic(), Sgd(), dim=2, slots=slots), samples)
 
 
-@interpreted
+@compiled_in_full
 def test_without_factors():
     check_both(make_task(Logistic(), Adagrad(), dim=0), make_rows(7))
 
 
-@interpreted
+@compiled_in_full
 @pytest.mark.parametrize("slots", [0, SLOTS])
 @pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=["logistic", "squared"])
 def test_derivatives(loss, slots):
@@ -128,18 +125,17 @@ def test_derivatives(loss, slots):
                 assert found[feature, c] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-4)
 
 
-def test_scores():
-    for task, samples in (
-        (make_task(Squared(), Sgd(), dim=10), make_rows(9)),
-        *([(make_task(Squared(), Sgd(), dim=4, slots=SLOTS), make_slot_rows(9))] if OFF else []),
-    ):
-        weights, weight, factors = make_machine(task, 9)
-        weights.bias[0] = -0.4
-        scores = np.empty(ROWS - 2, np.float32)
-        score_rows(task, samples, weights, scratch_for(task).floats, scores, 2)
-        exact = [
-            reference_fm.score(weight.astype(float), factors.astype(float), -0.4, reference_fm.entries(samples, row))
-            for row in range(2, ROWS)
-        ]
-        np.testing.assert_allclose(scores, exact, rtol=1e-4, atol=1e-5)
-        assert fields_of(task) == factors.shape[1]
+@pytest.mark.parametrize("slots", cases([False, True], [False]))
+def test_scores(slots):
+    task = make_task(Squared(), Sgd(), dim=4, slots=SLOTS) if slots else make_task(Squared(), Sgd(), dim=10)
+    samples = make_slot_rows(9) if slots else make_rows(9)
+    weights, weight, factors = make_machine(task, 9)
+    weights.bias[0] = -0.4
+    scores = np.empty(ROWS - 2, np.float32)
+    score_rows(task, samples, weights, scratch_for(task).floats, scores, 2)
+    exact = [
+        reference_fm.score(weight.astype(float), factors.astype(float), -0.4, reference_fm.entries(samples, row))
+        for row in range(2, ROWS)
+    ]
+    np.testing.assert_allclose(scores, exact, rtol=1e-4, atol=1e-5)
+    assert fields_of(task) == factors.shape[1]

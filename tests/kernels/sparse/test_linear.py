@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.arrays import BinaryRows, DenseRows, Rows
 from hogwild.kernels.loop.schedule import Schedule
 from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells
 from hogwild.kernels.sparse.linear import LinearTask, score_rows
+from places import ROOT
 from problems.linear import FEATURES, ROWS, drive, make_rows, make_weights, scratch_for
 from reference import linear as reference
 
@@ -91,7 +92,7 @@ def test_scores(kind):
 
 
 def in_new_process(code_or_args, tmp_path, **environment):
-    root = Path(__file__).parents[2]
+    root = ROOT
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     return subprocess.run(
         [sys.executable, *code_or_args],
@@ -104,9 +105,10 @@ def in_new_process(code_or_args, tmp_path, **environment):
     )
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="this is the inner run")
+@pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_kernels_run_without_the_compiler(tmp_path):
-    chosen = [f"tests/kernels/test_{name}.py" for name in ("losses", "updates", "linear", "softmax")]
+    chosen = [f"tests/kernels/{name}.py" for name in
+              ("optim/test_losses", "optim/test_rules", "sparse/test_linear", "sparse/test_softmax")]
     deselect = "not compiler and not bad_id and not flow_in_parts"
     arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", deselect, *chosen]
     done = in_new_process(arguments, tmp_path, NUMBA_DISABLE_JIT="1", PYTHONWARNINGS="ignore")
@@ -133,7 +135,7 @@ except IndexError as error:
 """
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="bounds checks are the compiler's")
+@pytest.mark.skipif(OFF, reason="bounds checks are the compiler's")
 def test_bounds_checks_catch_a_bad_id(tmp_path):
     done = in_new_process(["-c", PLANTED], tmp_path, NUMBA_BOUNDSCHECK="1")
     assert done.returncode == 0, done.stderr[-2000:]

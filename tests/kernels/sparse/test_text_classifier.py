@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiling import OFF, cases
 from hogwild.arrays import BinaryRows, Room, Rows, make_scratch
 from hogwild.kernels.loop.schedule import Schedule
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells, settle
 from hogwild.kernels.simd.rows16 import LANES, layout, move_rows
 from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_rows
+from places import ROOT
 from problems.linear import FEATURES, ROWS, drive, make_rows
 from reference.linear import time_of
 from reference.text_classifier import TextTwin
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 SCHEDULE = Schedule(0.2, 0.5 / ROWS, 0.0)
 L2 = Penalty(np.float32(0), np.float32(0.1))
 DECAY = np.float32(0.1)
@@ -105,7 +106,7 @@ def compare(task: TextTask, samples: Any, dim: int) -> None:
     assert np.abs(twin.embedding() - problem.embedding).max() > 0.05
 
 
-@pytest.mark.parametrize("name", TASKS if OFF else COMPILED)
+@pytest.mark.parametrize("name", cases(TASKS, COMPILED))
 def test_fused_pair_and_twin_agree(name: str) -> None:
     task = TASKS[name]
     classes = task.outputs if task.outputs > 1 else 0
@@ -115,7 +116,7 @@ def test_fused_pair_and_twin_agree(name: str) -> None:
         compare(task._replace(decay=np.float32(0)), make_rows(2, kind, classes), dim)
 
 
-@pytest.mark.parametrize("kind", [Rows, BinaryRows] if OFF else [Rows])
+@pytest.mark.parametrize("kind", cases([Rows, BinaryRows], [Rows]))
 def test_means_of_rows(kind: type) -> None:
     samples, problem = make_rows(6, kind), Problem(TASKS["sgd"], 5, 6)
     means = np.full((12, 5), 9.0, np.float32)
@@ -143,8 +144,8 @@ def test_rows_move_one_after_the_other() -> None:
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_all_rules_modes_and_penalties_without_the_compiler(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
-    chosen = [f"tests/{place}/test_text_classifier.py" for place in ("kernels", "programs")]
+    root = ROOT
+    chosen = [f"tests/{place}/sparse/test_text_classifier.py" for place in ("kernels", "programs")]
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     extra = {"PYTHONPATH": paths, "HOGWILD_CACHE": str(tmp_path), "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(

@@ -9,21 +9,21 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hogwild
+from compiling import LATER, OFF
 from hogwild import theory
 from hogwild.errors import ConfigError, SaveError
 from hogwild.kernels.compiler.atomics import swap
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.observe.theory.objective import Objective
 from hogwild.observe.theory.windows import Window, pool
+from places import ROOT
 from reference import theory as twin
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 EPSILON = 1e-4  # of the executor's runs
 TARGET = 2e-3  # of simulations
 
@@ -73,7 +73,7 @@ def test_an_exchange_loses_no_value():
     [
         ("logistic", "serial", 1),
         ("logistic", "round-robin", 3),
-        pytest.param("squared", "round-robin", 3, marks=pytest.mark.skipif(not OFF, reason="compiled once is enough")),
+        pytest.param("squared", "round-robin", 3, marks=LATER),
     ],
 )
 def test_the_meter_adds_up_what_the_twin_does(loss, mode, threads):
@@ -120,7 +120,7 @@ def test_many_updates_without_locks_add_up_exactly():
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_the_meter_without_the_compiler(tmp_path):
-    root = Path(__file__).parents[2]
+    root = ROOT
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}
     chosen = "exchange or adds_up_what or one_worker"
@@ -303,7 +303,7 @@ def test_workers_are_estimated():
 
 
 def test_the_example_runs(tmp_path, monkeypatch, capsys):
-    path = Path(__file__).parents[2] / "examples" / "theory.py"
+    path = ROOT / "examples" / "theory.py"
     spec = importlib.util.spec_from_file_location("theory_example", path)
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
@@ -325,6 +325,12 @@ def test_everything_goes_into_json(simulated):
     assert again["estimates"]["tau"] == simulated.estimates.tau
     assert [window["end"] for window in again["windows"]] == [window.end for window in simulated.windows]
     assert again["gaps"] == [list(run) for run in simulated.gaps]
+
+
+def test_a_picture_without_matplotlib_is_refused_in_a_line(simulated, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ConfigError, match=r"^pictures need matplotlib, .*: pip install 'hogwild\[report\]'$"):
+        theory.draw(simulated, tmp_path / "bound.png")
 
 
 def test_a_picture_is_drawn(simulated, tmp_path):

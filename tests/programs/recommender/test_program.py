@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +9,19 @@ import numpy as np
 import pytest
 
 import hogwild
+from compiling import OFF, cases, compiled_in_full
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
-from hogwild.executor.tuning import make_schedule
 from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.kernels.compiler.rng import seeds
 from hogwild.kernels.loop.order import shuffled
+from hogwild.kernels.loop.schedule import make_schedule
 from hogwild.programs.recommender.program import MatrixFactorization
 from hogwild.programs.recommender.ranking import Seen, best_items, seen_in
 from hogwild.programs.store import load_model, save_model
 from kernels.sparse.test_linear import in_new_process
 from reference.factorization import FactorTwin, ranking
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 LR = 0.1
 
 
@@ -80,7 +79,7 @@ def equal(program: MatrixFactorization, twin: FactorTwin) -> None:
 # -- modes ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", ["squared", "bpr", *(["logistic"] if OFF else [])])
+@pytest.mark.parametrize("loss", cases(["squared", "bpr", "logistic"], ["squared", "bpr"]))
 def test_serial_equals_the_twin_and_itself(loss: str) -> None:
     feed = make_feed(rated=loss == "squared")
     options: dict[str, Any] = {"dim": 3, "loss": loss, "shrink": 0.01 if OFF else 0.0}
@@ -106,7 +105,7 @@ def test_one_worker_is_serial(sharing: str) -> None:
     assert bits(serial) == bits(free)
 
 
-@pytest.mark.skipif(not OFF, reason="long to compile")
+@compiled_in_full
 @pytest.mark.parametrize("mode", ["locked", "round-robin", "minibatch"])
 def test_other_modes_with_one_worker_equal_serial(mode: str) -> None:
     feed = make_feed(rated=True)
@@ -116,7 +115,7 @@ def test_other_modes_with_one_worker_equal_serial(mode: str) -> None:
     assert bits(serial) == bits(other)
 
 
-@pytest.mark.skipif(not OFF, reason="long to compile")
+@compiled_in_full
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_batches_equal_the_twin(loss: str) -> None:
     feed = make_feed(rated=loss == "squared")
@@ -135,7 +134,7 @@ def test_batches_equal_the_twin(loss: str) -> None:
     equal(program, twin)
 
 
-@pytest.mark.skipif(not OFF, reason="long to compile")
+@compiled_in_full
 @pytest.mark.parametrize(("mode", "sharing"), [
     ("locked", "all"), ("round-robin", "all"), ("minibatch", "all"), ("hogwild", "hot"), ("hogwild", "replica"),
 ])  # fmt: skip

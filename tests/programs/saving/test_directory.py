@@ -21,14 +21,14 @@ from hogwild.programs import store
 from hogwild.programs.saving import directory
 from hogwild.programs.store import check_model_output, load_model, save_model
 from problems.tiny import Tiny, save, value_at, value_of
-from small_disk import mounted
+from system import mounted
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 @pytest.fixture(autouse=True)
 def known_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(store.PROGRAMS, "tiny", "tiny:Tiny")
+    monkeypatch.setitem(store.PROGRAMS, "tiny", "problems.tiny:Tiny")
 
 
 @pytest.fixture(params=["exchange", "two renames"])
@@ -169,7 +169,7 @@ def test_any_failing_call_leaves_the_old_model(
     with pytest.raises(SaveError, match=os.strerror(number)):
         save(path, 2.0)
     monkeypatch.undo()
-    monkeypatch.setitem(store.PROGRAMS, "tiny", "tiny:Tiny")
+    monkeypatch.setitem(store.PROGRAMS, "tiny", "problems.tiny:Tiny")
     assert value_at(path) == 1.0
     assert os.listdir(tmp_path) == ["m"]
 
@@ -278,7 +278,7 @@ def test_a_half_removed_directory_is_nobodys_model(tmp_path: Path, monkeypatch: 
     save(path, 2.0)
     assert removed == ["config.json"]
     monkeypatch.undo()
-    monkeypatch.setitem(store.PROGRAMS, "tiny", "tiny:Tiny")
+    monkeypatch.setitem(store.PROGRAMS, "tiny", "problems.tiny:Tiny")
     assert value_at(path) == 2.0
     save(path, 3.0)
     assert os.listdir(tmp_path) == ["m"]
@@ -287,7 +287,7 @@ def test_a_half_removed_directory_is_nobodys_model(tmp_path: Path, monkeypatch: 
 KILLED = """
 import itertools
 from problems.tiny import Tiny
-from hogwild.programs import directory
+from hogwild.programs.saving import directory
 from hogwild.programs.store import save_model
 if {plain}: directory._exchange = lambda one, other: False
 for n in itertools.count({first}):

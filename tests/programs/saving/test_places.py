@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from another_user import NOBODY, as_another_user, shared_place
 from hogwild.errors import ModelError, SaveError
 from hogwild.executor.readers.checkpoint import checkpoint_path, save_checkpoint
 from hogwild.executor.state import Position, RunState
@@ -21,6 +20,7 @@ from hogwild.programs import store
 from hogwild.programs.saving import directory
 from hogwild.programs.store import check_model_output, load_model, save_model
 from problems.tiny import Tiny, save, value_at
+from system import NOBODY, as_another_user, shared_place
 
 RANDOM = "0123456789abcdef"
 PLANTED = [".m.tmp-1-abcd", ".m.old-mybackup", f".m.hogwild-{RANDOM}"]
@@ -28,7 +28,7 @@ PLANTED = [".m.tmp-1-abcd", ".m.old-mybackup", f".m.hogwild-{RANDOM}"]
 
 @pytest.fixture(autouse=True)
 def known_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(store.PROGRAMS, "tiny", "tiny:Tiny")
+    monkeypatch.setitem(store.PROGRAMS, "tiny", "problems.tiny:Tiny")
 
 
 @pytest.fixture(params=["exchange", "two renames"])
@@ -83,7 +83,7 @@ def test_what_another_user_marked_is_neither_removed_nor_read() -> None:
         staging = place / f".m.hogwild-{RANDOM}"
 
         def plant() -> None:
-            store.PROGRAMS["tiny"] = "tiny:Tiny"
+            store.PROGRAMS["tiny"] = "problems.tiny:Tiny"
             staging.mkdir()
             (staging / MARKER).write_text(directory._KIND)
             save(staging / "old-0", 7.0)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiling import OFF, compiled_in_full
 from hogwild.arrays import BinaryRows, DenseRows, Rows, SlotRows, ValuedSlotRows
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
@@ -19,10 +20,9 @@ from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.sparse.fm import FactorizationMachine
 from hogwild.programs.sparse.linear import Linear
 from hogwild.programs.store import load_model, save_model
-from reference import fm as reference_fm
+from places import ROOT
+from reference import factorization as reference_fm
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
-interpreted = pytest.mark.skipif(not OFF, reason="only without the compiler: one more compilation for each")
 KINDS = 5  # of a, and of b: their pair says the class, neither does alone
 ROWS = 60 if OFF else 600
 SOME = {"dim": 4, "l2": 1e-4, "l2_factors": 1e-3, "init_scale": 0.1}
@@ -289,7 +289,7 @@ def test_arrays_that_do_not_fit():
 # -- without the compiler -------------------------------------------------------------------------------------------
 
 
-@interpreted
+@compiled_in_full
 @pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adagrad", "adam", "ftrl"])
 @pytest.mark.parametrize("kind", [Rows, SlotRows])
 def test_state_comes_back_bit_for_bit(optimizer, kind):
@@ -305,7 +305,7 @@ def test_state_comes_back_bit_for_bit(optimizer, kind):
     np.testing.assert_allclose(twin.scores(feed), exact_scores(program, feed), rtol=1e-4, atol=1e-5)
 
 
-@interpreted
+@compiled_in_full
 @pytest.mark.parametrize("mode", ["hogwild", "locked", "round-robin", "minibatch"])
 @pytest.mark.parametrize("aware", [False, True])
 def test_modes(mode, aware):
@@ -320,7 +320,7 @@ def test_modes(mode, aware):
         assert again.arrays()["factors"].tobytes() == program.arrays()["factors"].tobytes()
 
 
-@interpreted
+@compiled_in_full
 def test_without_factors_it_is_a_linear_model():
     feed = make_feed(10)
     machine, linear = FactorizationMachine(0, l2=0.01), Linear(l2=0.01)
@@ -332,7 +332,7 @@ def test_without_factors_it_is_a_linear_model():
         np.testing.assert_allclose(ours[name], array, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
-@interpreted
+@compiled_in_full
 def test_dense_columns_slots_and_other_bundles():
     feed = make_feed(11, kind=SlotRows)
     numbers = np.random.default_rng(0).normal(size=(ROWS, 2)).astype(np.float32)
@@ -357,7 +357,7 @@ def test_dense_columns_slots_and_other_bundles():
     np.testing.assert_allclose(program.scores(full), exact_scores(program, full), rtol=1e-4, atol=1e-5)
 
 
-@interpreted
+@compiled_in_full
 def test_what_a_stopped_run_owes_is_paid_by_what_predicts_and_not_in_the_weights():
     program, feed = FactorizationMachine(2, l2=0.5, l2_factors=0.25), make_feed(12)
     fit(program, feed, epochs=1)
@@ -373,7 +373,7 @@ def test_what_a_stopped_run_owes_is_paid_by_what_predicts_and_not_in_the_weights
 
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_machines_without_the_compiler(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = ROOT
     paths = os.pathsep.join(str(root / name) for name in ("src", "tests"))
     environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1", "HOGWILD_CACHE": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]

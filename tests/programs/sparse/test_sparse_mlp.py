@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
 from typing import Any
@@ -12,13 +11,12 @@ import pytest
 import scipy.sparse as sparse
 
 import hogwild
+from compiling import OFF, compiled_in_full
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.state import Position
 from kernels.sparse.test_linear import in_new_process
 from problems.mlp import pair_feed
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
-interpreted = pytest.mark.skipif(not OFF, reason="runs with the compiler off, to save compile time")
 compiled = pytest.mark.skipif(OFF, reason="runs with the compiler on")
 OPTIONS: dict[str, Any] = {"dim": 4, "hidden": (16,), "batch_size": 16}
 
@@ -41,7 +39,7 @@ def test_it_learns_what_no_linear_model_can(trained: Any) -> None:
     assert flat.evaluate(test)["auc"] < 0.7
 
 
-@interpreted
+@compiled_in_full
 @pytest.mark.parametrize("mode", ["serial", "hogwild", "round-robin", "locked", "minibatch"])
 @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
 def test_the_loss_falls_in_every_mode(mode: str, optimizer: str) -> None:
@@ -72,7 +70,7 @@ def _stepped(batch: int, divided: int, epochs: int, lr: float, l2: float, feed: 
     return hogwild.train(program, feed, epochs=epochs, lr=lr, mode="serial", schedule="constant", quiet=True).arrays()
 
 
-@interpreted
+@compiled_in_full
 @pytest.mark.parametrize("l2", [0.0, 0.01])
 def test_workers_that_share_a_batch_step_as_far_for_a_sample_as_one_would(l2: float) -> None:
     feed = pair_feed(rows=256)
@@ -94,7 +92,7 @@ def test_only_plain_steps_are_divided_and_not_into_crumbs() -> None:
     assert parts == {key: expected.get(key, 1.0) for key in parts}
 
 
-@interpreted
+@compiled_in_full
 def test_a_run_that_stood_in_an_epoch_of_other_visits_is_not_resumed() -> None:
     feed = pair_feed(rows=512)
     states = []
@@ -229,7 +227,7 @@ def test_many_classes_and_plain_sparse_rows() -> None:
     assert sum(chances) == pytest.approx(1)
 
 
-@interpreted
+@compiled_in_full
 def test_dense_rows_alone() -> None:
     random = np.random.default_rng(6)
     matrix = random.standard_normal((100, 3)).astype(np.float32)

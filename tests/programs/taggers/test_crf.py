@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -12,17 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiling import OFF, compiled_in_full
 from hogwild.arrays import Chains
 from hogwild.errors import ConfigError, InputError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import tagging_of
-from hogwild.programs.taggers import crf as crf_module
 from hogwild.programs.taggers.crf import CRF
 from problems.crf import EVERY, GRADIENT, SOME, make_crf, make_feed, model_of, visit
 from reference import crf as twin
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 X = [[["w=the"], ["w=cat", "cap"], ["w=sat"]], [["w=a"], ["w=dog"]], [["w=dogs"], ["w=sat"]]]
 Y = [["D", "N", "V"], ["D", "N"], ["N", "V"]]
 
@@ -100,7 +98,7 @@ def test_tags_that_are_not_known_count_as_wrong_and_their_sentences_have_no_loss
     np.testing.assert_array_equal(program.marginals(unknown), program.marginals(feed))
 
 
-@pytest.mark.skipif(not OFF, reason="values are compiled by the tests of kernels")
+@compiled_in_full
 def test_a_model_takes_texts_with_values_and_without() -> None:
     feed, valued = make_feed(72), make_feed(72, values=True)
     program = make_crf(feed, 72, **SOME)
@@ -148,7 +146,7 @@ def test_room_for_the_largest_sentence_and_no_more() -> None:
 # -- small and odd texts --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not OFF, reason="plain edges are compiled by the tests of kernels")
+@compiled_in_full
 def test_one_tag_only() -> None:
     feed = tagging_of(X, [["D"] * len(tags) for tags in Y])
     program = CRF(**EVERY)
@@ -170,7 +168,7 @@ def test_one_token_only() -> None:
     assert program.evaluate(feed)["loss"] < 0.2
 
 
-@pytest.mark.skipif(not OFF, reason="plain edges are compiled by the tests of kernels")
+@compiled_in_full
 @pytest.mark.parametrize("sharing", ["all", "hot", "replica"])
 def test_tokens_without_any_feature(sharing: str) -> None:
     """Nothing but transitions to learn."""
@@ -348,6 +346,6 @@ def test_rates_and_penalties_of_the_presets(preset: str, rate: float, l2: float)
 
 
 def test_weights_that_do_not_fit_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crf_module, "memory", lambda: 100)
-    with pytest.raises(ConfigError, match=r"9 features of 3 tags need 0\.0 GB, more than this machine has"):
+    monkeypatch.setattr("hogwild.machine.memory", lambda: 100)
+    with pytest.raises(ConfigError, match=r"9 features of 3 tags need 0\.0 GB, and this machine has 0\.0 GB; raise"):
         CRF().startup(make_feed(70), 1)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
 import numpy as np
 import pytest
 
 import hogwild
+from compiling import LATER, OFF, cases, compiled_in_full
 from hogwild.executor.run import AsyncExecutor
-from hogwild.executor.tuning import make_schedule
 from hogwild.executor.workers import Counters
 from hogwild.kernels.loop.order import shuffled
+from hogwild.kernels.loop.schedule import make_schedule
 from hogwild.programs.store import load_model, save_model
 from hogwild.programs.taggers.crf import CRF
 from problems.crf import SOME, make_crf, make_feed, model_of
 from reference import crf as twin
 from reference import linear as reference
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 LENGTHS = (1, 7, 4, 2, 5, 3, 1, 6, 2, 4, 3)
 LR = 0.2
 
@@ -91,7 +90,7 @@ def test_round_robin_equals_the_twin_and_itself(workers: int) -> None:
     equal(program, slow)
 
 
-@pytest.mark.skipif(not OFF, reason="as long to compile as the other modes")
+@compiled_in_full
 @pytest.mark.parametrize(
     ("rule", "workers", "batch"), [("sgd", 1, 0), ("sgd", 2, 3), ("sgd", 1, 100), ("adagrad", 3, 0)]
 )
@@ -107,7 +106,7 @@ def test_minibatches_equal_the_twin(rule: str, workers: int, batch: int) -> None
     equal(program, slow, 5e-3)
 
 
-@pytest.mark.skipif(not OFF, reason="as long to compile as the other modes")
+@compiled_in_full
 def test_one_at_a_time_learns_as_well_as_one_alone() -> None:
     feed = make_feed(44, lengths=LENGTHS)
     serial, locked = CRF(**SOME), CRF(**SOME)
@@ -144,7 +143,7 @@ def test_many_workers_learn_as_well_as_one(sharing: str, threads: int) -> None:
     assert start - aim > 0.3 * start
 
 
-@pytest.mark.skipif(not OFF, reason="plain edges are compiled by the tests of kernels")
+@compiled_in_full
 @pytest.mark.parametrize("penalty", [{"l2": 3.0}, {"l1": 0.5}, {"l1": 0.2, "l2": 3.0}])
 @pytest.mark.parametrize(("sharing", "threads"), [("all", 1), ("all", 3), ("hot", 1), ("hot", 3), ("replica", 3)])
 def test_every_weight_pays_its_penalty_once_whoever_visits_what(penalty: Any, sharing: str, threads: int) -> None:
@@ -189,7 +188,7 @@ def test_errors_are_counted_and_sized(threads: int) -> None:
         assert errors > 0
 
 
-@pytest.mark.skipif(not OFF, reason="as long to compile as the other modes")
+@compiled_in_full
 @pytest.mark.parametrize("pieces", [0, 2])
 def test_a_planted_error_has_the_size_that_the_twin_says(pieces: int) -> None:
     """In a round of two, the second gradient is of weights that the first one has changed before it is applied."""
@@ -216,7 +215,7 @@ def test_a_planted_error_has_the_size_that_the_twin_says(pieces: int) -> None:
     assert size > 0.01
 
 
-@pytest.mark.skipif(not OFF, reason="as long to compile as the other modes")
+@compiled_in_full
 @pytest.mark.parametrize(("mode", "threads"), [("serial", 1), ("locked", 3), ("minibatch", 3)])
 def test_modes_that_exclude_errors_show_none(mode: str, threads: int) -> None:
     feed = make_feed(47, lengths=LENGTHS * 3)
@@ -295,7 +294,8 @@ def park_after(monkeypatch: pytest.MonkeyPatch, executor: AsyncExecutor, visits:
     "options",
     [
         {"l2": 2.0, "average": True, "structure_regularization": 2},
-        *([{"optimizer": "adam", "l1": 0.1, "average": True}, {"optimizer": "ftrl"}] if OFF else []),
+        pytest.param({"optimizer": "adam", "l1": 0.1, "average": True}, marks=LATER),
+        pytest.param({"optimizer": "ftrl"}, marks=LATER),
     ],
 )
 def test_a_run_gone_on_with_equals_one_uninterrupted(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,7 +324,7 @@ def test_a_run_gone_on_with_equals_one_uninterrupted(options: dict[str, Any], mo
     assert {n: a.tobytes() for n, a in resumed.arrays().items()} == {n: a.tobytes() for n, a in whole.arrays().items()}
 
 
-@pytest.mark.parametrize("options", [{"l2": 5.0}, {"l1": 0.3, "l2": 1.0}] if OFF else [{"l2": 5.0}])
+@pytest.mark.parametrize("options", cases([{"l2": 5.0}, {"l1": 0.3, "l2": 1.0}], [{"l2": 5.0}]))
 def test_a_model_in_the_middle_of_an_epoch_is_what_serial_training_has_by_then(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:

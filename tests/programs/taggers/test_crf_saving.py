@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from compiling import OFF
 from hogwild.config import TrainConfig
 from hogwild.errors import ModelError
 from hogwild.executor.readers.checkpoint import identity_of, load_checkpoint, save_checkpoint
@@ -18,7 +18,6 @@ from hogwild.programs.store import load_model, save_model
 from hogwild.programs.taggers.crf import CRF
 from problems.crf import SOME, make_crf, make_feed
 
-OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 KINDS: list[dict[str, Any]] = [{"l2": 1.0}]
 if OFF:
     KINDS += [

@@ -6,7 +6,6 @@ import lzma
 import time
 import warnings
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,10 +16,9 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from hogwild.programs.taggers.schemes import coded
 from hogwild.programs.taggers.scores import Lexicon, score_codes, score_tags
+from places import DATA
 from problems.tag_pairs import CHUNKS, flat, random_pair
 from reference.tags import bmes, spans_of_words
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def theirs(gold, guess):

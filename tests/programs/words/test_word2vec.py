@@ -12,9 +12,10 @@ import pytest
 import hogwild
 from hogwild import ConfigError, CorpusConfig, InputError, Word2Vec
 from hogwild.executor.trace import add_up
+from places import DATA
 from problems.word_topics import DIM, LR, contrast, corpus, made, same, sentences, train
 
-WIKI = Path(__file__).parents[2].parent / "shared" / "data" / "wiki" / "wiki100m.txt.xz"
+WIKI = DATA / "wiki" / "wiki100m.txt.xz"
 RELATED = """king queen, one two, east west, north south, war army, january february, english language, god religion,
 president government, blue red, france french, father son, species animals, she her, france germany, three four"""
 

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 
 from hogwild.cli.flags import Page
 from hogwild.cli.outputs import check_outputs
+from hogwild.cli.summary import print_json, say_notes
 from hogwild.config import ShowConfig
 from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
-from hogwild.messages import say, show
+from hogwild.messages import show
 
 PAGE = Page(
     "hogwild export",
@@ -56,7 +57,6 @@ def run(options: Options) -> int:
 
 
 def _write_tensors(options: Options) -> int:
-    from hogwild.cli.summary import print_json
     from hogwild.feeds.io.outfile import write_file
     from hogwild.programs.saving.tensors import encode
     from hogwild.programs.store import load_model
@@ -78,8 +78,7 @@ def _write_tensors(options: Options) -> int:
 
 
 def _write_vectors(options: Options, wanted: Any) -> int:
-    from hogwild.cli.summary import print_json
-    from hogwild.feeds.sparse.labels import counted
+    from hogwild.messages import counted
     from hogwild.programs.words.files import format_of_name
     from hogwild.programs.words.vectors import Vectors
 
@@ -93,11 +92,7 @@ def _write_vectors(options: Options, wanted: Any) -> int:
     vectors = Vectors.load(options.model)
     changed = vectors.save(options.file, chosen or "text")
     notes = [f"{counted(changed, 'word')} with blanks or ends of lines written with `_` for each."] if changed else []
-    if not options.show.quiet:
-        for note in notes:
-            say(f"note: {note}")
-        if not piped and not options.show.json:
-            show(f"{options.file}: {len(vectors):,} words, {vectors.dim} numbers each, {chosen}")
+    say_notes(notes, options.show.quiet)
     if options.show.json:
         print_json(
             {
@@ -111,4 +106,6 @@ def _write_vectors(options: Options, wanted: Any) -> int:
                 "notes": notes,
             }
         )
+    elif not options.show.quiet and not piped:
+        show(f"{options.file}: {len(vectors):,} words, {vectors.dim} numbers each, {chosen}")
     return 0

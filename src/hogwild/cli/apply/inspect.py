@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.flags import Page
+from hogwild.cli.summary import add_row, make_table, print_json, print_tables
 from hogwild.config import ShowConfig
 from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
@@ -55,7 +56,6 @@ class Options:
 
 def run(options: Options) -> int:
     """Search and print."""
-    from hogwild.cli.summary import print_json
     from hogwild.programs.inspect import Asked, strongest_of
     from hogwild.programs.store import load_model
     from hogwild.programs.words.vectors import holds_words
@@ -82,9 +82,7 @@ def run(options: Options) -> int:
 def _print(found: list[Strongest]) -> None:
     from rich.text import Text
 
-    from hogwild.cli.wordtables import make_table, print_tables
-    from hogwild.feeds.sparse.labels import counted
-    from hogwild.messages import for_output
+    from hogwild.messages import counted
 
     shown: list[Any] = []
     for strongest in found:
@@ -97,7 +95,7 @@ def _print(found: list[Strongest]) -> None:
         table = make_table([*strongest.heads, "weight"], words=len(strongest.heads))
         for listed in (strongest.positive, strongest.negative):
             for names, weight in listed:
-                table.add_row(*(Text(for_output(name)) for name in names), Text(f"{weight:+.4f}"))
+                add_row(table, *names, f"{weight:+.4f}")
             table.add_section()
         shown.append(table)
     print_tables(shown)

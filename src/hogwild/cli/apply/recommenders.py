@@ -1,17 +1,23 @@
-"""`hogwild recommend`: the best items for users."""
+"""Recommenders in use: `hogwild recommend`, the best items for users; `hogwild evaluate` and `predict` for them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
-from hogwild.cli.apply.ratingfiles import RECOMMENDERS
+from hogwild.cli.apply.options import RECOMMENDERS, EvaluateOptions, PredictOptions, ReadConfig
 from hogwild.cli.flags import Page
 from hogwild.cli.outputs import check_outputs
+from hogwild.cli.summary import metrics_text, print_evaluation, print_json, print_prediction, say_notes
 from hogwild.config import File, ShowConfig
 from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
-from hogwild.messages import say
+
+if TYPE_CHECKING:
+    from hogwild.feeds.ratings.feed import RatingFeed
+    from hogwild.programs.store import Model
 
 PAGE = Page(
     "hogwild recommend",
@@ -24,7 +30,8 @@ Examples:
   hogwild recommend model - --output lists.tsv.gz""",
 )
 
-_AT_ONCE = 1 << 13  # users for whom items are looked for together
+_PAIRS = 1 << 17  # pairs that are predicted together
+_USERS = 1 << 13  # users for whom items are looked for together
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,6 @@ class Options:
 
 def run(options: Options) -> int:
     """Write the lists."""
-    from hogwild.cli.summary import print_json
     from hogwild.feeds.io.outfile import write_file
     from hogwild.programs.store import load_model
 
@@ -72,8 +78,8 @@ def run(options: Options) -> int:
     if collect and options.what.output != "-":
         raise ConfigError("--json lists the items itself; leave --output out.")
     with write_file("-" if collect else options.what.output) as stream:
-        for start in range(0, len(users), _AT_ONCE):
-            some = users[start : start + _AT_ONCE]
+        for start in range(0, len(users), _USERS):
+            some = users[start : start + _USERS]
             found = program.recommend_all(some, options.what.top, options.what.seen)
             unknown += program.unknown[0]
             for user, (items, scores) in zip(some, found, strict=True):
@@ -87,15 +93,13 @@ def run(options: Options) -> int:
     if unknown:
         how = "by the biases of items" if program.config.bias else "the most frequent items"
         notes.append(f"{unknown:,} of {len(users):,} users are not in the model; what is listed for them is {how}.")
-    if not options.show.quiet:
-        for note in notes:
-            say(f"note: {note}")
+    say_notes(notes, options.show.quiet)
     if collect:
         print_json({"program": program.name, "model": options.model, "users": listed, "notes": notes})
     return 0
 
 
-def _users(given: tuple[str, ...]) -> Any:
+def _users(given: tuple[str, ...]) -> Iterator[str]:
     from hogwild.feeds.io.source import standard_input
 
     for user in given:
@@ -104,3 +108,55 @@ def _users(given: tuple[str, ...]) -> Any:
             yield from filter(None, lines)
         else:
             yield user
+
+
+# -- evaluate and predict ---------------------------------------------------------------------------------------------
+
+
+def open_pairs(model: Model, files: tuple[str, ...], read: ReadConfig, with_ratings: bool) -> RatingFeed:
+    """The files in the users and items of the model."""
+    from hogwild.config import RatingConfig
+
+    if read.label:
+        raise ConfigError("--label is not for recommenders; name the columns user, item and rating in the header.")
+    program: Any = model.program
+    feed: RatingFeed = program.open(files, RatingConfig(**read.shared()), with_ratings=with_ratings)
+    return feed
+
+
+def predict_pairs(options: PredictOptions, model: Model, began: float) -> int:
+    """Write a rating, chance or score for each user and item of the files; returns the exit code."""
+    from hogwild.arrays import Ratings
+    from hogwild.feeds.io.outfile import write_file
+
+    if options.write.proba:
+        raise ConfigError("--proba is for classifiers and taggers, and this model is none; leave it out.")
+    program: Any = model.program
+    feed = open_pairs(model, options.files, options.read, with_ratings=False)
+    with write_file(options.write.output) as stream:
+        for start in range(0, len(feed), _PAIRS):
+            rows = slice(start, start + _PAIRS)
+            users, items, ratings = feed.samples
+            part = replace(feed, samples=Ratings(users[rows], items[rows], ratings[rows]))
+            values = program.predict(part).tolist()
+            stream.write("".join(f"{value:.6g}\n" for value in values).encode())
+    say_notes(feed.notes, options.show.quiet)
+    print_prediction(options, program.name, len(feed), began, notes=feed.notes)
+    return 0
+
+
+def evaluate_pairs(options: EvaluateOptions, model: Model, began: float) -> int:
+    """Print how good a recommender is; returns the exit code. began: when the command did."""
+    program: Any = model.program
+    feed = open_pairs(model, options.files, options.read, with_ratings=program.loss == "squared")
+    loaded = time.perf_counter()
+    metrics = program.evaluate(feed, top=options.recommended.top)
+    notes = [*feed.notes, *program.evaluation_notes()]
+    say_notes(notes, options.show.quiet)
+    if options.show.json:
+        unknown = {"users": program.unknown[0], "items": program.unknown[1]}
+        times = (began, loaded)
+        print_evaluation(options, program.name, len(feed), metrics, times, unknown=unknown, notes=notes)
+    else:
+        print(metrics_text(metrics))
+    return 0

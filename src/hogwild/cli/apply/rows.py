@@ -1,49 +1,30 @@
-"""Files for a model that is trained already: read as its training files were."""
+"""Models of rows in use: files read as their training files were, `hogwild evaluate` and `hogwild predict` for them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Literal
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
-from hogwild.config import Column, FeedConfig
-from hogwild.config.options import Shown
+from hogwild.arrays import DenseRows
+from hogwild.cli.apply.options import EvaluateOptions, PredictOptions, ReadConfig
+from hogwild.cli.summary import metrics_text, print_evaluation, print_prediction, say_notes
+from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError
-
-if TYPE_CHECKING:
-    from hogwild.feeds.sparse.feed import Feed
-    from hogwild.programs.store import Model
+from hogwild.feeds.io.outfile import write_file
+from hogwild.feeds.open import open_feed
+from hogwild.feeds.sparse.feed import Feed
+from hogwild.machine import cores
+from hogwild.programs.sparse.metrics import Bin, calibration_table
+from hogwild.programs.sparse.supervised import number_targets
+from hogwild.programs.store import Model
 
 _AT_ONCE = 1 << 17  # rows that are predicted together
 
 
-@dataclass(frozen=True)
-class ReadConfig:
-    """How files are read; all else is as it was in training."""
-
-    format: Literal[
-        "same", "auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text", "conll", "conllu", "segmented", "jsonl",
-        "ratings", "lists", "multislot", "tfrecord", "criteo", "libffm", "libfm",
-    ] = "same"
-    """Kind of file, if it is not the one of the training files."""
-    label: Column = ""
-    """Label column, if it is not the one of the training files."""
-    bad_lines: Literal["stop", "skip"] = "stop"
-    """What a malformed line does; `skip` counts and reports them."""
-    bad_share: float = 0.01
-    """With `skip`: give up when more than this share is malformed."""
-    invalid_utf8: Literal["same", "stop", "replace"] = "same"
-    """What invalid UTF-8 does; `replace` counts it. Default: as in training; taggers stop."""
-    pipe: Annotated[str, Shown("COMMAND")] = ""
-    """Shell command that each file is sent through before it is read."""
-    cache: bool = True
-    """Keep the encoded data on disk and use it again."""
-
-
 def open_for(model: Model, files: tuple[str, ...], reading: ReadConfig, unlabelled: bool = False) -> Feed:
     """The files as samples with the ids of the model; with `unlabelled` they need no labels."""
-    from hogwild.feeds.open import open_feed
-
     config = model.feed_config or FeedConfig()
     if reading.format != "same":
         config = replace(config, format=reading.format)  # type: ignore[arg-type]  # it checks
@@ -66,8 +47,6 @@ def open_for(model: Model, files: tuple[str, ...], reading: ReadConfig, unlabell
 
 def pieces(feed: Feed) -> Iterator[Feed]:
     """The feed in runs of rows, so that what is made of them fits into memory."""
-    from hogwild.arrays import DenseRows
-
     samples = feed.samples
     for start in range(0, len(feed), _AT_ONCE):
         rows = slice(start, min(start + _AT_ONCE, len(feed)))
@@ -86,3 +65,82 @@ def pieces(feed: Feed) -> Iterator[Feed]:
 def unknown_note(ignored: int) -> list[str]:
     """What to say about features that the model has not seen."""
     return [f"{ignored:,} entries have features that the model does not know; they count as 0."] if ignored else []
+
+
+# -- evaluate ---------------------------------------------------------------------------------------------------------
+
+
+def evaluate_rows(options: EvaluateOptions, model: Model, began: float) -> int:
+    """Print how good a model of rows is; returns the exit code. began: when the command did."""
+    feed = open_for(model, options.files, options.read)
+    loaded = time.perf_counter()
+    program: Any = model.program
+    metrics = program.evaluate(feed, cores())
+    table = calibration_of(program, feed)
+    notes = [*feed.notes, *unknown_note(program.ignored)]
+    say_notes(notes, options.show.quiet)
+    if options.show.json:
+        bins = [each._asdict() for each in table]
+        times = (began, loaded)
+        print_evaluation(options, program.name, len(feed), metrics, times, calibration=bins, notes=notes)
+    else:
+        print(metrics_text(metrics))
+        if table and not options.show.quiet:
+            print_table(table)
+    return 0
+
+
+def calibration_of(program: Any, feed: Feed) -> list[Bin]:
+    """Predictions in bins, against what came; none for models that give no probability of one of two classes."""
+    classes = getattr(program, "classes", None) or ()
+    if len(classes) != 2 or getattr(program, "loss", "") != "logistic":
+        return []
+    importance = feed.samples.importance
+    weight = None if bool((importance == 1).all()) else importance
+    chances = program.predict_proba(feed, cores())[:, 1]
+    return calibration_table(chances, number_targets(feed, program.classes) == 1, weight)
+
+
+def print_table(table: Sequence[Bin]) -> None:
+    """A line for each bin."""
+    print(f"{'predicted':>17} {'samples':>12} {'mean':>8} {'real':>8}")
+    for each in table:
+        span = f"{each.low:.4f} - {each.high:.4f}"
+        print(f"{span:>17} {each.rows:>12,} {each.predicted:>8.4f} {each.positive:>8.4f}")
+
+
+# -- predict ----------------------------------------------------------------------------------------------------------
+
+
+def predict_rows(options: PredictOptions, model: Model, began: float) -> int:
+    """Write a label, a value or the chances of each row; returns the exit code. began: when the command did."""
+    program: Any = model.program
+    feed = open_for(model, options.files, options.read, unlabelled=True)
+    notes = list(feed.notes)
+    if options.write.proba:
+        notes.append(f"columns: {' '.join(str(name) for name in program.classes or ())}")
+    ignored = 0
+    with write_file(options.write.output) as stream:
+        for piece in pieces(feed):
+            stream.write("".join(_lines(program, piece, options.write.proba)).encode())
+            ignored += program.ignored
+    notes += unknown_note(ignored)
+    say_notes(notes, options.show.quiet)
+    classes = list(program.classes or ())
+    print_prediction(options, program.name, len(feed), began, classes=classes, notes=notes)
+    return 0
+
+
+def _lines(program: Any, feed: Feed, proba: bool) -> Iterator[str]:
+    threads = cores()
+    if proba:
+        for row in program.predict_proba(feed, threads).tolist():
+            yield "\t".join(f"{value:.6g}" for value in row) + "\n"
+    elif program.classes:
+        # One line a row, whatever a label holds.
+        names = {name: str(name).replace("\n", "\\n") + "\n" for name in program.classes}
+        for label in program.predict(feed, threads).tolist():
+            yield names[label]
+    else:
+        for value in program.predict(feed, threads).tolist():
+            yield f"{value:.6g}\n"

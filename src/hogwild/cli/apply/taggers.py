@@ -1,33 +1,114 @@
-"""Text with the tags that a tagger gives it: `hogwild predict` for taggers."""
+"""Taggers in use: tagged text read as their training text was, `hogwild evaluate` and `hogwild predict` for them."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
-from hogwild.cli.apply.predict import Options
-from hogwild.cli.apply.taggedfiles import READING, TAGGING, open_tagged, pieces
-from hogwild.cli.summary import print_json
+from hogwild.cli.apply.options import EvaluateOptions, PredictOptions, ReadConfig, TaggedConfig
+from hogwild.cli.summary import print_evaluation, print_prediction
+from hogwild.config import TaggingConfig
 from hogwild.errors import ConfigError
 from hogwild.executor.readers.display import show_progress
 from hogwild.feeds.io.outfile import write_file
 from hogwild.feeds.tagged.feed import TaggingFeed
+from hogwild.feeds.tagged.open import open_tagging
 from hogwild.feeds.tagged.write import Path, write_paths
 from hogwild.machine import cores
+from hogwild.messages import for_output
 from hogwild.programs.store import Model
 
-_AT_ONCE = 1 << 16  # characters that are written together
+_READING, _TAGGING = "reading the text", "tagging (the first run compiles)"  # what goes on, where that takes long
+_AT_ONCE = 1 << 17  # tokens that are predicted together
+_WRITTEN = 1 << 16  # characters that are written together
 
 
-def predict_tags(options: Options, model: Model, began: float) -> int:
+def open_tagged(
+    model: Model, files: tuple[str, ...], read: ReadConfig, tagged: TaggedConfig, with_tags: bool = True
+) -> TaggingFeed:
+    """The files as sentences with the features and tags of the model; without `with_tags` they need no tags."""
+    if read.label:
+        raise ConfigError("--label is not for taggers; --tag-column names the column of the tags.")
+    if read.format == "auto":
+        raise ConfigError("--format auto is not for taggers; leave it out, or give conll, conllu, segmented or jsonl.")
+    if not model.schema:
+        raise ConfigError(
+            "the model does not say how text becomes its features; save it again with "
+            "save_model(path, program, feed_schema=feed.schema)."
+        )
+    program: Any = model.program
+    config = TaggingConfig(columns=tagged.columns, tag_column=tagged.tag_column, **read.shared())
+    return open_tagging(
+        files, config, schema=model.schema, names=program.names, tags=program.tags, with_tags=with_tags
+    )
+
+
+def pieces(feed: TaggingFeed) -> Iterator[TaggingFeed]:
+    """The feed in runs of sentences, so that what is made of them fits into memory."""
+    offsets = feed.samples.offsets
+    first = 0
+    while first < len(feed):
+        last = int(np.searchsorted(offsets, offsets[first] + _AT_ONCE, "right")) - 1
+        last = min(max(last, first + 1), len(feed))
+        yield _part(feed, first, last)
+        first = last
+
+
+def _part(feed: TaggingFeed, first: int, last: int) -> TaggingFeed:
+    """The sentences from `first` on, up to `last`; features and tags only."""
+    samples = feed.samples
+    offsets = samples.offsets[first : last + 1]
+    starts = samples.starts[offsets[0] : offsets[-1] + 1]
+    entries = slice(int(starts[0]), int(starts[-1]))
+    parts = {name: getattr(samples, name)[entries] for name in ("ids", "values") if name in samples._fields}
+    tags = samples.tags[offsets[0] : offsets[-1]]
+    cut = samples._replace(offsets=offsets - offsets[0], starts=starts - starts[0], tags=tags, **parts)
+    return replace(feed, samples=cut, text=None)
+
+
+# -- evaluate ---------------------------------------------------------------------------------------------------------
+
+
+def evaluate_tags(options: EvaluateOptions, model: Model, began: float) -> int:
+    """Evaluate a tagger and print its scores; returns the exit code. began: when the command did."""
+    program: Any = model.program
+    with show_progress(quiet=options.show.quiet) as display:
+        display.phase(_READING)
+        feed = open_tagged(model, options.files, options.read, options.tagged)
+        for note in feed.notes:
+            display.say(f"note: {note}")
+        loaded = time.perf_counter()
+        display.phase(_TAGGING)
+        loss, scores = program.compare(feed, cores(), options.tagged.constrain)
+    if options.show.json:
+        found = scores.to_json()
+        print_evaluation(
+            options, program.name, len(feed), {"loss": loss, **found["metrics"]}, (began, loaded),
+            constrain=options.tagged.constrain, kind=found["kind"], counts=found["counts"], per_type=found["types"],
+            unseen=found["unseen"], notes=feed.notes,
+        )  # fmt: skip
+    else:
+        types = tuple(score._replace(name=for_output(score.name)) for score in scores.types)
+        print(replace(scores, types=types).text())
+        if not math.isnan(loss):
+            print(f"\nloss {loss:.4f}: the mean over sentences of -log of the probability of the true tags")
+    return 0
+
+
+# -- predict ----------------------------------------------------------------------------------------------------------
+
+
+def predict_tags(options: PredictOptions, model: Model, began: float) -> int:
     """Write the text with its tags; returns the exit code. began: when the command did."""
     program: Any = model.program
     with show_progress(quiet=options.show.quiet) as display:
-        display.phase(READING)
+        display.phase(_READING)
         feed = open_tagged(model, options.files, options.read, options.tagged, with_tags=False)
         text = feed.text
         assert text is not None
@@ -38,29 +119,18 @@ def predict_tags(options: Options, model: Model, began: float) -> int:
             )
         for note in feed.notes:
             display.say(f"note: {note}")
-        display.phase(TAGGING)
+        display.phase(_TAGGING)
         paths = _paths(program, feed, options)
         first = next(paths)  # all is compiled then, and the terminal is free for what is written
     with write_file(options.write.output) as stream:
         for lines in _joined(write_paths(text, chain([first], paths), program.tags)):
             stream.write(lines.encode())
-    if options.show.json:
-        print_json(
-            {
-                "program": program.name,
-                "model": options.model,
-                "samples": len(feed),
-                "tokens": feed.tokens,
-                "classes": list(program.tags),
-                "output": options.write.output,
-                "seconds": time.perf_counter() - began,
-                "notes": feed.notes,
-            }
-        )
+    known = {"tokens": feed.tokens, "classes": list(program.tags), "notes": feed.notes}
+    print_prediction(options, program.name, len(feed), began, **known)
     return 0
 
 
-def _paths(program: Any, feed: TaggingFeed, options: Options) -> Iterator[Sequence[Path]]:
+def _paths(program: Any, feed: TaggingFeed, options: PredictOptions) -> Iterator[Sequence[Path]]:
     """For each sentence the tags to write, with the probabilities that are asked for."""
     names = np.array(program.tags, object)
     constrain, proba = options.tagged.constrain, options.write.proba
@@ -94,7 +164,7 @@ def _joined(sentences: Iterator[str]) -> Iterator[str]:
     for sentence in sentences:
         kept.append(sentence)
         size += len(sentence)
-        if size >= _AT_ONCE:
+        if size >= _WRITTEN:
             yield "".join(kept)
             kept, size = [], 0
     yield "".join(kept)

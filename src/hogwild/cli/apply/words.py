@@ -1,91 +1,167 @@
-"""How good word vectors are on tests of similarity and analogies: `hogwild evaluate` for models of words."""
+"""Word vectors in use: `hogwild neighbors` (the words nearest to a word), and `hogwild evaluate` on tests of words."""
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import RenderableType
-from rich.text import Text
-
-from hogwild.cli.apply.evaluate import Options
-from hogwild.cli.apply.rows import ReadConfig
-from hogwild.cli.summary import print_json
-from hogwild.cli.wordtables import add_row, make_table, points, print_tables
+from hogwild.cli.apply.options import EvaluateOptions, given
+from hogwild.cli.flags import Page
+from hogwild.cli.summary import add_row, make_table, points, print_evaluation, print_json, print_tables, say_notes
+from hogwild.config import ShowConfig
+from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
-from hogwild.feeds.sparse.labels import shown
-from hogwild.messages import say
-from hogwild.programs.words.evaluation import SectionScore, WordScore, evaluate_test, notes_of, read_tests, total_of
-from hogwild.programs.words.vectors import Vectors
 
-_HONOURED = ("bad_lines", "pipe")  # of the options of reading
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from hogwild.programs.words.evaluation import SectionScore, WordScore
+    from hogwild.programs.words.vectors import Similar, Vectors
+
+PAGE = Page(
+    "hogwild neighbors",
+    """Show the words that are nearest to a word, for each of several words. With --minus, those nearest to the sum of
+all words minus these: king - man + woman.
+
+Examples:
+  hogwild neighbors model paris
+  hogwild neighbors model monday seven green --topn 5
+  hogwild neighbors vectors.vec king woman --minus man --json""",
+)
 
 
-def evaluate_words(options: Options) -> int:
+@dataclass(frozen=True)
+class SearchConfig:
+    """What is looked for."""
+
+    minus: Annotated[tuple[str, ...], Shown("WORD")] = ()
+    """Word to subtract: the others are added up, and there is one table."""
+    topn: int = 10
+    """Neighbours to show."""
+    restrict_vocab: int = 0
+    """Search among so many words only, the most frequent; 0: all."""
+
+    def __post_init__(self) -> None:
+        require(self, "topn", self.topn >= 1, "it must be at least 1. Try 10.")
+        require(self, "restrict_vocab", self.restrict_vocab >= 0, "it must be at least 1, or 0 for all words.")
+
+
+@dataclass(frozen=True)
+class Options:
+    """All flags of the command."""
+
+    model: Annotated[str, Shown("MODEL", positional=True)] = ""
+    """Directory of a trained model, or a file of word vectors (.vec, .txt, .bin; .gz and others too)."""
+    words: Annotated[tuple[str, ...], Shown("WORD...", positional=True)] = ()
+    """Words as they stand in the vocabulary."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    show: ShowConfig = field(default_factory=ShowConfig)
+
+
+def run(options: Options) -> int:
+    """Search and print."""
+    from hogwild.programs.words.vectors import Vectors
+
+    began = time.perf_counter()
+    vectors = Vectors.load(options.model)
+    loaded = time.perf_counter()
+    found = _search(vectors, options)
+    seconds = {"load": loaded - began, "search": time.perf_counter() - loaded}
+    if options.show.json:
+        queries = [
+            {
+                "words": list(words),
+                "minus": list(options.search.minus),
+                "neighbors": [{"word": word, "similarity": value} for word, value in similar],
+            }
+            for words, similar in found
+        ]
+        shape: dict[str, Any] = {"words": len(vectors), "dim": vectors.dim}
+        print_json({"model": options.model, **shape, "queries": queries, "seconds": seconds})
+    else:
+        _print_neighbors(found, options.search.minus)
+    return 0
+
+
+def _search(vectors: Vectors, options: Options) -> list[tuple[tuple[str, ...], Similar]]:
+    """The words of each query, and what is nearest to them."""
+    search = options.search
+    if search.minus:
+        similar = vectors.most_similar(options.words, search.minus, search.topn, search.restrict_vocab)
+        return [(options.words, similar)]
+    each = vectors.neighbors(options.words, search.topn, search.restrict_vocab)
+    return [((word,), similar) for word, similar in zip(options.words, each, strict=True)]
+
+
+def _print_neighbors(found: list[tuple[tuple[str, ...], Similar]], minus: tuple[str, ...]) -> None:
+    tables = []
+    for words, similar in found:
+        title = " + ".join(words) + "".join(f" - {word}" for word in minus)
+        table = make_table([title, "similarity"])
+        for word, value in similar:
+            add_row(table, word, f"{value:.4f}")
+        tables.append(table)
+    print_tables(tables)
+
+
+# -- evaluate ---------------------------------------------------------------------------------------------------------
+
+
+_HONOURED = ("--bad-lines", "--pipe")  # of the options of reading
+
+
+def evaluate_words(options: EvaluateOptions) -> int:
     """Evaluate a model of words, or a file of vectors, and print the scores; returns the exit code."""
-    _check(options.read)
+    from hogwild.programs.words.evaluation import evaluate_test, notes_of, read_tests
+    from hogwild.programs.words.vectors import Vectors
+
+    for flag in given(options.read):
+        if flag not in _HONOURED:
+            raise ConfigError(f"{flag} is not for models of words; leave it out.")
     began = time.perf_counter()
     tests = read_tests(options.files, options.read.bad_lines, options.read.pipe)
     vectors = Vectors.load(options.model)
     loaded = time.perf_counter()
     scores = [evaluate_test(vectors, test, options.words.restrict_vocab) for test in tests]
     notes = [note for test in tests for note in test.notes] + [note for s in scores for note in notes_of(vectors, s)]
-    if not options.show.quiet:
-        for note in notes:
-            say(f"note: {note}")
+    say_notes(notes, options.show.quiet)
     if options.show.json:
-        total = _total(scores)
-        print_json(
-            {
-                "program": "word2vec" if Path(options.model).is_dir() else None,
-                "model": options.model,
-                "words": len(vectors),
-                "dim": vectors.dim,
-                "restrict_vocab": options.words.restrict_vocab,
-                "spearman": _mean(scores),
-                "analogy": total.accuracy if total else None,
-                "files": [_details(score) for score in scores],
-                "seconds": {"load": loaded - began, "evaluate": time.perf_counter() - loaded},
-                "notes": notes,
-            }
-        )
+        metrics = _metrics(scores)
+        print_evaluation(
+            options, "word2vec" if Path(options.model).is_dir() else None, sum(score.lines for score in scores),
+            metrics, (began, loaded), words=len(vectors), dim=vectors.dim, restrict_vocab=options.words.restrict_vocab,
+            spearman=metrics.get("spearman"), analogy=metrics.get("analogy"),
+            files=[_details(score) for score in scores], notes=notes,
+        )  # fmt: skip
     else:
-        _print(scores)
+        _print_scores(scores)
     return 0
 
 
-def _check(read: ReadConfig) -> None:
-    given = [item.name for item in fields(read) if getattr(read, item.name) != item.default]
-    for name in given:
-        if name not in _HONOURED:
-            raise ConfigError(f"--{name.replace('_', '-')} is not for models of words; leave it out.")
+def _metrics(scores: list[WordScore]) -> dict[str, float]:
+    """The mean of the rank correlations that there are, the accuracy over all analogies; NaN where none is known."""
+    from hogwild.programs.words.evaluation import total_of
 
-
-def _mean(scores: list[WordScore]) -> float | None:
-    """Mean of the rank correlations that there are; None where there is no test of similarity."""
-    found = [score.pairs.spearman for score in scores if score.pairs is not None]
-    measured = [value for value in found if not math.isnan(value)]
-    return sum(measured) / len(measured) if measured else None
-
-
-def _total(scores: list[WordScore]) -> SectionScore | None:
+    found: dict[str, float] = {}
+    pairs = [score.pairs.spearman for score in scores if score.pairs is not None]
+    if pairs:
+        measured = [value for value in pairs if not math.isnan(value)]
+        found["spearman"] = sum(measured) / len(measured) if measured else math.nan
     totals = [score.total for score in scores if score.total is not None]
-    return total_of(totals) if totals else None
+    if totals:
+        found["analogy"] = total_of(totals).accuracy
+    return found
 
 
 def _details(score: WordScore) -> dict[str, Any]:
     if score.pairs is not None:
         return {"file": score.file, "kind": "similarity", **asdict(score.pairs)}
     assert score.total is not None
-    return {
-        "file": score.file,
-        "kind": "analogy",
-        **_section(score.total),
-        "sections": [{"section": section.section, **_section(section)} for section in score.sections],
-    }
+    sections = [{"section": section.section, **_section(section)} for section in score.sections]
+    return {"file": score.file, "kind": "analogy", **_section(score.total), "sections": sections}
 
 
 def _section(score: SectionScore) -> dict[str, Any]:
@@ -93,16 +169,19 @@ def _section(score: SectionScore) -> dict[str, Any]:
     return {**counts, "accuracy": score.accuracy, "oov": score.oov}
 
 
-def _print(scores: list[WordScore]) -> None:
+def _print_scores(scores: list[WordScore]) -> None:
+    from rich.text import Text
+
+    from hogwild.messages import shown
+
     tables: list[RenderableType] = []
     similarity = make_table(["similarity", "Spearman", "Pearson", "pairs", "unknown"])
     for score in scores:
         if score.pairs is not None:
             numbers = (points(score.pairs.spearman), points(score.pairs.pearson))
-            add_row(similarity, score.file, [*numbers, f"{score.pairs.pairs:,}", f"{points(score.pairs.oov)} %"])
+            add_row(similarity, score.file, *numbers, f"{score.pairs.pairs:,}", f"{points(score.pairs.oov)} %")
     if similarity.row_count > 1:
-        mean = _mean(scores)
-        add_row(similarity, "mean", [points(math.nan if mean is None else mean), "", "", ""], bold=True)
+        add_row(similarity, "mean", points(_metrics(scores)["spearman"]), "", "", "", bold=True)
     if similarity.row_count:
         tables.append(similarity)
     several = sum(score.total is not None for score in scores) > 1
@@ -111,8 +190,7 @@ def _print(scores: list[WordScore]) -> None:
             continue
         table = make_table(["analogies", "accuracy", "right", "unknown"])
         for section in (*score.sections, score.total):
-            right = f"{section.correct:,} of {section.known:,}"
-            about = [points(section.accuracy), right, f"{points(section.oov)} %"]
-            add_row(table, section.section, about, bold=section is score.total)
+            numbers = (points(section.accuracy), f"{section.correct:,} of {section.known:,}")
+            add_row(table, section.section, *numbers, f"{points(section.oov)} %", bold=section is score.total)
         tables += [Text(f" {shown(score.file)}"), table] if several else [table]
     print_tables(tables)

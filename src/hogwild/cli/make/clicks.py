@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hogwild.cli.flags import Page
-from hogwild.config import ClicksConfig, File, ShowConfig
+from hogwild.cli.outputs import OutputConfig
+from hogwild.config import ClicksConfig, ShowConfig
 
 PAGE = Page(
     "hogwild make-dataset clicks",
@@ -25,11 +26,9 @@ Examples:
 
 
 @dataclass(frozen=True)
-class WriteConfig:
+class WriteConfig(OutputConfig):
     """Where the data goes."""
 
-    output: File = "-"
-    """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
     format: Literal["multislot", "tfrecord", "parquet", "csv", "libffm", "criteo"] = "multislot"
     """Kind of file; beside multislot and tfrecord goes a description of the slots, OUTPUT.slots.toml."""
 

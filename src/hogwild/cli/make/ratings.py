@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from hogwild.cli.flags import Page
-from hogwild.cli.outputs import check_outputs
-from hogwild.config import File, MadeRatingsConfig, ShowConfig
-from hogwild.errors import ConfigError
+from hogwild.cli.outputs import OutputConfig
+from hogwild.cli.summary import print_json
+from hogwild.config import MadeRatingsConfig, ShowConfig
 from hogwild.messages import say
 
 PAGE = Page(
@@ -28,11 +28,9 @@ Examples:
 
 
 @dataclass(frozen=True)
-class WriteConfig:
+class WriteConfig(OutputConfig):
     """Where the data goes."""
 
-    output: File = "-"
-    """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
     format: Literal["csv", "lists"] = "csv"
     """Kind of file: `user,item,rating` with a header, or a user and all items a line."""
 
@@ -48,25 +46,22 @@ class Options:
 
 def run(options: Options) -> int:
     """Write the file, then say what is in it."""
-    from hogwild.cli.summary import print_json
-    from hogwild.feeds.io.outfile import write_file
+    from hogwild.cli.make.write import write_counted
     from hogwild.feeds.synthetic.ratings import RatingTruth, csv_lines, make_lists, make_ratings
 
     began = time.perf_counter()
     truth = RatingTruth()
-    to_stdout = options.file.output == "-"
-    if options.show.json and to_stdout:
-        raise ConfigError("--json and the data cannot both go to standard output; add --output FILE.")
-    check_outputs([options.file.output], [options.show.config])
-    size = 0
-    with write_file(options.file.output) as stream:
+
+    def write(stream: BinaryIO) -> None:
         if options.file.format == "csv":
-            size += stream.write(b"user,item,rating\n")
+            stream.write(b"user,item,rating\n")
             for rows in make_ratings(options.problem, truth):
-                size += stream.write(csv_lines(*rows).encode())
+                stream.write(csv_lines(*rows).encode())
         else:
             for user, items in make_lists(options.problem, truth):
-                size += stream.write(f"{user} {' '.join(map(str, items.tolist()))}\n".encode())
+                stream.write(f"{user} {' '.join(map(str, items.tolist()))}\n".encode())
+
+    size = write_counted(options.file.output, options.show, write)
     best = _truth(truth, options.file.format)
     if options.show.json:
         summary = {
@@ -80,7 +75,7 @@ def run(options: Options) -> int:
         }
         print_json(summary)
     elif not options.show.quiet:
-        name = "data" if to_stdout else options.file.output
+        name = "data" if options.file.output == "-" else options.file.output
         scores = " and ".join(f"{metric} {value:.4f}" for metric, value in best.items())
         say(f"{name}: {truth.rows:,} rows, {size / 1e6:.1f} MB")
         say(f"the true model reaches {scores} on these rows")

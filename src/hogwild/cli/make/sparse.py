@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hogwild.cli.flags import Page
-from hogwild.config import File, ShowConfig, SparseConfig
+from hogwild.cli.outputs import OutputConfig
+from hogwild.config import ShowConfig, SparseConfig
 
 PAGE = Page(
     "hogwild make-dataset sparse",
@@ -25,11 +26,9 @@ Examples:
 
 
 @dataclass(frozen=True)
-class WriteConfig:
+class WriteConfig(OutputConfig):
     """Where the data goes."""
 
-    output: File = "-"
-    """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
     format: Literal["svmlight", "tfrecord", "multislot", "parquet"] = "svmlight"
     """Kind of file; beside multislot goes a description of its slots, OUTPUT.slots.toml."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from hogwild.cli.outputs import check_outputs
-from hogwild.cli.summary import print_json
+from hogwild.cli.summary import print_json, say_notes
 from hogwild.config import ShowConfig
 from hogwild.errors import ConfigError
 from hogwild.feeds.io.outfile import write_file
@@ -48,33 +48,37 @@ class _Counted:
         """The stream is closed by its owner."""
 
 
+def write_counted(output: str, show: ShowConfig, write: Callable[[BinaryIO], None], beside: str = "") -> int:
+    """Let `write` fill the output; returns its bytes. beside: a file that will be written too."""
+    if show.json and output == "-":
+        raise ConfigError("--json and the data cannot both go to standard output; add --output FILE.")
+    check_outputs([output, beside], [show.config])
+    with write_file(output) as stream:
+        counted = _Counted(stream)
+        write(counted)  # type: ignore[arg-type]
+    return counted.size
+
+
 def make(making: Making, show: ShowConfig, facts: dict[str, Any]) -> int:
     """Write it, then say what is in it; returns the exit code. facts: for the JSON object."""
     began = time.perf_counter()
     truth, notes = making.truth, list(making.notes)
     to_stdout = making.output == "-"
-    if show.json and to_stdout:
-        raise ConfigError("--json and the data cannot both go to standard output; add --output FILE.")
     described = str(description_path(making.output)) if making.slots and not to_stdout else ""
-    check_outputs([making.output, described], [show.config])
-    with write_file(making.output) as stream:
-        counted = _Counted(stream)
-        making.write(counted)  # type: ignore[arg-type]
+    size = write_counted(making.output, show, making.write, described)
     description = _describe(making, to_stdout, notes)
-    if not show.quiet:
-        for note in notes:
-            say(f"note: {note}")
+    say_notes(notes, show.quiet)
     if show.json:
         print_json({
             "output": making.output, "format": making.format, "description": description, "rows": truth.rows, **facts,
-            "nonzeros": truth.nonzeros, "bytes": counted.size, **_shares(truth), "bayes": truth.bayes(),
+            "nonzeros": truth.nonzeros, "bytes": size, **_shares(truth), "bayes": truth.bayes(),
             "truth": truth.reached(), "notes": notes, "seconds": time.perf_counter() - began,
         })  # fmt: skip
     elif not show.quiet:
         name = "data" if to_stdout else making.output
         classes = len(truth.counts)
         kinds = f"{truth.positive / truth.rows:.1%} positive" if classes == 2 else f"{classes} classes"
-        say(f"{name}: {truth.rows:,} rows, {truth.nonzeros:,} nonzeros, {counted.size / 1e6:.1f} MB, {kinds}")
+        say(f"{name}: {truth.rows:,} rows, {truth.nonzeros:,} nonzeros, {size / 1e6:.1f} MB, {kinds}")
         say(f"best possible on these rows, expected under the true chances: {_figures(truth.bayes())}")
         say(f"the true chances reach on the labels drawn: {_figures(truth.reached())}")
     return 0

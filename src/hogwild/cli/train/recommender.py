@@ -113,7 +113,7 @@ class RecommenderJob(Job):
         """How much there is to learn, and what is learnt."""
         import numpy as np
 
-        from hogwild.feeds.sparse.labels import counted
+        from hogwild.messages import counted
 
         what = "interaction" if feed.implicit or program.loss != "squared" else "rating"
         sizes = counted(len(feed), what), counted(len(feed.users), "user"), counted(len(feed.items), "item")

@@ -103,7 +103,7 @@ class TaggerJob(Job):
 
     def started_notes(self, program: CRF, feed: TaggingFeed) -> list[str]:
         """How much there is to learn, and of what kind."""
-        from hogwild.feeds.sparse.labels import counted
+        from hogwild.messages import counted
 
         sizes = (counted(len(feed), "sentence"), counted(feed.tokens, "token"), counted(len(feed.names), "feature"))
         notes = [f"{', '.join(sizes)}, {counted(len(feed.tags), 'tag')}."]
@@ -137,7 +137,7 @@ def _rich(program: CRF) -> int:
 
 def tag_notes(feed: TaggingFeed) -> list[str]:
     """What the tags say of the text: the scheme that they follow, and where they break it."""
-    from hogwild.feeds.sparse.labels import counted, shown
+    from hogwild.messages import counted, shown
     from hogwild.programs.taggers.schemes import errors_of, kind_of, scheme_of, strays_of
 
     if len(feed.tags) == 1:

@@ -1,16 +1,20 @@
-"""When to save: a reader of events that keeps the checkpoint and the model of a run up to date."""
+"""A reader of events that keeps the checkpoint and the model of a run up to date."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+import os
 import re
-from collections.abc import Mapping
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, Protocol, get_args, get_type_hints
 
 import numpy as np
 
@@ -19,12 +23,20 @@ from hogwild.config.kinds import Sharing
 from hogwild.errors import ConfigError, ModelError, RescuedError, SaveError, brief, shorten
 from hogwild.executor.events import EpochEnded, Event, Finished, Parked, Progress
 from hogwild.executor.modes import workers_of
-from hogwild.executor.readers.rescue import Rescue
 from hogwild.executor.state import Position, RunState
 from hogwild.programs.program import Metrics, Program
 from hogwild.programs.saving.sealed import Sealed, check_sealed_output, plain, read_sealed, write_sealed
 from hogwild.programs.saving.tensors import Arrays
-from hogwild.programs.store import STRAY, WEIGHTS, arrays_of, check_model_output, restore, save_model, saved_parts
+from hogwild.programs.store import (
+    STRAY,
+    WEIGHTS,
+    arrays_of,
+    check_model_output,
+    remove_model,
+    restore,
+    save_model,
+    saved_parts,
+)
 
 # -- Checkpoints: all that a run needs to go on after its process has ended, however it ended -------------------------
 # The checkpoint of the output `model` is the directory `model.checkpoint` beside it, sealed and replaced in one step
@@ -128,17 +140,8 @@ def _as_json(values: dict[str, Any]) -> Any:
 
 def _pack(state: RunState) -> tuple[dict[str, Any], Arrays]:
     """Whole numbers and words as JSON; floats and arrays as arrays."""
-    words: dict[str, Any] = {}
-    arrays: dict[str, Any] = {}
-    for item in fields(state):
-        value = getattr(state, item.name)
-        if isinstance(value, Mapping):
-            arrays.update({f"{item.name}.{key}": array for key, array in value.items()})
-        elif isinstance(value, float | np.ndarray):
-            arrays[item.name] = np.asarray(value)
-        else:
-            words[item.name] = value
-    return words, arrays
+    arrays = {name: np.asarray(value) for name, value in vars(state).items() if isinstance(value, float | np.ndarray)}
+    return {name: value for name, value in vars(state).items() if name not in arrays}, arrays
 
 
 def _unpack(sealed: Sealed, identity: Mapping[str, Any], path: Path) -> RunState:
@@ -181,8 +184,6 @@ def _told(values: Mapping[str, Any], key: str) -> str:
 
 
 def _value(name: str, hint: Any, words: dict[str, Any], arrays: Arrays) -> Any:
-    if get_origin(hint) is Mapping:
-        return {key.removeprefix(name + "."): arrays[key].copy() for key in arrays if key.startswith(name + ".")}
     if hint is float:
         if arrays[name].dtype != np.float64 or arrays[name].shape != ():
             raise TypeError(f"{name} is {arrays[name].dtype} {arrays[name].shape}")
@@ -197,6 +198,61 @@ def _value(name: str, hint: Any, words: dict[str, Any], arrays: Arrays) -> Any:
             raise TypeError(f"{name} is {brief(words[name])}")
         return words[name]
     return arrays[name].copy()
+
+
+# -- Where a model goes that cannot be written to its place: what was trained is not lost -----------------------------
+
+
+class Rescue:
+    """A second place for a model, for this user only: beside the first, or else in the temporary place.
+
+    place: the directory where the model stands, None as long as there is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = Path(os.path.abspath(path))
+        self._made: Path | None = None
+        self.place: Path | None = None
+
+    def save(self, save: Callable[[Path], None]) -> bool:
+        """Save with this function, which is given a directory; whether that worked."""
+        with suppress(SaveError):
+            if self.place is not None:
+                save(self.place)
+                return True
+        for made, place in self._places():
+            try:
+                save(place)
+            except SaveError:
+                with suppress(OSError):
+                    made.rmdir()
+                continue
+            self.remove()
+            self._made, self.place = made, place
+            return True
+        return False
+
+    def remove(self) -> None:
+        """The model stands in its own place now."""
+        if self.place is not None and self._made is not None:
+            with suppress(SaveError, OSError):
+                remove_model(self.place)
+                if self._made != self.place:
+                    self._made.rmdir()
+        self._made = self.place = None
+
+    def _places(self) -> Iterator[tuple[Path, Path]]:
+        """Directories that were made, and where in them the model goes."""
+        with suppress(OSError):
+            beside = self._path.with_name(f"{self._path.name}.rescued-{secrets.token_hex(4)}")
+            beside.mkdir(0o700)
+            yield beside, beside
+        with suppress(OSError):
+            private = Path(tempfile.mkdtemp(prefix="hogwild-rescued-"))
+            yield private, private / self._path.name
+
+
+# -- When to save -----------------------------------------------------------------------------------------------------
 
 
 _INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|epochs?)")

@@ -49,9 +49,24 @@ class Display:
     """Shows nothing; the display of --quiet, and what the others have in common."""
 
     told = Told()
+    epochs = 0
 
     def __call__(self, event: Event) -> None:
         """Show an event."""
+
+    def lasting(self, event: Event) -> None:
+        """The lines that stay of an event."""
+        if isinstance(event, Started):
+            self.told = Told(event.unit, event.each)
+            self.say(started_text(event))
+            for note in event.notes:
+                self.say(f"note: {note}")
+        elif isinstance(event, EpochEnded):
+            self.say(epoch_text(event, self.epochs))
+        elif isinstance(event, Watched):
+            self.say(f"{self.told(event.samples)}: {values_text(event.values)}")
+        elif isinstance(event, Finished):
+            self.say(finished_text(event, self.told))
 
     def phase(self, doing: str) -> None:
         """Say what goes on where no events come; "" when it is over."""
@@ -161,27 +176,18 @@ class LineDisplay(Display):
 
     def __init__(self, stream: TextIO, epochs: int = 0) -> None:
         self._stream = stream
-        self._epochs = epochs
+        self.epochs = epochs
         self._next = 0.0
         self._timer: threading.Timer | None = None
 
     def __call__(self, event: Event) -> None:
         self.phase("")
+        self.lasting(event)
         if isinstance(event, Started):
-            self.told = Told(event.unit, event.each)
-            self.say(started_text(event))
-            for note in event.notes:
-                self.say(f"note: {note}")
             self._next = time.monotonic() + _PLAIN_EVERY
         elif isinstance(event, Progress) and time.monotonic() >= self._next:
             self._next = time.monotonic() + _PLAIN_EVERY
             self.say(self._line(event))
-        elif isinstance(event, EpochEnded):
-            self.say(epoch_text(event, self._epochs))
-        elif isinstance(event, Watched):
-            self.say(f"{self.told(event.samples)}: {values_text(event.values)}")
-        elif isinstance(event, Finished):
-            self.say(finished_text(event, self.told))
 
     def _line(self, event: Progress) -> str:
         share = event.samples / max(event.total, 1)
@@ -223,7 +229,7 @@ class BarDisplay(Display):
         from rich.live import Live
 
         self._console = Console(file=stream, highlight=False, markup=False, soft_wrap=False)
-        self._epochs = epochs
+        self.epochs = epochs
         self._doing = ""
         self._since = time.monotonic()
         self._event: Progress | None = None
@@ -232,22 +238,13 @@ class BarDisplay(Display):
 
     def __call__(self, event: Event) -> None:
         self._doing = ""
-        if isinstance(event, Started):
-            self.told = Told(event.unit, event.each)
-            self.say(started_text(event))
-            for note in event.notes:
-                self.say(f"note: {note}")
-        elif isinstance(event, Progress):
+        if isinstance(event, Progress):
             self._event = event
-        elif isinstance(event, EpochEnded):
-            if self._event is not None:  # short epochs have no progress of their own
-                self._event = replace(self._event, samples=event.samples, epoch=event.epoch, lr=event.lr)
-            self.say(epoch_text(event, self._epochs))
-        elif isinstance(event, Watched):
-            self.say(f"{self.told(event.samples)}: {values_text(event.values)}")
+        elif isinstance(event, EpochEnded) and self._event is not None:  # short epochs have no progress of their own
+            self._event = replace(self._event, samples=event.samples, epoch=event.epoch, lr=event.lr)
         elif isinstance(event, Finished):
             self._event = None
-            self.say(finished_text(event, self.told))
+        self.lasting(event)
 
     def phase(self, doing: str) -> None:
         self._doing, self._since = doing, time.monotonic()
@@ -269,7 +266,7 @@ class BarDisplay(Display):
         elif not self._doing and self._event is not None:
             # Three columns stay free for the ^C that the terminal writes itself: past the edge it would break the bar.
             width = options.max_width - 3
-            yield draw(self._event, self._epochs, width, ascii_only=options.ascii_only, told=self.told)
+            yield draw(self._event, self.epochs, width, ascii_only=options.ascii_only, told=self.told)
 
 
 def draw(event: Progress, epochs: int, width: int, ascii_only: bool = False, told: Told = Display.told) -> Text:

@@ -1,4 +1,4 @@
-"""A corpus on disk: the ids of its words, its vocabulary, and a header."""
+"""A corpus: running text as word ids with its vocabulary, and how it stands on disk."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets, Tokens
 from hogwild.errors import InputError
-from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, map_arrays, read_header, read_strings, title_of
-
-# -- A corpus: running text as word ids, with its vocabulary ----------------------------------------------------------
+from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, mapping, read_strings, title_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,6 +61,8 @@ class Corpus:
         return self
 
 
+# -- on disk ----------------------------------------------------------------------------------------------------------
+
 @dataclass(frozen=True)
 class Described:
     """What belongs to a text as a whole; see Corpus for the fields."""
@@ -95,9 +95,7 @@ def write_corpus(directory: Path, ids: Iterable[Ids], described: Described) -> N
 
 def map_corpus(directory: Path, names: Sequence[str], fingerprint: str) -> Corpus:
     """Map a corpus. `names` are those of its sources as they are called now. Raises Damaged."""
-    header = read_header(directory)
-    try:
-        arrays = map_arrays(directory, header)
+    with mapping(directory) as (header, arrays):
         words = read_strings(arrays["words"], arrays["letters"])
         if len(words) != len(arrays["counts"]):
             raise Damaged("its words do not fit together")
@@ -111,5 +109,3 @@ def map_corpus(directory: Path, names: Sequence[str], fingerprint: str) -> Corpu
             title_of(names, "sentences"),
             fingerprint,
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise Damaged(str(error)) from None

@@ -18,16 +18,13 @@ from hogwild.feeds.corpus.phrases import join_phrases
 from hogwild.feeds.corpus.vocabulary import Vocabulary, checked, known, merge, rank
 from hogwild.feeds.io.source import Paths, open_sources
 from hogwild.feeds.io.workspace import drop_workspace, make_workspace, writing
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.storage import cache
 from hogwild.feeds.storage.words import Words
 from hogwild.kernels.ids.words import END, UNKNOWN
 from hogwild.machine import cores
+from hogwild.messages import counted, shown
 
-# -- Sentences from memory, as lists of words: encoded a batch at a time, so that few need to be alive at once ---------
-
-
-_BATCH = 1 << 18  # words, about
+_BATCH = 1 << 18  # words of sentences from memory that are encoded together, about: few need to be alive at once
 
 
 class Sentences:
@@ -134,10 +131,6 @@ def open_corpus(
     options = {name: value for name, value in asdict(config).items() if name != "cache"}
     given = checked(vocabulary)
     key = cache.key_from({"corpus": options, "vocabulary": given}, sources)
-    if config.cache:
-        corpus = cache.load_entry(key, sources, map_corpus)
-        if corpus is not None:
-            return corpus
     tables = threads or max(2, min(cores(), 8))
 
     def write(directory: Path) -> None:
@@ -148,7 +141,7 @@ def open_corpus(
         finally:
             drop_workspace(scratch)
 
-    return cache.make_entry(write, sources, key, map_corpus, config.cache)
+    return cache.open_entry(write, sources, key, map_corpus, config.cache)
 
 
 def corpus_of(

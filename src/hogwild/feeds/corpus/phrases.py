@@ -14,7 +14,6 @@ from hogwild.config import CorpusConfig
 from hogwild.feeds.corpus.encode import Stretch, write_ids
 from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.workspace import writing
-from hogwild.feeds.sparse.labels import counted
 from hogwild.feeds.storage.arrayfiles import map_file
 from hogwild.feeds.storage.words import Words
 from hogwild.kernels.ids.pairs import (
@@ -27,6 +26,7 @@ from hogwild.kernels.ids.pairs import (
     next_break,
 )
 from hogwild.kernels.ids.words import count_words
+from hogwild.messages import counted
 
 PAIRS_A_WORD = 4        # different pairs that are held, for each word that may be held
 JOINT = b"_"

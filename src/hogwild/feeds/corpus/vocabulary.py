@@ -11,9 +11,9 @@ import numpy.typing as npt
 from hogwild.arrays import Ids, Offsets
 from hogwild.config import CorpusConfig
 from hogwild.errors import InputError
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.storage.words import Words
 from hogwild.kernels.ids.words import LONGEST, UNKNOWN, beyond_ascii, prefixes_of
+from hogwild.messages import counted, shown
 
 _UNBOUNDED = 1 << 30
 

@@ -13,8 +13,7 @@ from typing import Any, BinaryIO
 
 from hogwild.errors import SaveError
 from hogwild.messages import data_output, output_failed, remedy
-from hogwild.ownership import random_name
-from hogwild.permissions import keep_permissions
+from hogwild.ownership import keep_permissions, random_name
 
 
 @contextlib.contextmanager

@@ -27,8 +27,7 @@ from hogwild.feeds.io.workspace import drop_workspace, make_workspace, writing
 from hogwild.messages import here
 from hogwild.ownership import open_private, private_opener, random_name
 
-# -- Content hashes of files, kept on disk so that an unchanged file is not read again for its hash -------------------
-
+# -- content hashes, kept on disk so that an unchanged file is not read again for its hash ----------------------------
 
 Stamp = tuple[int, int, int, int]
 
@@ -89,6 +88,8 @@ def forget() -> None:
         if _MEMO.fullmatch(memo.name) and memo.is_file() and not memo.is_symlink():
             memo.unlink()
 
+
+# -- sources ----------------------------------------------------------------------------------------------------------
 
 Bytes = npt.NDArray[np.uint8]
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -346,8 +347,3 @@ def _between_characters(block: bytearray, filled: int) -> int:
         if block[place] & 0xC0 != 0x80:
             return place
     return filled  # not UTF-8 anyway
-
-
-def fingerprint_of(sources: Sequence[Source]) -> str:
-    """One hash for the contents of all sources, in order."""
-    return hashlib.sha256("\n".join(source.fingerprint() for source in sources).encode()).hexdigest()

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import zlib
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any, BinaryIO, cast
 
 from hogwild.errors import InputError
@@ -22,6 +22,18 @@ BUFFER = 1 << 20
 MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 Layers = tuple[io.BufferedIOBase, ...]
 SUFFIXES = (".gz", ".xz", ".zst", ".zstd", ".bz2")
+
+
+def uncompressed(path: str | PurePath) -> PurePath:
+    """The name that a file has when it is not compressed.
+
+    >>> uncompressed("data/clicks.txt.gz").as_posix()
+    'data/clicks.txt'
+    """
+    bare = PurePath(path)
+    while bare.suffix.lower() in SUFFIXES:
+        bare = bare.with_suffix("")
+    return bare
 
 
 def compression_of(head: bytes) -> str:

@@ -1,4 +1,4 @@
-"""A rating feed: what users think of items, as ids, with the names of both."""
+"""A rating feed: what users think of items, as ids, with the names of both; and how it stands on disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from hogwild.arrays import Ratings
 from hogwild.errors import InputError
-from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, map_arrays, read_header, read_strings, title_of
+from hogwild.feeds.storage.arrayfiles import ArrayWriter, mapping, read_strings, title_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,8 +64,7 @@ class RatingFeed:
         return (self.samples.users >= 0) & (self.samples.items >= 0)
 
 
-# -- A rating feed on disk: ids and ratings, and the names of users and items -----------------------------------------
-
+# -- on disk ----------------------------------------------------------------------------------------------------------
 
 def write_ratings(directory: Path, feed: RatingFeed, sources: Sequence[str]) -> None:
     """Write a feed. All is on disk when this returns."""
@@ -87,9 +86,7 @@ def write_ratings(directory: Path, feed: RatingFeed, sources: Sequence[str]) -> 
 
 def map_ratings(directory: Path, names: Sequence[str], fingerprint: str) -> RatingFeed:
     """Map a feed. `names` are those of its sources as they are called now. Raises Damaged."""
-    header = read_header(directory)
-    try:
-        arrays = map_arrays(directory, header)
+    with mapping(directory) as (header, arrays):
         words, users = read_strings(arrays["words"], arrays["letters"]), int(header["user_names"])
         return RatingFeed(
             Ratings(arrays["users"], arrays["items"], arrays["values"]),
@@ -101,5 +98,3 @@ def map_ratings(directory: Path, names: Sequence[str], fingerprint: str) -> Rati
             title_of(names, "ratings"),
             fingerprint,
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise Damaged(str(error)) from None

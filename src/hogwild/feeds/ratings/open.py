@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path, PurePath
@@ -17,11 +15,11 @@ from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Paths, Source, open_sources
 from hogwild.feeds.ratings.feed import RatingFeed, map_ratings, write_ratings
 from hogwild.feeds.ratings.read import Encoded, RatingReader
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.storage import cache
 from hogwild.feeds.storage.arrayfiles import title_of
 from hogwild.feeds.storage.words import Words
 from hogwild.kernels.ids.ranking import count_ids, ranks_of
+from hogwild.messages import counted, shown
 
 Names = tuple[Sequence[str], Sequence[str]]
 
@@ -63,19 +61,15 @@ def open_ratings(
     content = {
         "ratings": {name: value for name, value in asdict(config).items() if name != "cache"},
         "suffixes": [PurePath(source.name).suffixes for source in sources],
-        "names": None if given is None else [_digest(names) for names in given],
+        "names": None if given is None else [cache.digest_of(names) for names in given],
         "with_ratings": with_ratings,
     }
     key = cache.key_from(content, sources)
-    if config.cache:
-        found = cache.load_entry(key, sources, map_ratings)
-        if found is not None:
-            return found
 
     def write(directory: Path) -> None:
         write_ratings(directory, _read(sources, config, given, with_ratings), [source.name for source in sources])
 
-    return cache.make_entry(write, sources, key, map_ratings, config.cache)
+    return cache.open_entry(write, sources, key, map_ratings, config.cache)
 
 
 def ratings_of(
@@ -181,7 +175,3 @@ def _by_frequency(ids: Ids, table: Words) -> tuple[Ids, tuple[str, ...]]:
     rank, original = ranks_of(counts)
     kept = int(np.count_nonzero(counts))
     return rank[ids], table.texts(original[:kept].astype(np.intp))
-
-
-def _digest(names: Sequence[str]) -> str:
-    return hashlib.sha256(json.dumps(list(names)).encode()).hexdigest()

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Ids
+from hogwild.arrays import Ids, number_of
 from hogwild.config import RatingConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8, head_of
 from hogwild.feeds.io.source import READ_AHEAD, Source
-from hogwild.feeds.sparse.labels import counted, number_of, shown
 from hogwild.feeds.storage.words import Words
 from hogwild.feeds.tables.columns import find_column, numbers_of
 from hogwild.feeds.tables.frames import ArrowFile
@@ -34,9 +33,9 @@ from hogwild.kernels.parse.ratings import (
     read_columns,
     read_lists,
 )
+from hogwild.messages import counted, shown
 
-# -- How a file of ratings is laid out, from its first lines: lists or columns, what separates them, which is what ----
-
+# -- layout: lists or columns, what separates them, which is what -----------------------------------------------------
 
 SEPARATORS = {"colons": COLON, "tab": TAB, "comma": COMMA, "semicolon": SEMICOLON, "space": SPACE}
 _SIGNS = {"colons": "::", "tab": "\t", "comma": ",", "semicolon": ";"}
@@ -180,6 +179,8 @@ def _rating(names: Sequence[str], rows: Sequence[Sequence[str]], others: tuple[i
     numeric = any(len(row) > free[0] and number_of(row[free[0]]) is not None for row in rows)
     return free[0] if numeric or not rows else NONE
 
+
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 _MOST = 1 << 30  # users or items: all of them are kept
 _NAMES = {number: name for name, number in SEPARATORS.items()}

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from hogwild.config import FeedConfig
-from hogwild.feeds.io.source import Bytes
-from hogwild.feeds.slots.encoder import SlotTextEncoder, reading_slots
-from hogwild.feeds.sparse import labels
+from hogwild.feeds.slots.encoder import SlotTextEncoder
+from hogwild.feeds.sparse.encoder import Block, is_too_large, reading_schema
 from hogwild.kernels.parse import criteo as kernel
 from hogwild.kernels.parse.slots import SlotBlock, room_for
+from hogwild.messages import shown
 
 COLUMNS = tuple(f"I{k + 1}" for k in range(kernel.NUMBERS))
 SLOTS = tuple(f"C{k + 1}" for k in range(kernel.CATEGORIES))
@@ -28,27 +28,25 @@ class CriteoEncoder(SlotTextEncoder):
 
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
         super().__init__(config, schema, threads)
-        with reading_slots(self.schema, self.form):
+        with reading_schema(self.schema, self.form):
             self.open(SLOTS, COLUMNS)
 
     def room(self, size: int) -> SlotBlock:
         """Arrays for a block of that many bytes; a row has a tab or a newline for each field but the label's."""
         return room_for(size, len(COLUMNS) + len(SLOTS), len(COLUMNS), valued=False)
 
-    def parse(self, text: Bytes, parsed: SlotBlock) -> None:
-        """Fill the arrays."""
-        kernel.parse_block(text, parsed, self.bad.stop, self.config.unlabelled)
+    def parse(self, block: Block) -> None:
+        """Fill the arrays of a block."""
+        kernel.parse_block(block.text, block.parsed, self.bad.stop, self.config.unlabelled)
 
     def explain(self, code: int, slot: int, token: str) -> str:
         """What is wrong, in one clause."""
-        field, shown = FIELDS[min(slot, len(FIELDS) - 1)], labels.shown(token)
+        field, word = FIELDS[min(slot, len(FIELDS) - 1)], shown(token)
         if code == kernel.NUMBER:
-            value = labels.number_of(token)
-            finite = value is None or labels.fits_float32(value)
-            return f"{field}: `{shown}` is not a {'number' if finite else 'finite float32 number'}"
+            return f"{field}: `{word}` is not a {'finite float32 number' if is_too_large(token) else 'number'}"
         return {
-            kernel.LABEL: f"the label `{shown}` is neither 0 nor 1" if shown else "the label is missing",
-            kernel.HEX: f"{field}: `{shown}` is not a hexadecimal number of up to 16 digits",
+            kernel.LABEL: f"the label `{word}` is neither 0 nor 1" if word else "the label is missing",
+            kernel.HEX: f"{field}: `{word}` is not a hexadecimal number of up to 16 digits",
             kernel.FEW: f"the line ends after {slot + 1} of {len(FIELDS)} fields",
             kernel.MORE: f"the line has more than {len(FIELDS)} fields",
         }[code]

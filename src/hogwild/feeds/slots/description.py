@@ -33,7 +33,8 @@ from hogwild.config.options import nearest
 from hogwild.config.tomltext import parse_toml, read_start
 from hogwild.errors import ConfigError, InputError, brief, shorten
 from hogwild.feeds.slots.prototext import is_feed_description, parse_feed_description
-from hogwild.feeds.sparse.labels import NAMES, shown
+from hogwild.feeds.sparse.labels import NAMES
+from hogwild.messages import shown
 
 Kind = Literal["uint64", "float", "string"]
 KINDS: tuple[str, ...] = get_args(Kind)

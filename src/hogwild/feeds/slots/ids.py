@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Ids, Offsets, Slots
+from hogwild.arrays import Ids, Keys, Offsets, Slots
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.kernels.ids.hashing import hash_bytes
-from hogwild.kernels.ids.keys import AHEAD, SlotTable, find_keys, grown, hash_keys, make_table, number_keys, table_of
+from hogwild.kernels.ids.keys import AHEAD, KeyTable, find_keys, grown, hash_keys, make_table, number_keys, table_of
 from hogwild.kernels.ids.ranking import count_ids
-from hogwild.kernels.parse.slots import Keys
+from hogwild.messages import counted
 
 _ROOM = 1 << 16         # categories that a new table has room for
 _MOST = 2**31 - 2**17   # categories, and one more for each slot, that int32 can number
@@ -63,7 +63,7 @@ class SlotIds:
         self.fixed = bool(schema)
         self.rare = np.full(self.groups, -1, np.int32)
         self._sizes: list[int] = [0] * self.groups
-        self._table: SlotTable = make_table(1)
+        self._table: KeyTable = make_table(1)
         self._counts: Offsets = np.zeros(_ROOM, np.int64)
         self._texts: list[str] = []
         self._cut = (0, 0)  # categories that are rare, and how often they occur
@@ -146,14 +146,14 @@ class SlotIds:
         """What to tell the user; `unseen` categories were not known."""
         notes = []
         if self._cut[0]:
-            categories, entries = _number(self._cut[0], "category"), _number(self._cut[1], "entry")
+            categories, entries = counted(self._cut[0], "category"), counted(self._cut[1], "entry")
             fate = f"seen less than {self.min_count} times ({entries}) are the rare feature of their slot"
             notes.append(f"{categories} {fate}.")
         if unseen and self.min_count > 1:
-            notes.append(f"{_number(unseen, 'entry')} with categories that training saw rarely or never are the rare"
+            notes.append(f"{counted(unseen, 'entry')} with categories that training saw rarely or never are the rare"
                          " feature of their slot.")
         elif unseen:
-            notes.append(f"{_number(unseen, 'entry')} with categories that training never saw left out.")
+            notes.append(f"{counted(unseen, 'entry')} with categories that training never saw left out.")
         return notes
 
     def _recall(self, schema: Mapping[str, Any]) -> None:
@@ -195,8 +195,3 @@ def _seed(name: bytes, seed: int) -> Any:
     data: npt.NDArray[np.uint8] = np.frombuffer(bytearray(name), np.uint8)
     with np.errstate(over="ignore"):
         return np.uint64(hash_bytes(data, 0, len(data), np.uint64(seed)))
-
-
-def _number(count: int, noun: str) -> str:
-    """A number of things whose name ends in y."""
-    return f"{count:,} {noun if count == 1 else noun[:-1] + 'ies'}"

@@ -11,18 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import Ids, Slots
+from hogwild.arrays import Ids, Keys, Slots
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.feeds.io.source import Bytes
-from hogwild.feeds.slots.encoder import SlotFeatures, SlotTextEncoder, reading_slots
+from hogwild.feeds.slots.encoder import SlotFeatures, SlotTextEncoder
 from hogwild.feeds.slots.ids import SlotIds
-from hogwild.feeds.sparse import labels
-from hogwild.feeds.sparse.encoder import Summary
-from hogwild.feeds.sparse.labels import counted
+from hogwild.feeds.sparse.encoder import Block, Summary, is_too_large, reading_schema
 from hogwild.kernels.parse import libffm as kernel
 from hogwild.kernels.parse import slots as slotblock
-from hogwild.kernels.parse.slots import Keys, SlotBlock, room_for
+from hogwild.kernels.parse.slots import SlotBlock, room_for
+from hogwild.messages import counted, shown
 
 _FIELDS = 2**16
 _LAST_ID = 2**31 - 2
@@ -80,7 +78,7 @@ class LibffmEncoder(SlotTextEncoder):
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
         super().__init__(replace(config, shared_ids=True, min_count=1), schema, threads)
         self.occurs = np.zeros(_FIELDS, np.bool_)
-        with reading_slots(self.schema, self.form):
+        with reading_schema(self.schema, self.form):
             self.hashed = self.schema.get("categories", config.categories) == "hash"
             self.open(self.schema.get("slots", ()), ())
             self.places = np.full(_FIELDS, -1, np.int32)
@@ -95,15 +93,16 @@ class LibffmEncoder(SlotTextEncoder):
         """Arrays for a block of that many bytes."""
         return room_for(size, 2, 0, valued=True)
 
-    def parse(self, text: Bytes, parsed: SlotBlock) -> None:
-        """Fill the arrays."""
+    def parse(self, block: Block) -> None:
+        """Fill the arrays of a block."""
         limit = np.uint64(2**64 - 1 if self.hashed else _LAST_ID)
-        kernel.parse_block(text, parsed, limit, self.bad.stop, self.config.unlabelled)
+        kernel.parse_block(block.text, block.parsed, limit, self.bad.stop, self.config.unlabelled)
+        self.read_hard(block)
 
-    def ids(self, parsed: SlotBlock) -> tuple[Ids, int]:
+    def ids(self, block: Block) -> tuple[Ids, int]:
         """The id of each entry, -1 where it or its field is unknown, and how many are."""
-        slots = parsed.slots[: parsed.counts[slotblock.ENTRIES]]
-        ids, unseen = super().ids(parsed)
+        slots = block.parsed.slots[: block.parsed.counts[slotblock.ENTRIES]]
+        ids, unseen = super().ids(block)
         if not self.schema:
             self.occurs[slots] = True  # threads may write it at once: they write the same
             return ids, unseen
@@ -132,16 +131,14 @@ class LibffmEncoder(SlotTextEncoder):
 
     def explain(self, code: int, slot: int, token: str) -> str:
         """What is wrong, in one clause."""
-        shown = labels.shown(token)
-        if code in (kernel.LABEL, kernel.VALUE):
-            value = labels.number_of(token.rpartition(":")[2])
-            if value is not None and not labels.fits_float32(value):
-                return f"`{shown}` is not a finite float32 number"
+        word = shown(token)
+        if code in (kernel.LABEL, kernel.VALUE) and is_too_large(token.rpartition(":")[2]):
+            return f"`{word}` is not a finite float32 number"
         return {
-            kernel.LABEL: f"the label `{shown}` is not a number",
-            kernel.NO_LABEL: f"the label is missing: the line begins with `{shown}`",
-            kernel.ENTRY: f"`{shown}` is not field:id:value",
-            kernel.FIELD: f"the field of `{shown}` is past {_FIELDS - 1}, the largest possible",
-            kernel.ID_TOO_LARGE: f"the id of `{shown}` is past {_LAST_ID}; hash larger ones with --categories hash",
-            kernel.VALUE: f"the value of `{shown}` is not a number",
+            kernel.LABEL: f"the label `{word}` is not a number",
+            kernel.NO_LABEL: f"the label is missing: the line begins with `{word}`",
+            kernel.ENTRY: f"`{word}` is not field:id:value",
+            kernel.FIELD: f"the field of `{word}` is past {_FIELDS - 1}, the largest possible",
+            kernel.ID_TOO_LARGE: f"the id of `{word}` is past {_LAST_ID}; hash larger ones with --categories hash",
+            kernel.VALUE: f"the value of `{word}` is not a number",
         }[code]

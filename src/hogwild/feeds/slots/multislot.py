@@ -10,12 +10,13 @@ import numpy as np
 
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.io.source import Bytes, Source
+from hogwild.feeds.io.source import Source
 from hogwild.feeds.slots.description import NUMBER, Slot, SlotPlan, known_plan, read_slots
-from hogwild.feeds.slots.encoder import SlotTextEncoder, reading_slots
-from hogwild.feeds.sparse import labels
+from hogwild.feeds.slots.encoder import SlotTextEncoder
+from hogwild.feeds.sparse.encoder import Block, is_too_large, reading_schema
 from hogwild.kernels.parse import multislot as kernel
 from hogwild.kernels.parse.slots import SlotBlock, room_for
+from hogwild.messages import shown
 
 _LONGEST = 1 << 26  # bytes in which the first line must end, for widths to be found in it
 
@@ -30,7 +31,7 @@ class MultiSlotEncoder(SlotTextEncoder):
 
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
         super().__init__(config, schema, threads)
-        with reading_slots(self.schema, self.form):
+        with reading_schema(self.schema, self.form):
             if self.schema:
                 self.plan = known_plan(self.schema["plan"])
                 self._follow(self.plan)
@@ -53,10 +54,11 @@ class MultiSlotEncoder(SlotTextEncoder):
         """Arrays for a block of that many bytes."""
         return room_for(size, self.row, len(self.columns), self.valued)
 
-    def parse(self, text: Bytes, parsed: SlotBlock) -> None:
-        """Fill the arrays."""
+    def parse(self, block: Block) -> None:
+        """Fill the arrays of a block."""
         spans = np.zeros((len(self.layout.kinds), 2), np.int64)
-        kernel.parse_block(text, self.layout, parsed, spans, self.bad.stop, self.config.unlabelled)
+        kernel.parse_block(block.text, self.layout, block.parsed, spans, self.bad.stop, self.config.unlabelled)
+        self.read_hard(block)
 
     def own_schema(self) -> dict[str, Any]:
         """The plan."""
@@ -69,25 +71,23 @@ class MultiSlotEncoder(SlotTextEncoder):
 
     def explain(self, code: int, slot: int, token: str) -> str:
         """What is wrong, in one clause."""
-        which, shown = self.plan.slots[slot], labels.shown(token)
-        name = f"slot `{labels.shown(which.name)}`"
+        which, word = self.plan.slots[slot], shown(token)
+        name = f"slot `{shown(which.name)}`"
         if code == kernel.NUMBER:
-            what = f"the label `{shown}`" if which.label else f"{name}: `{shown}`"
-            value = labels.number_of(token)
-            finite = value is None or labels.fits_float32(value)
-            return f"{what} is not a number" if finite else f"{what} is not a finite float32 number"
+            what = f"the label `{word}`" if which.label else f"{name}: `{word}`"
+            return f"{what} is not a {'finite float32 number' if is_too_large(token) else 'number'}"
         return {
             kernel.MISSING: f"the line ends before {name}; {len(self.plan.slots)} slots are described",
-            kernel.COUNT: f"{name}: `{shown}` is not a count; perhaps a count before it is wrong",
-            kernel.NEGATIVE: f"{name}: the count {shown} is negative",
+            kernel.COUNT: f"{name}: `{word}` is not a count; perhaps a count before it is wrong",
+            kernel.NEGATIVE: f"{name}: the count {word} is negative",
             kernel.FEW: f"the line ends within {name}, whose count is larger than the number of its values",
-            kernel.WIDTH: f"{name}: its count is {shown}, but it is dense with {which.width}",
-            kernel.ID: f"{name}: `{shown}` is not an id, which is a whole number from 0 to {2**64 - 1}",
-            kernel.ID_TOO_LARGE: f"{name}: the id {shown} is past 64 bits",
-            kernel.LABEL: f"the label `{shown}` is neither 0 nor 1 (other numbers take label = \"number\")",
-            kernel.LABELS: f"the label {name} has the count {shown}; it must be 1",
-            kernel.PAIRS: f"{name}: its count {shown} is not that of the ids whose values it holds",
-            kernel.MORE: f"`{shown}` stands after the last slot; perhaps a count is wrong, or a slot is not described",
+            kernel.WIDTH: f"{name}: its count is {word}, but it is dense with {which.width}",
+            kernel.ID: f"{name}: `{word}` is not an id, which is a whole number from 0 to {2**64 - 1}",
+            kernel.ID_TOO_LARGE: f"{name}: the id {word} is past 64 bits",
+            kernel.LABEL: f"the label `{word}` is neither 0 nor 1 (other numbers take label = \"number\")",
+            kernel.LABELS: f"the label {name} has the count {word}; it must be 1",
+            kernel.PAIRS: f"{name}: its count {word} is not that of the ids whose values it holds",
+            kernel.MORE: f"`{word}` stands after the last slot; perhaps a count is wrong, or a slot is not described",
         }[code]
 
 
@@ -99,10 +99,10 @@ def described_slots(config: FeedConfig) -> SlotPlan:
     places = {slot.name: place for place, slot in enumerate(plan.slots)}
     for place, slot in enumerate(plan.slots):
         if slot.used and slot.type == "string":
-            name = labels.shown(slot.name)
+            name = shown(slot.name)
             raise InputError(f"{config.slots}: slot `{name}` holds words; MultiSlot lines have uint64 and float.")
         if slot.sparse and slot.values and places[slot.values] < place:
-            name, other = labels.shown(slot.name), labels.shown(slot.values)
+            name, other = shown(slot.name), shown(slot.values)
             raise InputError(f"{config.slots}: slot `{other}` stands before `{name}`, whose values it holds; in"
                              " MultiSlot lines it must stand after it.")
     return plan

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hogwild.errors import InputError
-from hogwild.feeds.sparse.labels import shown
+from hogwild.messages import shown
 
 _TOKEN = re.compile(r"""(?P<space>[\s,;]+|\#[^\n]*)|(?P<word>[A-Za-z_]\w*)|(?P<number>-?\d+)|(?P<sign>[:{}<>\[\]])
                         |(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""", re.VERBOSE)

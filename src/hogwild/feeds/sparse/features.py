@@ -1,13 +1,18 @@
-"""Rows as arrays: keep some of them, and put the features of two readings of the same rows side by side."""
+"""Rows as arrays: keep some of them, put the features of two readings of the same rows side by side, scale columns."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets
+from hogwild.errors import InputError
+
+TOO_LARGE = "a number is too large for float32 once it is scaled as in training"
+SCALED = "Numbers are divided by the root mean square of their column without its zeros (not with --no-scale)."
 
 
 class Features(NamedTuple):
@@ -62,3 +67,46 @@ def _places(firsts: Offsets, lengths: Offsets) -> Offsets:
 def all_ones(values: Floats) -> Floats:
     """The values, or nothing if all are 1."""
     return values[:0] if len(values) and bool((values == 1).all()) else values
+
+
+class Scales:
+    """Factors that bring columns of numbers to a like size: as the schema says, else measured if that is asked for.
+
+    factors: what numbers are multiplied by while they are read; 1 where that is known only at the end.
+
+    Examples
+    --------
+    >>> scales = Scales(3, {}, asked=True)
+    >>> scales.add(np.array([8.0, 0.0, 1e-90]), np.array([2, 0, 1]))
+    >>> scales.final()
+    [0.5, 1.0, 1.0]
+    """
+
+    def __init__(self, columns: int, schema: Mapping[str, Any], asked: bool) -> None:
+        self.factors = np.array(schema.get("scales", [1.0] * columns), np.float32).reshape(columns)
+        self.measured = asked and not schema
+        self._squares, self._present = np.zeros(columns), np.zeros(columns, np.int64)
+
+    def add(self, squares: npt.NDArray[np.float64], present: Offsets) -> None:
+        """Of each column of some rows the sum of squares, and how many numbers are other than 0."""
+        self._squares += squares
+        self._present += present
+
+    def final(self) -> list[float]:
+        """1 / root mean square of each column without its zeros; 1 where there is none, or none that float32 can
+        hold."""
+        if not self.measured:
+            return [float(factor) for factor in self.factors]
+        sizes = np.sqrt(self._squares / np.maximum(self._present, 1))
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            factors = (1 / sizes).astype(np.float32)
+        return [float(factor) if np.isfinite(factor) and factor > 0 else 1.0 for factor in factors]
+
+    def apply(self, numbers: Floats, place_of: Callable[[int], str]) -> None:
+        """Multiply columns by their factors, in place. Raises InputError at the first row that overflows."""
+        with np.errstate(over="ignore"):
+            numbers *= self.factors
+        finite = np.isfinite(numbers)
+        if not finite.all():
+            row = int(np.argmin(finite.all(1)))
+            raise InputError(f"{place_of(row)}: {TOO_LARGE}; correct it, or train on numbers of this size too.")

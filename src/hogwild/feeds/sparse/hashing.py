@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,12 +10,9 @@ import numpy as np
 
 from hogwild.arrays import Offsets
 from hogwild.config import FeedConfig
-from hogwild.errors import InputError, ModelError
 from hogwild.feeds.io.source import Bytes
 from hogwild.feeds.sparse.features import Features, all_ones
 from hogwild.kernels.ids.tokens import Recipe, encode_texts, letters, make_bags
-
-SEED = FeedConfig.hash_seed  # unless the user says otherwise
 
 
 @dataclass(frozen=True)
@@ -57,15 +53,3 @@ def hash_texts(recipe: Recipe, data: Bytes, bounds: Offsets) -> Features:
         total = encode_texts(data, bounds, recipe, bags)
     # Copies: the room is several times larger than what was filled.
     return Features(bags.lengths, bags.ids[:total].copy(), all_ones(bags.values[:total]).copy())
-
-
-@contextmanager
-def reading_schema(schema: Mapping[str, Any], what: str) -> Iterator[None]:
-    """Raise InputError if a schema is that of other than tables and text, ModelError if it makes no sense."""
-    if schema and schema.get("format") != "table":
-        known = schema.get("format", "another kind of data")
-        raise InputError(f"the model was trained on {known}, but this is {what}; give data of the same kind.")
-    try:
-        yield
-    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
-        raise ModelError("what the model says of its columns is damaged; copy the model again.") from None

@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats
+from hogwild.arrays import Floats, fits_float32, number_of
+from hogwild.messages import shown
 
 NAMES = ("label", "target", "y", "class")   # columns that hold the label unless the user says otherwise
-_LARGEST = float(np.finfo(np.float32).max)
-_SHOWN = 10      # names of labels that a message lists
-_LENGTH = 40     # characters of a value that a message shows
-
-
-def number_of(word: str) -> float | None:
-    """The word as a number (NaN and infinity too), or None."""
-    try:
-        return None if "_" in word else float(word)
-    except ValueError:
-        return None
-
-
-def fits_float32(number: float) -> bool:
-    """Whether the number is finite and stays so in float32."""
-    return math.isfinite(number) and abs(number) <= _LARGEST
-
-
-def shown(word: str, length: int = _LENGTH) -> str:
-    """A value as messages show it: on one line, not too long."""
-    plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in word[: length + 1])
-    return plain if len(plain) <= length else plain[:length] + "…"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things for messages.
-
-    >>> counted(1, "row"), counted(2000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+_SHOWN = 10  # names of labels that a message lists
 
 
 class Labels:

@@ -208,7 +208,7 @@ def map_feed(directory: Path, names: Sequence[str], fingerprint: str) -> Feed:
     )
 
 
-# -- in the cache --
+# -- in the cache -----------------------------------------------------------------------------------------------------
 
 def key_of(encoder: Encoder, sources: Sequence[Source], config: FeedConfig, schema: Mapping[str, Any]) -> str:
     """What identifies an encoded feed: the content of its files, the options that matter, the schema, our format.

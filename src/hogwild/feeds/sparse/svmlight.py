@@ -4,70 +4,84 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
-from hogwild.feeds.io.badlines import BadLines
-from hogwild.feeds.io.parallel import in_order
-from hogwild.feeds.io.source import BLOCK, Bytes, Source
-from hogwild.feeds.sparse import labels
-from hogwild.feeds.sparse.encoder import Chunk, Summary
-from hogwild.feeds.sparse.labels import counted
+from hogwild.feeds.io.source import Bytes
+from hogwild.feeds.sparse.encoder import (
+    Block,
+    BlockEncoder,
+    Chunk,
+    Summary,
+    is_too_large,
+    left_out_notes,
+    reading_schema,
+    token_at,
+)
 from hogwild.kernels.parse import svmlight as kernel
+from hogwild.messages import counted, shown
 
 _AFTER_NUMBER = re.compile(rb"[\s#]")
-_ROOM = BLOCK + (1 << 16)  # bytes of text that arrays which are used again can take
 
 
-class _Block(NamedTuple):
-    """A block of text, where it stands, and the arrays that it is parsed into."""
+class SvmlightEncoder(BlockEncoder):
+    """Reads svmlight files into chunks. Ids stay as they are in the file; `first_id` of the summary is 0 or 1."""
 
-    text: Bytes
-    file: int
-    line: int
-    source: Source
-    parsed: kernel.Parsed
-
-
-class SvmlightEncoder:
-    """Reads svmlight files into chunks. Ids stay as they are in the file; `first_id` of the summary is 0 or 1.
-
-    The arrays of a chunk are used again for later ones: they hold until the next chunk is asked for.
-    """
-
+    form = "svmlight"
+    counters = kernel
     options = ("features", "zero_based", "bad_lines", "bad_share", "max_line", "pipe", "unlabelled")
 
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
-        self.config = config
-        self.schema = dict(schema or {})
-        if self.schema and self.schema.get("format") != "svmlight":
-            known = self.schema.get("format", "another kind of data")
-            raise InputError(f"the model was trained on {known}, but this is svmlight; give data of the same kind.")
-        self.threads = threads
-        self._free: list[kernel.Parsed] = []  # arrays that are used again
-        self.bad = BadLines(config)
-        self.counts = np.zeros(kernel.SLOTS, np.int64)
+        super().__init__(config, schema, threads)
+        with reading_schema(self.schema, self.form, part="features"):
+            self.known = int(self.schema["features"]) if self.schema else 0
         self.smallest = kernel.NO_ID
         self.largest = -1
         self.places = {"smallest": "", "largest": ""}
-        self.left_out = 0
         # What the schema or the user fixes; None while it must be found out.
         known = {"yes": True, "no": False, "auto": self.schema.get("zero_based")}
         self.zero_based: bool | None = known[config.zero_based]
 
-    def chunks(self, sources: Sequence[Source]) -> Iterator[Chunk]:
-        """All rows of all sources, in order."""
-        for block, _ in in_order(self._parse, self._blocks(sources), self.threads):
-            self._report(block)
-            self._note_ids(block)
-            self.counts += block.parsed.counts
-            if block.parsed.counts[kernel.ROWS]:
-                yield self._known_only(_chunk(block))
-            if len(block.text) <= _ROOM:
-                self._free.append(block.parsed)
+    def room(self, size: int) -> kernel.Parsed:
+        """Arrays for a block of that many bytes."""
+        return kernel.room_for(size)
+
+    def parse(self, block: Block) -> None:
+        """Fill the arrays of a block."""
+        text, parsed = block.text, block.parsed
+        kernel.parse_block(text, parsed, self.bad.stop, self.config.unlabelled)
+        for entry, place in parsed.hard[: parsed.counts[kernel.HARD]].tolist():
+            array, index = (parsed.values, entry) if entry >= 0 else (parsed.targets, -1 - entry)
+            array[index] = np.float32(float(_number(text, place)))
+
+    def report(self, block: Block, error: Sequence[int]) -> None:
+        """Report a bad line; where an id stands twice, at its second place."""
+        code, place, line, ident = error
+        if code == kernel.TWICE:
+            place = _second(block.text, block.line_start(place), place, ident)
+        self.bad.report(f"{block.where(line, place)}: {_explain(code, token_at(block.text, place), ident)}")
+
+    def note(self, block: Block, work: None) -> None:
+        """Keep the smallest and the largest id, and where they stand."""
+        smallest, largest = (int(block.parsed.counts[which]) for which in (kernel.SMALLEST, kernel.LARGEST))
+        if smallest < self.smallest:
+            self.smallest, self.places["smallest"] = smallest, self._place_of(smallest, block)
+        if largest > self.largest:
+            self.largest, self.places["largest"] = largest, self._place_of(largest, block)
+
+    def _place_of(self, ident: int, block: Block) -> str:
+        """file:line of the first row of a block that has this id."""
+        chunk = self.rows(block, block.parsed.ids)
+        row = int(np.searchsorted(np.cumsum(chunk.lengths), np.argmax(chunk.ids == ident), side="right"))
+        return block.source.place(int(chunk.lines[row]))
+
+    def chunk(self, block: Block, work: None) -> Chunk:
+        """The rows of a block; with a schema, without the ids that it does not know."""
+        chunk = super().chunk(block, work)
+        return self.known_only(chunk, self.known + (0 if self.zero_based else 1)) if self.schema else chunk
 
     def summary(self) -> Summary:
         """What holds for all rows that were yielded."""
@@ -82,62 +96,13 @@ class SvmlightEncoder:
             where = self.places["smallest"]
             raise InputError(f"{where}: id 0, but ids {before}; add 1 to all ids, or say --zero-based yes.")
         features = self._features(first)
-        schema = {"format": "svmlight", "zero_based": zero_based, "features": features}
+        schema = {"format": self.form, "zero_based": zero_based, "features": features}
         return Summary(features, (), schema, tuple(notes), first)
-
-    def _blocks(self, sources: Sequence[Source]) -> Iterator[_Block]:
-        for file, source in enumerate(sources):
-            for line, text in source.blocks():
-                used = self._free and len(text) <= _ROOM
-                room = self._free.pop() if used else kernel.room_for(max(len(text), _ROOM))
-                yield _Block(text, file, line, source, room)
-
-    def _parse(self, block: _Block) -> None:
-        text, parsed = block.text, block.parsed
-        parsed.counts[:] = 0
-        with np.errstate(over="ignore"):  # words wrap around; only the interpreter, with the compiler off, would say so
-            kernel.parse_block(text, parsed, self.bad.stop, self.config.unlabelled)
-        for entry, place in parsed.hard[: parsed.counts[kernel.HARD]].tolist():
-            array, index = (parsed.values, entry) if entry >= 0 else (parsed.targets, -1 - entry)
-            array[index] = np.float32(float(_number(text, place)))
-
-    def _report(self, block: _Block) -> None:
-        text, counts = block.text, block.parsed.counts
-        errors = int(counts[kernel.BAD])
-        for code, place, line, ident in block.parsed.errors[:errors].tolist():
-            start = _line_start(text, place)
-            if code == kernel.TWICE:
-                place = _second(text, start, place, ident)
-            where = block.source.place(block.line + line, place - start + 1)
-            self.bad.report(f"{where}: {_explain(code, _token(text, place), ident)}")
-        self.bad.count += max(0, errors - len(block.parsed.errors))
-        self.bad.seen(int(counts[kernel.ROWS]) + errors)
-
-    def _note_ids(self, block: _Block) -> None:
-        smallest, largest = (int(block.parsed.counts[which]) for which in (kernel.SMALLEST, kernel.LARGEST))
-        if smallest < self.smallest:
-            self.smallest, self.places["smallest"] = smallest, _place_of(smallest, block)
-        if largest > self.largest:
-            self.largest, self.places["largest"] = largest, _place_of(largest, block)
-
-    def _known_only(self, chunk: Chunk) -> Chunk:
-        """With a schema: without the ids that it does not know."""
-        if not self.schema:
-            return chunk
-        limit = int(self.schema["features"]) + (0 if self.zero_based else 1)
-        keep = chunk.ids < limit
-        if keep.all():
-            return chunk
-        self.left_out += int(len(keep) - np.count_nonzero(keep))
-        before = np.concatenate(([0], np.cumsum(keep)))
-        ends = np.concatenate(([0], np.cumsum(chunk.lengths)))
-        values = chunk.values[keep] if len(chunk.values) else chunk.values
-        return chunk._replace(lengths=np.diff(before[ends]), ids=chunk.ids[keep], values=values)
 
     def _features(self, first: int) -> int:
         needed = self.largest + 1 - first
         if self.schema:
-            return int(self.schema["features"])
+            return self.known
         if self.config.features:
             if needed > self.config.features:
                 raise InputError(
@@ -158,34 +123,8 @@ class SvmlightEncoder:
             yield f"{' and '.join(counted(number, noun) for number, noun in skipped if number)} skipped."
         if count(kernel.UNSORTED):
             yield f"{counted(count(kernel.UNSORTED), 'row')} with unsorted ids: sorted."
-        if count(kernel.UNLABELLED):
-            yield f"{counted(count(kernel.UNLABELLED), 'row')} without a label, which predictions do not need."
-        if self.left_out:
-            past = f"past the {self.schema['features']:,} known features"
-            yield f"{counted(self.left_out, 'value')} left out: their ids lie {past}."
-
-
-def _chunk(block: _Block) -> Chunk:
-    parsed = block.parsed
-    rows, entries = int(parsed.counts[kernel.ROWS]), int(parsed.counts[kernel.ENTRIES])
-    return Chunk(
-        lengths=parsed.lengths[:rows],
-        ids=parsed.ids[:entries],
-        values=parsed.values[: entries if parsed.counts[kernel.VALUED] else 0],
-        targets=parsed.targets[:rows],
-        lines=parsed.lines[:rows] + block.line,
-        file=block.file,
-    )
-
-
-def _line_start(text: Bytes, place: int) -> int:
-    return text[:place].tobytes().rfind(b"\n") + 1
-
-
-def _token(text: Bytes, place: int) -> str:
-    """The word at a place, as messages show it."""
-    words = text[place : place + 4096].tobytes().split(b"\n", 1)[0].split(None, 1)
-    return words[0].decode("utf-8", "backslashreplace") if words else ""
+        yield from self.label_notes()
+        yield from left_out_notes(self.left_out, self.known)
 
 
 def _number(text: Bytes, place: int) -> bytes:
@@ -210,29 +149,20 @@ def _second(text: Bytes, start: int, end: int, ident: int) -> int:
     return start
 
 
-def _place_of(ident: int, block: _Block) -> str:
-    """file:line of the first row of a block that has this id."""
-    chunk = _chunk(block)
-    row = int(np.searchsorted(np.cumsum(chunk.lengths), np.argmax(chunk.ids == ident), side="right"))
-    return block.source.place(int(chunk.lines[row]))
-
-
 def _explain(code: int, token: str, ident: int) -> str:
     """What is wrong, in one clause."""
     token = token.partition("#")[0] or token
-    shown = labels.shown(token)
+    word = shown(token)
     if code in (kernel.LABEL, kernel.VALUE):
         number = token.partition(":")[2] if code == kernel.VALUE or ":" in token else token
-        value = labels.number_of(number)
-        if value is not None and not labels.fits_float32(value):
-            code = kernel.NOT_FINITE
+        code = kernel.NOT_FINITE if is_too_large(number) else code
     return {
-        kernel.LABEL: f"the label `{shown}` is not a number",
-        kernel.NO_LABEL: f"the label is missing: the line begins with `{shown}`",
-        kernel.ID: f"the id of `{shown}` is below 0" if token.startswith("-") else f"`{shown}` is not id:value",
-        kernel.NO_COLON: f"`{shown}` has no colon; expected id:value",
-        kernel.ID_TOO_LARGE: f"the id of `{shown}` is past {2**31 - 1}, the largest possible",
-        kernel.VALUE: f"the value of `{shown}` is not a number",
-        kernel.NOT_FINITE: f"`{shown}` is not a finite float32 number",
+        kernel.LABEL: f"the label `{word}` is not a number",
+        kernel.NO_LABEL: f"the label is missing: the line begins with `{word}`",
+        kernel.ID: f"the id of `{word}` is below 0" if token.startswith("-") else f"`{word}` is not id:value",
+        kernel.NO_COLON: f"`{word}` has no colon; expected id:value",
+        kernel.ID_TOO_LARGE: f"the id of `{word}` is past {2**31 - 1}, the largest possible",
+        kernel.VALUE: f"the value of `{word}` is not a number",
+        kernel.NOT_FINITE: f"`{word}` is not a finite float32 number",
         kernel.TWICE: f"id {ident} stands twice in one row",
     }[code]

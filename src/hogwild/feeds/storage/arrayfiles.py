@@ -7,8 +7,9 @@ import json
 import mmap
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from pathlib import Path
 from types import TracebackType
@@ -148,6 +149,16 @@ def read_header(directory: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Damaged(str(error)) from None
     return header
+
+
+@contextmanager
+def mapping(directory: Path) -> Iterator[tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]]:
+    """The header and the arrays of a directory; whatever does not fit while they are used raises Damaged."""
+    header = read_header(directory)
+    try:
+        yield header, map_arrays(directory, header)
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise Damaged(str(error)) from None
 
 
 def map_arrays(directory: Path, header: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:

@@ -79,6 +79,19 @@ def key_from(content: Mapping[str, Any], sources: Sequence[Source]) -> str:
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:32]
 
 
+def digest_of(strings: Sequence[str] | None) -> str | None:
+    """What stands for many strings in the content of a key."""
+    return None if strings is None else hashlib.sha256(json.dumps(list(strings)).encode()).hexdigest()
+
+
+def open_entry(
+    write: Callable[[Path], None], sources: Sequence[Source], key: str, opener: Opener[K], keep: bool = True
+) -> K:
+    """What was kept under this key; else what `write` puts into a directory, kept for the next time."""
+    found = load_entry(key, sources, opener) if keep else None
+    return make_entry(write, sources, key, opener, keep) if found is None else found
+
+
 def load_entry(key: str, sources: Sequence[Source], opener: Opener[K]) -> K | None:
     """What was kept under this key, or None if it is not there, not whole or not ours."""
     home = feeds_home()

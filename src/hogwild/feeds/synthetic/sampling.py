@@ -12,9 +12,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-# -- Numbers as text, many at a time: four characters are one word that is looked up in a table -----------------------
-# A token is a row of a matrix of such words; zero bytes stand for nothing and are dropped at the end.
-
+# -- numbers as text --------------------------------------------------------------------------------------------------
+# Many at a time: four characters are one word that is looked up in a table. A token is a row of a matrix of such words;
+# zero bytes stand for nothing and are dropped at the end.
 
 Longs = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]

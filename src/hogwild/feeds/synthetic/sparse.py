@@ -111,7 +111,7 @@ def true_weights(config: SparseConfig, ids: Longs, klass: int = 0) -> Doubles:
     return weights * fading(config.distribution, ranks)
 
 
-# -- which features a row has --
+# -- which features a row has -----------------------------------------------------------------------------------------
 
 def _draw(config: SparseConfig, rows: int, random: np.random.Generator) -> tuple[Offsets, Longs, Longs]:
     low, high = config.lengths

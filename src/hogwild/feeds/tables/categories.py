@@ -11,9 +11,9 @@ import numpy as np
 from hogwild.arrays import Ids
 from hogwild.errors import InputError
 from hogwild.feeds.sparse.hashing import Hashing
-from hogwild.feeds.sparse.labels import counted
 from hogwild.feeds.tables.frames import Codes, string_buffers
 from hogwild.kernels.ids.hashing import hash_seeded, hash_strings
+from hogwild.messages import counted
 
 _MOST = 2**31 - 1
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hogwild.arrays import number_of
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.sparse.labels import NAMES, number_of, shown
+from hogwild.feeds.sparse.labels import NAMES
+from hogwild.messages import shown
 
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 TEXT_NAME = "text"

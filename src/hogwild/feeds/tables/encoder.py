@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats, Ids
+from hogwild.arrays import Floats, Ids, Offsets, Slots
 from hogwild.config import FeedConfig
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.blocks import Block, blocks_of, head_of
 from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.sparse.encoder import Chunk, Summary
-from hogwild.feeds.sparse.features import Features, all_ones, join_rows, keep_rows
-from hogwild.feeds.sparse.hashing import Hashing, hash_texts, reading_schema
-from hogwild.feeds.sparse.labels import Labels, counted
+from hogwild.feeds.sparse.encoder import Chunk, Summary, reading_schema
+from hogwild.feeds.sparse.features import SCALED, TOO_LARGE, Features, Scales, all_ones, join_rows, keep_rows
+from hogwild.feeds.sparse.hashing import Hashing, hash_texts
+from hogwild.feeds.sparse.labels import Labels
 from hogwild.feeds.tables.categories import Cut, HashedCategories, Vocabulary
 from hogwild.feeds.tables.columns import (
     NUMERIC,
@@ -32,7 +32,17 @@ from hogwild.feeds.tables.columns import (
     numbers_of,
     place_columns,
 )
-from hogwild.feeds.tables.delimited import Shape, header_lines, read_block, sample_rows, sniff, whole_records
+from hogwild.feeds.tables.delimited import (
+    Shape,
+    WideShape,
+    header_lines,
+    read_block,
+    read_wide,
+    sample_rows,
+    sniff,
+    whole_records,
+    wide_shape,
+)
 from hogwild.feeds.tables.frames import (
     WIDE,
     ArrowFile,
@@ -46,10 +56,8 @@ from hogwild.feeds.tables.frames import (
     read_texts,
     read_words,
 )
-from hogwild.feeds.tables.scales import TOO_LARGE, scales_of
-from hogwild.feeds.tables.slots import slot_cells, slot_schema
-from hogwild.feeds.tables.wide import WideShape, read_wide, wide_shape
 from hogwild.kernels.parse.tables import Cells, fill_rows, make_filled
+from hogwild.messages import counted
 
 _JUDGED = 16  # lines that are looked at to judge columns, however long they are
 _REMEDY = "Correct the line, or skip such lines with --bad-lines skip."
@@ -78,7 +86,7 @@ class TableEncoder:
     Ids: first the columns of numbers, then 2^hash_bits hashed ones if there are any, then the categories in order of
     first appearance. A row's features stand in the same order. Fields that are empty or 0 have no feature.
 
-    With the layout `slots` (see tableslots.py) numbers have no ids, but are columns of the dense matrix.
+    With the layout `slots` (see `slot_cells`) numbers have no ids, but are columns of the dense matrix.
     """
 
     options = (
@@ -98,7 +106,7 @@ class TableEncoder:
         self.bad = BadLines(config)
         self.plan: Plan | None = None
         self.doubts: list[str] = []
-        with reading_schema(self.schema, "a table"):
+        with reading_schema(self.schema, "table", "a table", "columns"):
             self.hashing = Hashing.of(config, self.schema)
             self.labels = Labels(self.schema.get("labels"), optional=self.config.unlabelled)
             if self.schema:
@@ -118,7 +126,7 @@ class TableEncoder:
         notes = list(self.bad.notes())
         if self.plan is None:
             return Summary(1, notes=tuple(notes))
-        scales, remap = self._measured(), self.vocabulary.finish()
+        scales, remap = self.scales.final(), self.vocabulary.finish()
         schema = {
             "format": "table",
             **self.plan.schema(),
@@ -162,8 +170,7 @@ class TableEncoder:
         self.hasher = HashedCategories(hashed, before, self.hashing, self._cut.shared)
         listed = () if hashed else plan.categorical
         self.vocabulary = Vocabulary(listed, first, self.schema["vocabulary"] if self.schema else None, self._cut)
-        self.squares, self.present = np.zeros(count), np.zeros(count, np.int64)
-        self.scales = np.array(self.schema.get("scales", [1.0] * count), np.float32).reshape(count)
+        self.scales = Scales(count, self.schema, config.scale)
 
     def _items(self, sources: Sequence[Source]) -> Iterator[_Item]:
         for file, source in enumerate(sources):
@@ -238,7 +245,7 @@ class TableEncoder:
         numbers, wrong = read_matrix(frame, plan.numeric)
         if self.schema:
             with np.errstate(over="ignore"):
-                scaled = numbers.astype(np.float32) * self.scales
+                scaled = numbers.astype(np.float32) * self.scales.factors
             large = np.flatnonzero(np.isinf(scaled).any(1)).tolist()
             wrong.update((row, TOO_LARGE) for row in large if row not in wrong)
         categories = read_categories(frame, plan.categorical)
@@ -267,9 +274,8 @@ class TableEncoder:
         self._count(parts)
         if self._slotted:
             cells = slot_cells(parts.numbers, self._named(parts), parts.text)
-            self.squares += cells.squares
-            self.present += cells.present
-            dense = cells.dense * self.scales
+            self.scales.add(cells.squares, cells.present)
+            dense = cells.dense * self.scales.factors
             return Chunk(*cells.features, targets[keep], frame.lines[keep], frame.file, cells.slots, dense)
         return Chunk(*self._features(parts), targets[keep], frame.lines[keep], frame.file)
 
@@ -306,9 +312,8 @@ class TableEncoder:
         rows, columns = parts.numbers.shape
         named = self._named(parts)
         filled = make_filled(rows, columns, named.shape[1])
-        total = fill_rows(Cells(parts.numbers, named, self.scales), filled)
-        self.squares += filled.squares
-        self.present += filled.present
+        total = fill_rows(Cells(parts.numbers, named, self.scales.factors), filled)
+        self.scales.add(filled.squares, filled.present)
         features = Features(filled.lengths, filled.ids[:total], all_ones(filled.values[:total]))
         if parts.text is None:
             return features
@@ -323,19 +328,13 @@ class TableEncoder:
 
     # -- at the end -------------------------------------------------------------------------------------------------
 
-    def _measured(self) -> list[float]:
-        """The factor of each column of numbers."""
-        if self.schema or not self.config.scale:
-            return [float(scale) for scale in self.scales]
-        return scales_of(self.squares, self.present)
-
     def _notes(self, scaled: bool) -> Iterator[str]:
         plan, counts = self._known_plan(), self.counts
         if not self.schema:
             yield from describe(plan, self.config)
             yield from self.doubts
         if scaled:
-            yield "Numbers are divided by the root mean square of their column without its zeros (not with --no-scale)."
+            yield SCALED
         if counts["numbers"]:
             fate = "read as 0" if self._slotted else "left out"
             yield f"{counted(counts['numbers'], 'empty field')} in columns of numbers {fate}."
@@ -357,4 +356,47 @@ def _kept(parts: _Parts, keep: npt.NDArray[np.bool_]) -> _Parts:
         categories=[column._replace(codes=column.codes[keep]) for column in parts.categories],
         hashed=parts.hashed[keep],
         text=keep_rows(parts.text, keep) if parts.text is not None else None,
+    )
+
+
+# -- tables as samples of slots ---------------------------------------------------------------------------------------
+# Each column of categories is a slot, a column of text the last one, and columns of numbers are those of the dense
+# matrix, where a missing number is 0.
+
+class SlotCells(NamedTuple):
+    """Rows of a table. squares, present: of each column of numbers, and how many are other than 0."""
+
+    features: Features
+    slots: Slots
+    dense: Floats
+    squares: npt.NDArray[np.float64]
+    present: Offsets
+
+
+def slot_schema(plan: Plan) -> dict[str, Any]:
+    """Names of slots and dense columns."""
+    return {"slots": [*plan.categorical, *((plan.text,) if plan.text else ())], "dense": list(plan.numeric)}
+
+
+def slot_cells(numbers: npt.NDArray[np.float64], named: Ids, text: Features | None) -> SlotCells:
+    """Rows from numbers (NaN: missing), ids of categories (-1: none) and the features of a text column.
+
+    >>> cells = slot_cells(np.array([[2.0], [np.nan]]), np.array([[5, -1], [6, 7]], np.int32), None)
+    >>> cells.features.ids.tolist(), cells.slots.tolist(), cells.dense.tolist()
+    ([5, 6, 7], [0, 0, 1], [[2.0], [0.0]])
+    """
+    filled = np.where(np.isnan(numbers), 0.0, numbers)
+    known = named >= 0
+    slots = np.nonzero(known)[1].astype(np.uint16)
+    features = Features(known.sum(1).astype(np.int64), named[known], np.empty(0, np.float32))
+    if text is not None:
+        lengths = features.lengths
+        features = join_rows(features, text)
+        owners = np.full(len(features.ids), named.shape[1], np.uint16)
+        firsts = np.cumsum(features.lengths) - features.lengths
+        within = np.arange(len(owners)) - np.repeat(firsts, features.lengths)
+        owners[within < np.repeat(lengths, features.lengths)] = slots
+        slots = owners
+    return SlotCells(
+        features, slots, filled.astype(np.float32), (filled * filled).sum(0), np.count_nonzero(filled, 0)
     )

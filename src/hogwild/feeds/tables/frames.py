@@ -12,13 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hogwild.arrays import Offsets
+from hogwild.arrays import Offsets, fits_float32, number_of
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import Bytes, Source
-from hogwild.feeds.sparse.labels import fits_float32, number_of, shown
 from hogwild.feeds.tables.arrowcheck import why_unsound
 from hogwild.feeds.tables.arrowchild import open_arrow
 from hogwild.feeds.tables.columns import CATEGORICAL, NUMERIC
+from hogwild.messages import shown
 
 Numbers = npt.NDArray[np.float64]
 T = TypeVar("T", bound=np.generic)
@@ -195,8 +195,7 @@ def string_buffers(array: Any) -> tuple[Bytes, Offsets]:
     return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]].copy(), ends - ends[0]
 
 
-# -- Parquet and Arrow files as frames, a few thousand rows at a time -------------------------------------------------
-
+# -- Parquet and Arrow files, a few thousand rows at a time -----------------------------------------------------------
 
 _ROWS, _CELLS = 8192, 1 << 23  # of a frame at the most
 _REASON = 200  # characters of a reason that messages show

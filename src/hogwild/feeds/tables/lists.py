@@ -11,18 +11,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hogwild.arrays import Ids
 from hogwild.config import FeedConfig
 from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.slots.encoder import reading_slots
-from hogwild.feeds.sparse.encoder import Chunk, Summary
-from hogwild.feeds.sparse.labels import NAMES, counted, shown
+from hogwild.feeds.sparse.encoder import Chunk, Summary, left_out_notes, reading_schema
+from hogwild.feeds.sparse.labels import NAMES
 from hogwild.feeds.tables.columns import list_columns
 from hogwild.feeds.tables.frames import ArrowFile, Frame
+from hogwild.messages import shown
 
 INDICES, VALUES, LABEL = "nz_idx", "nz_values", "label"
 FORM = "lists"
@@ -76,8 +75,8 @@ class ListEncoder:
         self.bad = BadLines(config, "rows")
         self.plan: ListPlan | None = None
         self.unread: list[str] = []
-        self.largest, self.left_out = -1, 0
-        with reading_slots(self.schema, FORM):
+        self.largest, self.left_out, self.known = -1, 0, 0
+        with reading_schema(self.schema, FORM):
             if self.schema:
                 plan = ListPlan(*(str(self.schema[name]) for name in ListPlan._fields))
                 self.plan = plan._replace(label=config.label or plan.label)
@@ -91,16 +90,16 @@ class ListEncoder:
             self.bad.seen(frame.seen)
             if len(chunk.targets):
                 self.largest = max(self.largest, int(chunk.ids.max(initial=-1)))
-                yield self._known_only(chunk)
+                known = chunk.below(self.known) if self.schema else chunk
+                self.left_out += len(chunk.ids) - len(known.ids)
+                yield known
 
     def summary(self) -> Summary:
         """What holds for all rows that were yielded."""
         notes = [*self.bad.notes()]
         if self.plan is None:
             return Summary(1, notes=tuple(notes))
-        if self.left_out:
-            past = f"their ids lie past the {self.known:,} known features"
-            notes.append(f"{counted(self.left_out, 'value')} left out: {past}.")
+        notes += left_out_notes(self.left_out, self.known)
         if not self.schema:
             beside = f"values in `{shown(self.plan.values)}`" if self.plan.values else "all values 1"
             notes.insert(0, f"Ids are in column `{shown(self.plan.indices)}`, {beside}, the label in"
@@ -159,18 +158,6 @@ class ListEncoder:
             np.diff(ids.offsets)[good], ids.items[kept].astype(np.int32), numbers, targets[good], frame.lines[good],
             frame.file,
         ), told  # fmt: skip
-
-    def _known_only(self, chunk: Chunk) -> Chunk:
-        """With a model: without the ids that it does not know."""
-        if not self.schema or int(chunk.ids.max(initial=-1)) < self.known:
-            return chunk
-        keep: Flags = chunk.ids < self.known
-        self.left_out += int(len(keep) - np.count_nonzero(keep))
-        ends = np.concatenate(([0], np.cumsum(chunk.lengths)))
-        lengths = np.diff(np.concatenate(([0], np.cumsum(keep)))[ends])
-        ids: Ids = chunk.ids[keep]
-        values = chunk.values[keep] if len(chunk.values) else chunk.values
-        return chunk._replace(lengths=lengths, ids=ids, values=values)
 
 
 def find_plan(file: ArrowFile, config: FeedConfig) -> ListPlan:

@@ -15,10 +15,10 @@ from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8, head_of
 from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.sparse.encoder import Chunk, Summary
+from hogwild.feeds.sparse.encoder import Chunk, Summary, reading_schema
 from hogwild.feeds.sparse.features import Features, keep_rows
-from hogwild.feeds.sparse.hashing import Hashing, hash_texts, reading_schema
-from hogwild.feeds.sparse.labels import NAMES, Labels, counted
+from hogwild.feeds.sparse.hashing import Hashing, hash_texts
+from hogwild.feeds.sparse.labels import NAMES, Labels
 from hogwild.feeds.tables.columns import (
     TEXT_NAME,
     Plan,
@@ -31,6 +31,7 @@ from hogwild.feeds.tables.columns import (
 )
 from hogwild.kernels.ids.hashing import hash_fields
 from hogwild.kernels.ids.tokens import OK, SHORT, Layout, Lines, count_lines, make_lines, split_lines
+from hogwild.messages import counted
 
 
 class _Item(NamedTuple):
@@ -75,7 +76,7 @@ class TextEncoder:
         self.config = config if schema else replace(config, unlabelled=False)
         self.threads = threads
         self.trained = bool(schema)
-        with reading_schema(schema, "labelled text"):
+        with reading_schema(schema, "table", "labelled text", "columns"):
             self.plan = Plan.known(schema) if schema else None
             self.hashing = Hashing.of(config, schema)
             self.labels = Labels(schema.get("labels"), optional=self.config.unlabelled)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from hogwild.config import TaggingConfig
 from hogwild.errors import ConfigError, InputError, ModelError
-from hogwild.feeds.sparse.labels import shown
 from hogwild.feeds.tables.columns import find_column, list_columns
+from hogwild.messages import shown
 
 UNUSED = "-"
 WORDS, TAGS = "w", "tag"     # names of the columns of words and tags, unless the user gives others

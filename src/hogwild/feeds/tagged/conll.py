@@ -1,4 +1,4 @@
-"""Tokens in columns, one a line, with blank lines between sentences: what the lines of a chunk are.
+"""Tokens in columns, one a line, with blank lines between sentences: CoNLL, and CoNLL-U.
 
 Whole chunks are looked at together: no object a line but its bytes, and no value is taken out of a line twice.
 """
@@ -18,7 +18,6 @@ from hogwild.arrays import Ids, Offsets
 from hogwild.errors import InputError, ModelError
 from hogwild.feeds.io.blocks import Block, head_of
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.tables.columns import find_column
 from hogwild.feeds.tagged.columns import (
     TAGS,
@@ -32,6 +31,7 @@ from hogwild.feeds.tagged.columns import (
     renaming,
 )
 from hogwild.feeds.tagged.text import Coder, Gathering, Origin, TextColumn
+from hogwild.messages import counted, shown
 
 BLANK, TOKEN, COMMENT, START, BAD = range(5)  # what a line is
 DOCUMENT = b"-DOCSTART-"
@@ -179,7 +179,6 @@ def run_lengths(numbers: Offsets) -> Offsets:
 
 # -- CoNLL-U: ten columns with names, words that stand for several tokens, and empty nodes ----------------------------
 
-
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 USUAL_TAG = "upos"
 REAL, RANGE, EMPTY = "token", "multiword line", "empty node"
@@ -226,8 +225,7 @@ def kinds_of(numbers: Sequence[bytes]) -> npt.NDArray[np.str_]:
     return np.array([RANGE if b"-" in number else EMPTY if b"." in number else REAL for number in numbers])
 
 
-# -- Read files of tokens in columns, CoNLL and CoNLL-U ---------------------------------------------------------------
-
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 _LONG = 1000  # tokens of a file without blank lines that a note names
 _SHOWN = 3    # tags that a note names

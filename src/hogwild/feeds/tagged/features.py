@@ -12,12 +12,22 @@ import numpy.typing as npt
 
 from hogwild.arrays import Chains, Ids, Offsets
 from hogwild.errors import InputError
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.storage.arrayfiles import cut_text
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.templates import TRANSFORMS, YES, Atom, Step, Templates, preset_of
 from hogwild.feeds.tagged.text import TaggedText, TextColumn, encode_tags
-from hogwild.kernels.ids.keytable import KeyTable, count_keys, find_keys, grown, make_table, settle
+from hogwild.kernels.ids.keys import (
+    AHEAD,
+    NONE,
+    KeyCounts,
+    KeyTable,
+    count_keys,
+    find_keys,
+    grown_counts,
+    make_counts,
+    settle,
+    table_of,
+)
 from hogwild.kernels.ids.templates import (
     MISSING,
     Plan,
@@ -29,9 +39,9 @@ from hogwild.kernels.ids.templates import (
     write_names,
 )
 from hogwild.machine import cores
+from hogwild.messages import counted, shown
 
-# -- From columns and templates to the arrays of kernels/ids/templates.py: each transform once for a distinct value ---
-
+# -- the arrays of kernels/ids/templates.py: each transform once for a distinct value ---------------------------------
 
 _ATOM = 5  # cells of an atom, see kernels/ids/templates.py
 
@@ -126,11 +136,14 @@ def _remap(column: TextColumn, atom: Atom, strings: list[str]) -> Ids:
     return np.array(places, np.int32)
 
 
+# -- encoding ---------------------------------------------------------------------------------------------------------
+
 MOST = 2**31 - 1   # numbers that features can have
 _PIECE = 1 << 20   # keys that are held at a time
 _ROOM = 1 << 12    # keys that a table has room for at first
 _WASTE = 0.75      # of an array in use, below which it is copied to one of its size
 _SHOWN = 5
+_ONE_GROUP, _NO_NUMBER = np.zeros(1, np.uint16), np.full(1, -1, np.int32)
 
 
 def encode(
@@ -222,13 +235,13 @@ def _fill(layout: FeaturePlan, first: int, keys: npt.NDArray[np.uint64], pool: _
     pool.each(work)
 
 
-# -- training: features are counted and ranked --
+# -- training: features are counted and ranked ------------------------------------------------------------------------
 
 
 def _count(layout: FeaturePlan, templates: Templates, text: TaggedText, min_count: int, pool: _Threads) -> _Chosen:
     tokens, width = text.tokens, len(templates)
     numbers = np.empty(tokens * width, np.int32)
-    tables = [make_table(_ROOM) for _ in range(pool.count)]
+    tables = [make_counts(_ROOM) for _ in range(pool.count)]
     keys = np.empty((min(tokens, max(1, _PIECE // width)), width), np.uint64)
     for first, last in _pieces(tokens, width):
         piece = keys[: last - first]
@@ -241,7 +254,7 @@ def _count(layout: FeaturePlan, templates: Templates, text: TaggedText, min_coun
             while done < len(flat):
                 done = int(count_keys(tables[k], flat, done, place, k, pool.count, out))
                 if done < len(flat):
-                    tables[k] = grown(tables[k])
+                    tables[k] = grown_counts(tables[k])
 
         pool.each(work)
     ranked = _rank(tables, min_count, width)
@@ -269,8 +282,8 @@ class _Ranked(NamedTuple):
     rare: tuple[int, int]
 
 
-def _rank(tables: Sequence[KeyTable], min_count: int, width: int) -> _Ranked:
-    sizes = [int(table.size[0]) for table in tables]
+def _rank(tables: Sequence[KeyCounts], min_count: int, width: int) -> _Ranked:
+    sizes = [int(counted.table.size[0]) for counted in tables]
     if max(sizes) * len(tables) > MOST:
         raise InputError(f"there are {sum(sizes):,} different features; at most {MOST:,} can be numbered.")
     counts = np.concatenate([table.counts[:size] for table, size in zip(tables, sizes, strict=True)])
@@ -319,7 +332,7 @@ def rare_note(features: int, occurrences: int, min_count: int) -> tuple[str, ...
     )
 
 
-# -- with the features of a model --
+# -- with the features of a model -------------------------------------------------------------------------------------
 
 
 def unknown_note(unknown: int, total: int) -> tuple[str, ...]:
@@ -340,7 +353,9 @@ def _look_up(layout: FeaturePlan, text: TaggedText, names: Sequence[str], pool: 
         bounds = np.linspace(0, len(flat), pool.count + 1).astype(np.int64).tolist()
 
         def work(k: int, flat: Any = flat, out: Ids = out, bounds: list[int] = bounds) -> int:
-            return int(find_keys(table, flat[bounds[k] : bounds[k + 1]], out[bounds[k] : bounds[k + 1]]))
+            part, homes = flat[bounds[k] : bounds[k + 1]], np.empty(AHEAD, np.int64)
+            missing = int(find_keys(table, part, _ONE_GROUP, _NO_NUMBER, out[bounds[k] : bounds[k + 1]], homes))
+            return missing - int(np.count_nonzero(part == NONE))
 
         unknown += sum(pool.each(work))
     starts = np.empty(tokens + 1, np.int64)
@@ -358,9 +373,7 @@ def _table_of(names: Sequence[str]) -> KeyTable:
     strings = packed(names, "the features of the model")
     keys = np.empty(len(names), np.uint64)
     keys_of_names(strings.pool, strings.starts, keys)
-    table = make_table(1 << max(4, (len(names) - 1).bit_length()))
-    count_keys(table, keys, 0, 0, 0, 1, np.empty(len(names), np.int32))
-    return table
+    return table_of(keys, np.zeros(len(names), np.uint16))
 
 
 def check_distinct(names: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""A tagging feed on disk: chains of feature ids, names of features and tags, and the columns as they were read."""
+"""What taggers train on: sentences as chains of feature ids, with what makes the same ids of others; and on disk."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ import numpy.typing as npt
 from hogwild.arrays import AnyChains, Chains, ValuedChains
 from hogwild.errors import InputError
 from hogwild.feeds.sparse.feed import kept
-from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, map_arrays, read_header, read_strings, title_of
+from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, mapping, read_strings, title_of
 from hogwild.feeds.tagged.text import TaggedText, TextColumn
-
-# -- What taggers train on: sentences as chains of feature ids, with what turns other sentences into the same ids -----
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,6 +93,8 @@ def _rise(ids: npt.NDArray[np.int32], starts: npt.NDArray[np.int64]) -> bool:
     return not falls.any()
 
 
+# -- on disk ----------------------------------------------------------------------------------------------------------
+
 def write_tagging(directory: Path, feed: TaggingFeed, sources: Sequence[str]) -> None:
     """Write a feed that was read from text. All is on disk when this returns."""
     with ArrayWriter(directory) as writer:
@@ -137,9 +137,7 @@ def _described(text: TaggedText | None) -> dict[str, Any] | None:
 
 def map_tagging(directory: Path, names: Sequence[str], fingerprint: str) -> TaggingFeed:
     """Map a feed. `names` are those of its sources as they are called now. Raises Damaged."""
-    header = read_header(directory)
-    try:
-        arrays = map_arrays(directory, header)
+    with mapping(directory) as (header, arrays):
         samples = Chains(arrays["offsets"], arrays["starts"], arrays["ids"], arrays["tags"])
         source = title_of(names, "sentences")
         return TaggingFeed(
@@ -155,8 +153,6 @@ def map_tagging(directory: Path, names: Sequence[str], fingerprint: str) -> Tagg
             source,
             fingerprint,
         )
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise Damaged(str(error)) from None
 
 
 def _text(arrays: dict[str, Any], described: dict[str, Any] | None, source: str) -> TaggedText | None:

@@ -1,4 +1,4 @@
-"""The fields of JSON lines: which of them are columns, which hold the words and the tags, and what they hold."""
+"""JSON lines: one sentence an object, its columns as lists of equal length; which fields are what, and reading them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.sparse.labels import shown
 from hogwild.feeds.tables.columns import find_column, list_columns
 from hogwild.feeds.tagged.columns import TAGS, UNUSED, WORDS, Asked, ColumnPlan, renaming
 from hogwild.feeds.tagged.text import Gathering, Origin, TextColumn
+from hogwild.messages import shown
 
 WORD_FIELDS = (WORDS, "tokens", "words", "form", "forms", "token", "word", "characters", "chars")
 TAG_FIELDS = ("tags", "labels", TAGS, "label")
@@ -155,8 +155,7 @@ def check_characters(lists: Sequence[Sequence[str]], plan: ColumnPlan) -> None:
             raise MalformedError(f"`{shown(field)}` has `{half}`, which is half of a character") from None
 
 
-# -- Read JSON lines: one sentence an object, its columns as lists of equal length ------------------------------------
-
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 _SAMPLE = 100    # objects from which the fields are judged
 _BATCH = 1000    # sentences that are coded together

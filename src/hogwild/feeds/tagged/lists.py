@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import AnyChains, Chains, Ids, Offsets, ValuedChains
+from hogwild.arrays import AnyChains, Chains, Ids, Offsets, ValuedChains, fits_float32
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.sparse.labels import counted, fits_float32, shown
 from hogwild.feeds.tagged.features import check_distinct, rare_note, unknown_note
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.text import TaggedText, TextColumn, encode_tags
-from hogwild.kernels.ids.keytable import settle_valued
+from hogwild.kernels.ids.keys import settle_valued
+from hogwild.messages import counted, shown
 
 Token = Sequence[str] | set[str] | Mapping[str, Any]
 FeatureFunction = Callable[[list[dict[str, str]], int], Token]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path, PurePath
@@ -13,14 +10,14 @@ from typing import Any
 from hogwild.config import TaggingConfig
 from hogwild.errors import InputError, ModelError
 from hogwild.feeds.io.source import Paths, open_sources
-from hogwild.feeds.sparse.labels import shown
 from hogwild.feeds.storage import cache
 from hogwild.feeds.tagged.columns import narrowed
 from hogwild.feeds.tagged.features import encode
 from hogwild.feeds.tagged.feed import TaggingFeed, map_tagging, write_tagging
 from hogwild.feeds.tagged.lists import MADE, FeatureFunction, encode_with
-from hogwild.feeds.tagged.read import read_tagged
+from hogwild.feeds.tagged.read import read_sources
 from hogwild.feeds.tagged.templates import Templates, open_templates, parse_templates
+from hogwild.messages import shown
 
 
 def open_tagging(
@@ -65,9 +62,10 @@ def open_tagging(
     config = config or TaggingConfig()
     min_count = _min_count_of(config, schema or {})
     templates = Templates(()) if features is not None else _templates_of(config, schema or {})
+    sources = open_sources(paths, config)
 
     def make() -> TaggingFeed:
-        text = read_tagged(paths, config, schema=schema, with_tags=with_tags)
+        text = read_sources(sources, config, schema=schema, with_tags=with_tags)
         if features is not None:
             feed = encode_with(text, features, min_count=min_count, names=names, tags=tags)
         else:
@@ -76,25 +74,20 @@ def open_tagging(
             text = replace(text, schema=narrowed(text.schema, used))
         return replace(feed, schema={**text.schema, **feed.schema})
 
-    if features is not None or not with_tags or not config.cache or not _can_be_read_twice(paths):
+    if features is not None or not with_tags or not config.cache:
         return make()
-    sources = open_sources(paths, config)
     content = {
         "tagging": {**asdict(config), "features": templates.lines(), "min_count": min_count, "cache": True},
         "suffixes": [PurePath(source.name).suffixes for source in sources],
         "schema": schema,
-        "names": _digest(names),
-        "tags": _digest(tags),
+        "names": cache.digest_of(names),
+        "tags": cache.digest_of(tags),
     }
-    key = cache.key_from(content, sources)
-    found = cache.load_entry(key, sources, map_tagging)
-    if found is not None:
-        return found
 
     def write(directory: Path) -> None:
         write_tagging(directory, make(), [source.name for source in sources])
 
-    return cache.make_entry(write, sources, key, map_tagging)
+    return cache.open_entry(write, sources, cache.key_from(content, sources), map_tagging)
 
 
 def _templates_of(config: TaggingConfig, schema: Mapping[str, Any]) -> Templates:
@@ -118,13 +111,3 @@ def _min_count_of(config: TaggingConfig, schema: Mapping[str, Any]) -> int:
     if type(least) is not int or least < 1:
         raise ModelError(f"the model is damaged (min_count is {shown(str(least))}); copy it again.")
     return least
-
-
-def _can_be_read_twice(paths: Paths) -> bool:
-    """Not so for standard input and pipes: what is read to find it in the cache is gone."""
-    listed = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    return all(path != "-" and (not os.path.exists(path) or os.path.isfile(path)) for path in listed)
-
-
-def _digest(strings: Sequence[str] | None) -> str | None:
-    return None if strings is None else hashlib.sha256(json.dumps(list(strings)).encode()).hexdigest()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 from typing import Any, Protocol
 
 from hogwild.config import TaggingConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.blocks import head_of
 from hogwild.feeds.io.source import Paths, Source, open_sources
-from hogwild.feeds.io.streams import SUFFIXES
+from hogwild.feeds.io.streams import uncompressed
 from hogwild.feeds.storage.arrayfiles import title_of
 from hogwild.feeds.tagged.columns import Asked, ColumnPlan
 from hogwild.feeds.tagged.conll import FIELDS, ColumnsReader, layout_of
@@ -70,7 +69,13 @@ def read_tagged(
     >>> text = read_tagged("train.txt", TaggingConfig(columns=("w", "pos", "tag")))         # doctest: +SKIP
     """
     config = config or TaggingConfig()
-    sources = open_sources(paths, config)
+    return read_sources(open_sources(paths, config), config, schema, with_tags)
+
+
+def read_sources(
+    sources: Sequence[Source], config: TaggingConfig, schema: Mapping[str, Any] | None = None, with_tags: bool = True
+) -> TaggedText:
+    """The same for sources that are open already."""
     form, guessed = format_of(sources, config, schema)
     known = ColumnPlan.known(schema) if schema else None
     same = known if schema and schema.get("format") == form else None
@@ -124,7 +129,9 @@ def format_of(sources: Sequence[Source], config: TaggingConfig, schema: Mapping[
         if form not in CALLED:
             raise InputError("the model was not trained on tagged text; give data of the kind that it knows.")
         return str(form), False
-    named = {source.name: _by_name(source) for source in sources}
+    named = {
+        source.name: BY_SUFFIX.get(uncompressed(source.name).suffix.lower(), "") for source in sources
+    }
     found = {named[source.name] or _by_content(source, config): source.name for source in reversed(sources)}
     found.pop("", None)
     if len(found) > 1:
@@ -134,13 +141,6 @@ def format_of(sources: Sequence[Source], config: TaggingConfig, schema: Mapping[
             " which with --format."
         )
     return next(iter(found), "conll"), not all(named.values())
-
-
-def _by_name(source: Source) -> str:
-    path = PurePath(source.name)
-    while path.suffix.lower() in SUFFIXES:
-        path = path.with_suffix("")
-    return BY_SUFFIX.get(path.suffix.lower(), "")
 
 
 def _by_content(source: Source, config: TaggingConfig) -> str:

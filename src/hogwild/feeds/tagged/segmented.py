@@ -7,10 +7,10 @@ import numpy as np
 from hogwild.arrays import Offsets
 from hogwild.errors import ConfigError
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.sparse.labels import counted
 from hogwild.feeds.tagged.columns import TAGS, WORDS, Asked, ColumnPlan
 from hogwild.feeds.tagged.conll import run_lengths
 from hogwild.feeds.tagged.text import Gathering, Origin, TextColumn
+from hogwild.messages import counted
 
 BEGIN, MIDDLE, END, SINGLE = "BMES"
 _BY_ENDS = np.frombuffer(f"{MIDDLE}{BEGIN}{END}{SINGLE}".encode(), np.uint8)  # neither, begins, ends a word, both

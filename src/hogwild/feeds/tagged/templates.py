@@ -17,10 +17,9 @@ from typing import NamedTuple
 from hogwild.config.options import nearest
 from hogwild.config.tomltext import read_start
 from hogwild.errors import InputError
-from hogwild.feeds.sparse.labels import shown
+from hogwild.messages import shown
 
-# -- Feature templates that are ready made. They are plain text, as in a file of templates ----------------------------
-
+# -- presets: plain text, as in a file of templates -------------------------------------------------------------------
 
 YES = "1"  # the value of a test that holds; one that does not gives no feature
 
@@ -109,7 +108,7 @@ class(w)[-1]|class(w)[0]|class(w)[1]
 }
 
 
-# -- What feature templates make of the values of a column: lower case, affixes, shapes, classes of characters --------
+# -- transforms of the values of a column -----------------------------------------------------------------------------
 # Each is a function of one string, called once for each distinct value. None is no value: the template then gives no
 # feature at that token.
 

@@ -1,4 +1,4 @@
-"""Sentences as they are read, a chunk at a time: codes of their columns, their lengths, and what was left out."""
+"""Sentences of tokens in columns, as they are read from files of tagged text; and their tags as numbers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from hogwild.errors import InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.sparse.labels import counted, shown
-
-# -- Sentences of tokens in columns, as files of tagged text hold them ------------------------------------------------
+from hogwild.messages import counted, shown
 
 
 @dataclass(frozen=True)
@@ -174,8 +172,7 @@ class Gathering:
         return [*notes, *self.bad.notes()]
 
 
-# -- Tags to numbers: ranked by frequency, or those of a model --------------------------------------------------------
-
+# -- tags to numbers: ranked by frequency, or those of a model --------------------------------------------------------
 
 _SHOWN = 5
 

@@ -10,12 +10,10 @@ from hogwild.config import FeedConfig
 from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.slots.description import BINARY, SlotPlan
-from hogwild.feeds.sparse.labels import NAMES, shown
+from hogwild.feeds.sparse.labels import NAMES
 from hogwild.kernels.tfrecord import examples as kernel
 from hogwild.kernels.tfrecord.examples import Wanted, make_wanted
-
-# -- What a tf.train.Example has, read slowly: for finding out what its features are, and for messages ----------------
-
+from hogwild.messages import shown
 
 KINDS = {kernel.NO_LIST: "no list", kernel.BYTES: "bytes", kernel.FLOATS: "floats", kernel.INTEGERS: "integers"}
 LISTED = 12      # features that a message lists

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from hogwild.arrays import Ids
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.io.badlines import BadLines
-from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import BLOCK, Bytes, Source, fill
 from hogwild.feeds.slots.description import SlotPlan, known_plan, read_slots
-from hogwild.feeds.slots.encoder import reading_slots
-from hogwild.feeds.slots.ids import SlotIds
-from hogwild.feeds.sparse.encoder import Chunk, Summary
-from hogwild.feeds.sparse.labels import counted, shown
-from hogwild.feeds.tables.scales import scale, scales_of
+from hogwild.feeds.slots.encoder import SlotEncoder
+from hogwild.feeds.sparse.encoder import Block, BlockEncoder, Chunk, Summary, left_out_notes, reading_schema
 from hogwild.feeds.tfrecord.plan import (
     KINDS,
     SAMPLED,
@@ -34,14 +27,14 @@ from hogwild.feeds.tfrecord.plan import (
     wanted_slots,
     with_widths,
 )
-from hogwild.kernels.ids.keys import drop_unknown
 from hogwild.kernels.tfrecord import examples as kernel
 from hogwild.kernels.tfrecord.examples import FOOTER, HEADER, Keyed, Parsed, Terms, Wanted
 from hogwild.kernels.tfrecord.records import BROKEN, READ_AHEAD, TOO_LONG, cut_records, parse_records
+from hogwild.messages import counted, shown
 
-# -- TFRecord files in blocks of whole records, with the lengths of records checked before memory is taken for them ---
-
-
+_LAST_ID = 2**31 - 1
+_REMEDY = "Correct the record, or skip such records with --bad-lines skip."
+_AGAIN = "Copy or download the file again, or skip such records with --bad-lines skip."
 _COPY = "copy or download the file again"
 
 
@@ -123,61 +116,36 @@ def _problem(source: Source, rest: Bytes, record: int, offset: int, state: int) 
     return f"{where}: the file ends within the record, after {len(rest)} {needed}; {_COPY}."
 
 
-_LAST_ID = 2**31 - 1
-_SIZE = 1 << 19  # bytes of a block: it stays in the nearer caches with all that is made of it
-_REMEDY = "Correct the record, or skip such records with --bad-lines skip."
-_AGAIN = "Copy or download the file again, or skip such records with --bad-lines skip."
+@dataclass
+class _Block(Block):
+    """Records, and the arrays of their slots."""
 
-
-class _Block(NamedTuple):
-    """Records, where they stand, and the arrays that they are parsed into."""
-
-    block: RecordBlock
-    file: int
-    source: Source
-    parsed: Parsed
     beside: Keyed
+    records: RecordBlock
 
 
-class _Work(NamedTuple):
-    """What threads find out of a block with slots. ids: None where they depend on the blocks before it.
-
-    squares, present: of each dense column the sum of squares, and how many numbers are other than 0.
-    """
-
-    ids: Ids | None
-    unseen: int
-    squares: npt.NDArray[np.float64]
-    present: npt.NDArray[np.int64]
-
-
-class TfrecordEncoder:
+class TfrecordEncoder(SlotEncoder):
     """Reads TFRecord files into chunks; the line of a row is the number of its record.
 
     A list of ids with values beside it (ids stay as they are in the file), or features as a description of slots says.
-    The arrays of a chunk are used again for later ones: they hold until the next chunk is asked for.
     """
 
+    form = "tfrecord"
+    counters = kernel
+    things = "records"
     options = (
         "features", "indices", "values", "label", "binary", "ignore", "categories", "hash_bits", "hash_seed",
         "shared_ids", "min_count", "scale", "bad_lines", "bad_share", "max_line", "pipe", "unlabelled",
     )  # fmt: skip
 
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
-        # Only a model can do without labels.
-        self.config = config if schema else replace(config, unlabelled=False)
-        self.schema = dict(schema or {})
-        self.threads = threads
-        self.bad = BadLines(config, "records")
-        self.counts = np.zeros(kernel.SIZE, np.int64)
-        self.largest = -1
-        self.left_out = self.unseen = 0
+        super().__init__(config, schema, threads)
+        self.largest, self.known = -1, 0
         self.found: list[str] = []  # notes on what was found out
         self.plan: ExamplePlan | None = None
         self.slots: SlotPlan | None = None
         self.wanted: Wanted | None = None
-        self._free: list[tuple[Bytes, Parsed, Keyed]] = []  # memory that is used again
-        with reading_slots(self.schema, "tfrecord"):
+        with reading_schema(self.schema, self.form):
             if "plan" in self.schema:
                 self._follow_slots(known_plan(self.schema["plan"]))
             elif self.schema:
@@ -196,17 +164,14 @@ class TfrecordEncoder:
         limited = self.config.features and not self.schema
         most = np.uint64(self.config.features - 1 if limited else _LAST_ID)
         self.terms = Terms(most, 0, False, self.config.unlabelled, False, self.bad.stop)
-        self.names = [plan.indices, plan.label, plan.values]
+        self.read = [plan.indices, plan.label, plan.values]
 
     def _follow_slots(self, plan: SlotPlan) -> None:
         self.slots, self.wanted = plan, wanted_slots(plan)
         columns = len(plan.columns)
-        binary = is_binary(plan)
-        self.terms = Terms(np.uint64(0), columns, True, self.config.unlabelled, binary, self.bad.stop)
-        self.names = [slot.name for slot in plan.slots if slot.used]
-        self.slot_ids = SlotIds(plan.names, self.config, self.schema)
-        self.squares, self.present = np.zeros(columns), np.zeros(columns, np.int64)
-        self.scales = np.array(self.schema.get("scales", [1.0] * columns), np.float32).reshape(columns)
+        self.terms = Terms(np.uint64(0), columns, True, self.config.unlabelled, is_binary(plan), self.bad.stop)
+        self.read = [slot.name for slot in plan.slots if slot.used]
+        self.open(plan.names, plan.columns)
 
     def _find_out(self, block: RecordBlock, source: Source) -> None:
         """Look at the first records."""
@@ -224,103 +189,75 @@ class TfrecordEncoder:
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    def chunks(self, sources: Sequence[Source]) -> Iterator[Chunk]:
-        """All rows of all sources, in order."""
-        for item, work in in_order(self._parse, self._blocks(sources), self.threads):
-            self._report(item)
-            self.counts += item.parsed.counts
-            self.largest = max(self.largest, int(item.parsed.counts[kernel.LARGEST]))
-            if item.parsed.counts[kernel.ROWS]:
-                yield self._chunk(item) if work is None else self._slot_chunk(item, work)
-            if item.block.problem:
-                raise InputError(item.block.problem)
-            if len(item.block.room) == _SIZE + READ_AHEAD:
-                self._free.append((item.block.room, item.parsed, item.beside))
-
-    def _blocks(self, sources: Sequence[Source]) -> Iterator[_Block]:
+    def blocks(self, sources: Sequence[Source]) -> Iterator[_Block]:
+        """All blocks of all sources, in order."""
         for file, source in enumerate(sources):
             taken: list[tuple[Bytes, Parsed, Keyed]] = []
 
             def take(taken: list[tuple[Bytes, Parsed, Keyed]] = taken) -> Bytes:
                 taken[:] = [self._free.pop()] if self._free else []
-                return taken[0][0] if taken else new_room(_SIZE)
+                return taken[0][0] if taken else new_room(self.block_size)
 
-            for block in record_blocks(source, take, _SIZE):
+            for block in record_blocks(source, take, self.block_size):
                 if self.wanted is None and len(block.data):
                     self._find_out(block, source)
-                if taken and taken[0][0] is block.room:
-                    _, parsed, beside = taken[0]
-                else:
-                    count = len(self.wanted.roles) if self.wanted else 0
-                    parsed, beside = kernel.room_for(len(block.room), count, self.slots is not None)
-                yield _Block(block, file, source, parsed, beside)
+                used = taken and taken[0][0] is block.room
+                parsed, beside = taken[0][1:] if used else self.room(len(block.room))
+                yield _Block(block.data, file, block.record, source, parsed, beside, block)
 
-    def _parse(self, item: _Block) -> _Work | None:
-        parsed, beside = item.parsed, item.beside
-        parsed.counts[:] = 0
-        if self.wanted is not None:
-            with np.errstate(over="ignore"):  # only the interpreter, with the compiler off, would say so
-                parse_records(item.block.data, self.wanted, self.terms, parsed, beside)
-        if self.wanted is None or self.slots is None:
+    def room(self, size: int) -> tuple[Parsed, Keyed]:
+        """Arrays for a block of that many bytes."""
+        return kernel.room_for(size, len(self.wanted.roles) if self.wanted else 0, self.slots is not None)
+
+    def cells(self, block: Block) -> Keyed:
+        """The arrays of a block with slots."""
+        assert isinstance(block, _Block)
+        return block.beside
+
+    def parse(self, block: Block) -> None:
+        """Fill the arrays of a block."""
+        assert self.wanted is not None
+        parse_records(block.text, self.wanted, self.terms, block.parsed, self.cells(block))
+
+    def work(self, block: Block) -> Any:
+        """As for all files with slots, if there are any."""
+        if self.wanted is None:  # no file has had a record yet
+            block.parsed.counts[:] = 0
             return None
-        dense = self._dense(item)
-        numbers = dense.astype(np.float64)
-        if self.schema:
-            scale(dense, self.scales, lambda row: item.source.place(item.block.record + int(parsed.records[row])))
-        ids, unseen = None, 0
-        if not self.slot_ids.in_order:
-            ids, unseen = self._ids(item)
-        return _Work(ids, unseen, (numbers * numbers).sum(0), np.count_nonzero(numbers, 0))
+        return super().work(block) if self.slots is not None else BlockEncoder.work(self, block)
 
-    def _ids(self, item: _Block) -> tuple[Ids, int]:
-        count = item.parsed.counts[kernel.ENTRIES]
-        return self.slot_ids.ids(item.beside.keys[:count], item.beside.slots[:count])
+    def note(self, block: Block, work: Any) -> None:
+        """Add up what threads found, or keep the largest id."""
+        self.largest = max(self.largest, int(block.parsed.counts[kernel.LARGEST]))
+        if work is not None:
+            super().note(block, work)
 
-    def _dense(self, item: _Block) -> npt.NDArray[np.float32]:
-        rows, columns = int(item.parsed.counts[kernel.ROWS]), int(self.terms.columns)
-        return item.beside.dense[: rows * columns].reshape(rows, columns)
+    def chunk(self, block: Block, work: Any) -> Chunk:
+        """The rows of a block, without ids and categories that are not known."""
+        if work is not None:
+            return super().chunk(block, work)
+        chunk = self.rows(block, block.parsed.ids)
+        return self.known_only(chunk, self.known) if self.schema else chunk
 
-    def _chunk(self, item: _Block) -> Chunk:
-        parsed = item.parsed
-        rows, entries = int(parsed.counts[kernel.ROWS]), int(parsed.counts[kernel.ENTRIES])
-        lengths, ids = parsed.lengths[:rows], parsed.ids[:entries]
-        values = parsed.values[: entries if parsed.counts[kernel.VALUED] else 0]
-        if self.schema and len(ids) and int(parsed.counts[kernel.LARGEST]) >= self.known:
-            keep = ids < self.known
-            self.left_out += int(len(keep) - np.count_nonzero(keep))
-            before = np.concatenate(([0], np.cumsum(keep)))
-            ends = np.concatenate(([0], np.cumsum(lengths)))
-            lengths, ids, values = np.diff(before[ends]), ids[keep], values[keep] if len(values) else values
-        return Chunk(lengths, ids, values, parsed.targets[:rows], parsed.records[:rows] + item.block.record, item.file)
-
-    def _slot_chunk(self, item: _Block, work: _Work) -> Chunk:
-        parsed = item.parsed
-        self.squares += work.squares
-        self.present += work.present
-        self.unseen += work.unseen
-        rows, count = int(parsed.counts[kernel.ROWS]), int(parsed.counts[kernel.ENTRIES])
-        ids = self._ids(item)[0] if work.ids is None else work.ids
-        lengths, slots = parsed.lengths[:rows], item.beside.slots[:count]
-        values = parsed.values[: count if parsed.counts[kernel.VALUED] else 0]
-        if work.unseen and len(ids) and ids.min() < 0:
-            count = int(drop_unknown(lengths, ids, slots, values))
-            ids, slots, values = ids[:count], slots[:count], values[:count]
-        lines = parsed.records[:rows] + item.block.record
-        return Chunk(lengths, ids, values, parsed.targets[:rows], lines, item.file, slots, self._dense(item))
+    def finish(self, block: Block) -> None:
+        """Stop where the file cannot be read any further."""
+        assert isinstance(block, _Block)
+        if block.records.problem:
+            raise InputError(block.records.problem)
+        if len(block.records.room) == self.block_size + READ_AHEAD:
+            self._free.append((block.records.room, block.parsed, block.beside))
 
     # -- what is wrong ----------------------------------------------------------------------------------------------
 
-    def _report(self, item: _Block) -> None:
-        counts = item.parsed.counts
-        errors = int(counts[kernel.BAD])
-        for code, record, place, feature, detail, other in item.parsed.errors[:errors].tolist():
-            where = place_of(item.source, item.block.record + record, item.block.offset + place)
-            what = self._explain(code, self.names[feature], detail, other)
-            if code in (kernel.MISSING, kernel.WRONG_TYPE):
-                what += _having(item.block, place)
-            self.bad.report(f"{where}: {what}", _AGAIN if code == kernel.CHECKSUM else _REMEDY)
-        self.bad.count += max(0, errors - len(item.parsed.errors))
-        self.bad.seen(int(counts[kernel.ROWS]) + errors)
+    def report(self, block: Block, error: Sequence[int]) -> None:
+        """Report a bad record."""
+        assert isinstance(block, _Block)
+        code, record, place, feature, detail, other = error
+        where = place_of(block.source, block.line + record, block.records.offset + place)
+        what = self._explain(code, self.read[feature], detail, other)
+        if code in (kernel.MISSING, kernel.WRONG_TYPE):
+            what += _having(block.records, place)
+        self.bad.report(f"{where}: {what}", _AGAIN if code == kernel.CHECKSUM else _REMEDY)
 
     def _explain(self, code: int, name: str, detail: int, other: int) -> str:
         """What is wrong, in one clause."""
@@ -349,39 +286,26 @@ class TfrecordEncoder:
 
     def summary(self) -> Summary:
         """What holds for all rows that were yielded."""
-        bad = self.bad.notes()
         if self.slots is not None and self.wanted is not None:
-            return self._slot_summary(self.slots, bad)
+            return super().summary()
+        bad = self.bad.notes()
         if self.plan is None:
             return Summary(1, notes=bad)
         features = self.known if self.schema else self.config.features or max(self.largest + 1, 1)
-        schema = {"format": "tfrecord", **self.plan.schema(), "features": features}
-        return Summary(features, (), schema, (*self.found, *self._notes(), *bad))
+        schema = {"format": self.form, **self.plan.schema(), "features": features}
+        return Summary(features, (), schema, (*self.found, *self.own_notes(), *bad))
 
-    def _slot_summary(self, plan: SlotPlan, bad: tuple[str, ...]) -> Summary:
-        remap = self.slot_ids.finish()
-        measured = not self.schema and self.config.scale
-        scales = scales_of(self.squares, self.present) if measured else self.scales.tolist()
-        final = bool(self.schema) or all(scale == 1 for scale in scales)
-        schema = {
-            "format": "tfrecord", "slots": list(plan.names), "dense": list(plan.columns), "scales": scales,
-            **self.slot_ids.schema(), "plan": plan.schema(),
-        }  # fmt: skip
-        notes = [*plan.notes, *self._notes(), *self.slot_ids.notes(self.unseen), *bad]
-        if not final:
-            notes.insert(0, "Numbers are divided by the root mean square of their column without its zeros (not with"
-                            " --no-scale).")
-        scaling = () if final else tuple(scales)
-        return Summary(self.slot_ids.features, (), schema, tuple(notes), remap=remap, dense_scales=scaling)
+    def own_schema(self) -> dict[str, Any]:
+        """The plan of the slots."""
+        return {"plan": self.slots.schema() if self.slots else []}
 
-    def _notes(self) -> Iterator[str]:
+    def own_notes(self) -> Iterator[str]:
+        """What the plan says, what is missing and what was left out."""
+        yield from self.slots.notes if self.slots else ()
         if self.counts[kernel.ABSENT]:
             yield f"{counted(int(self.counts[kernel.ABSENT]), 'list')} missing in records, read as empty."
-        if self.counts[kernel.UNLABELLED]:
-            rows = counted(int(self.counts[kernel.UNLABELLED]), "row")
-            yield f"{rows} without a label, which predictions do not need."
-        if self.left_out:
-            yield f"{counted(self.left_out, 'value')} left out: their ids lie past the {self.known:,} known features."
+        yield from self.label_notes()
+        yield from left_out_notes(self.left_out, self.known)
 
 
 def _having(block: RecordBlock, place: int) -> str:

@@ -5,7 +5,7 @@ weights p_i = exp(n_i - max n_i) and m_i = exp(e_i - max e_i) the forward recurs
 where c_i makes a_i sum to 1, gives log Z = sum_i log c_i + the maxima; backwards b_{i-1} = m_i (p_i b_i) / d_i, where
 d_i makes sum_y a_{i-1}[y] b_{i-1}[y] = 1, gives the chances a_i b_i of tags, and those of pairs: a_{i-1}[x] m_i[x, y]
 p_i[y] b_i[y] / d_i. All a_i[y] lie within exp(-extent of n_i - extent of e_i) of the largest one, whatever the length:
-where that is a normal number for every i nothing is lost. Sentences with larger extents go through logchain.py.
+where that is a normal number for every i nothing is lost. Sentences with larger extents go through logarithms.
 """
 
 from __future__ import annotations

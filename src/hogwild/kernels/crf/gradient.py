@@ -45,7 +45,7 @@ def begin_sentence(task: Any, samples: Any, visit: int, weights: Any, scratch: A
 
 
 @inner
-def pull_tags(task: Any, tokens: int, i: int, near: Any, tag: int, scratch: Any, places: Any) -> None:
+def tag_gradients(task: Any, tokens: int, i: int, near: Any, tag: int, scratch: Any, places: Any) -> None:
     """The gradient in the score of each tag of token i, to places.residual."""
     if near:
         chances(task, tokens, i, scratch, places)
@@ -55,7 +55,7 @@ def pull_tags(task: Any, tokens: int, i: int, near: Any, tag: int, scratch: Any,
 
 
 @inner
-def pull_pairs(task: Any, i: int, near: Any, pair: int, scratch: Any, places: Any) -> None:
+def pair_gradients(task: Any, i: int, near: Any, pair: int, scratch: Any, places: Any) -> None:
     """Go from token i to the one before it; with rich edges the gradient in the score of each pair is in its matrix."""
     if near:
         step_back(task, i, scratch, places)
@@ -105,11 +105,11 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
     scratch.count[0] = 0
     for i in range(tokens - 1, -1, -1):
         t, tag = first + i, chains.tags[first + i]
-        pull_tags(task, tokens, i, near, tag, scratch, places)
+        tag_gradients(task, tokens, i, near, tag, scratch, places)
         for e in range(chains.starts[t], chains.starts[t + 1]):
             keep_row(scratch, np.int64(chains.ids[e]), places.residual, places.width, value_at(chains, e))
         if scratch.ints[i] == 0:
-            pull_pairs(task, i, near, chains.tags[t - 1] * places.width + tag, scratch, places)
+            pair_gradients(task, i, near, chains.tags[t - 1] * places.width + tag, scratch, places)
             keep_rich(task.edges, samples, t, scratch, matrix_at(task.edges, places, i), edges + task.tags)
     end_sentence(task, chains, visit, near, scratch, places)
     for x in range(task.tags):
@@ -195,10 +195,10 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
     rate = step.rate / scale_at(task, step.elapsed)
     for i in range(tokens - 1, -1, -1):
         t, tag = first + i, chains.tags[first + i]
-        pull_tags(task, tokens, i, near, tag, scratch, places)
+        tag_gradients(task, tokens, i, near, tag, scratch, places)
         move_nodes(task.rows, task, chains, t, weights, scratch, places, rate, step)
         if scratch.ints[i] == 0:
-            pull_pairs(task, i, near, chains.tags[t - 1] * places.width + tag, scratch, places)
+            pair_gradients(task, i, near, chains.tags[t - 1] * places.width + tag, scratch, places)
             move_rich(task.edges, task, samples, t, weights, scratch, matrix_at(task.edges, places, i), rate, step)
     end_sentence(task, chains, visit, near, scratch, places)
     move_edges(task.rows, task, weights, scratch, places, rate, step)
@@ -264,8 +264,8 @@ def _move_slowly(rows: Any, task: Any, pairs: Any, first: int, last: int, weight
     for chunk in range(first, last):
         count = begin_row(task.rule, task.penalty, weights.rich, chunk, LANES, step)
         for k in range(LANES):
-            pull = value * scratch.floats[at + pairs[chunk * LANES + k]]
-            update(task.rule, weights.rich, chunk * cells + k, LANES, pull, rate, count)
+            grad = value * scratch.floats[at + pairs[chunk * LANES + k]]
+            update(task.rule, weights.rich, chunk * cells + k, LANES, grad, rate, count)
 
 
 @choice
@@ -316,9 +316,9 @@ def fill_marginals(task: Any, samples: Any, weights: Any, scratch: Any, span: An
         places = places_of(task, tokens)
         _, near = begin_sentence(task, samples, visit, weights, scratch)
         for i in range(tokens - 1, -1, -1):
-            pull_tags(task, tokens, i, near, 0, scratch, places)
+            tag_gradients(task, tokens, i, near, 0, scratch, places)
             scratch.floats[places.residual] += np.float32(1)
             for y in range(task.tags):
                 out[first + i - begin, y] = scratch.floats[places.residual + y]
             if scratch.ints[i] == 0:
-                pull_pairs(task, i, near, 0, scratch, places)
+                pair_gradients(task, i, near, 0, scratch, places)

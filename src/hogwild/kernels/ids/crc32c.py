@@ -16,8 +16,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from hogwild.kernels.compiler.bytes import byte_at, load_word
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.numbers import byte_at, load_word
 
 _POLYNOMIAL = 0x82F63B78  # with its bits in reverse order
 _ONES = np.uint64(0xFFFFFFFF)

@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Ids, Offsets
+from hogwild.arrays import Ids, Keys, Offsets
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.ids.hashing import finish, fold, hash_bytes, push
+from hogwild.kernels.ids.keys import NONE
 
-Keys = npt.NDArray[np.uint64]
-
-NONE = np.uint64(0)
 COLUMN, PLACE, OFFSET, OTHER, SAME = range(5)  # columns of `atoms`
 MISSING = -1                                    # a value that a token does not have
 

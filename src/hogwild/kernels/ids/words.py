@@ -3,7 +3,7 @@
 A word of up to seven bytes is its own key: the bytes in one integer. A longer one has a hash for a key, and where keys
 and lengths are equal its bytes are compared. So an id is never wrong.
 
-Text is given by addresses (see kernels/parse/numbers.py). It must be followed by eight bytes that may be read.
+Text is given by addresses (see kernels/compiler/bytes.py). It must be followed by eight bytes that may be read.
 A kernel that finds the table full returns where it stands; the caller gives it a larger one and goes on.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Offsets
+from hogwild.kernels.compiler.bytes import byte_at, load_word, trailing_zeros
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.numbers import byte_at, load_word, trailing_zeros
 
 WORDS, BYTES, SEEN, LONG, CLOSED, LONGEST = range(6)  # places in `state`
 END, UNKNOWN = -1, -2                                 # among ids: a sentence ends; a word that the table does not have

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hogwild.errors import ConfigError
 from hogwild.kernels.compiler.jit import kernel
 
 
@@ -37,3 +38,33 @@ def elapsed_at(schedule: Any, position: Any) -> Any:
         tail = (1.0 + schedule.slope / schedule.decay) * math.log1p(schedule.decay * position) / schedule.decay
         return schedule.first * (tail - schedule.slope * position / schedule.decay)
     return schedule.first * (position - 0.5 * schedule.slope * position * position)
+
+
+def make_schedule(name: str, lr: float, visits: int, epochs: int, decay: float = 0.0, end: float = 0.0) -> Schedule:
+    """The learning rate as a function of progress.
+
+    Parameters
+    ----------
+    name : `constant`; `linear`, down to the share `end` of it at the end of the last epoch; `inverse`,
+        lr / (1 + decay * epochs so far).
+    visits : visits in one epoch.
+
+    Examples
+    --------
+    >>> make_schedule("linear", 0.5, visits=100, epochs=2).slope
+    0.005
+    """
+    lr = float(lr)  # a whole number would be another type, and the loop compiled once more for it
+    total = float(max(1, visits * epochs))
+    if name == "constant":
+        return Schedule(lr, 0.0, 0.0)
+    if name == "linear":
+        return Schedule(lr, (1.0 - end) / total, 0.0)
+    if name == "inverse":
+        return Schedule(lr, 0.0, (decay or 1.0) / max(1, visits))
+    raise ConfigError(f"schedule is {name!r}; it must be constant, linear or inverse.")
+
+
+def rate_after(schedule: Schedule, position: int) -> float:
+    """Learning rate after so many visits."""
+    return float(schedule.first * (1 - schedule.slope * position) / (1 + schedule.decay * position))

@@ -65,7 +65,7 @@ def _compiled() -> Any:
 
     @intrinsic
     def gemm(
-        typingctx: Any, turned: Any, a: Any, at_a: Any, by_a: Any, b: Any, at_b: Any, by_b: Any, c: Any, at_c: Any,
+        typingctx: Any, transposed: Any, a: Any, at_a: Any, by_a: Any, b: Any, at_b: Any, by_b: Any, c: Any, at_c: Any,
         by_c: Any, m: Any, n: Any, k: Any, alpha: Any, beta: Any,
     ) -> Any:  # fmt: skip
         size = types.int64
@@ -84,9 +84,9 @@ def _compiled() -> Any:
                 # A BLAS of 32-bit integers reads the lower half of what stands there: its first four bytes.
                 return builder.bitcast(cgutils.alloca_once_value(builder, value), pointer)
 
-            def letter(turned: int) -> Any:
-                is_turned = builder.icmp_signed("==", args[0], word(turned))
-                return number(builder.select(is_turned, ir.IntType(8)(ord("T")), ir.IntType(8)(ord("N"))))
+            def letter(transposed: int) -> Any:
+                is_transposed = builder.icmp_signed("==", args[0], word(transposed))
+                return number(builder.select(is_transposed, ir.IntType(8)(ord("T")), ir.IntType(8)(ord("N"))))
 
             call = cgutils.get_or_insert_function(
                 builder.module, ir.FunctionType(ir.VoidType(), [pointer] * 13), _NAME
@@ -106,15 +106,15 @@ def _compiled() -> Any:
 
 
 def _interpreted(
-    turned: int, a: Any, at_a: int, by_a: int, b: Any, at_b: int, by_b: int, c: Any, at_c: int, by_c: int, m: int,
+    transposed: int, a: Any, at_a: int, by_a: int, b: Any, at_b: int, by_b: int, c: Any, at_c: int, by_c: int, m: int,
     n: int, k: int, alpha: Any, beta: Any,
 ) -> None:  # fmt: skip
     def view(cells: Any, at: int, by: int, rows: int, columns: int) -> Any:
         flat = cells.reshape(-1)[at:]
         return np.lib.stride_tricks.as_strided(flat, (rows, columns), (by * flat.itemsize, flat.itemsize))
 
-    left = view(a, at_a, by_a, k, m).T if turned == 1 else view(a, at_a, by_a, m, k)
-    right = view(b, at_b, by_b, n, k).T if turned == 2 else view(b, at_b, by_b, k, n)
+    left = view(a, at_a, by_a, k, m).T if transposed == 1 else view(a, at_a, by_a, m, k)
+    right = view(b, at_b, by_b, n, k).T if transposed == 2 else view(b, at_b, by_b, k, n)
     out = view(c, at_c, by_c, m, n)
     out[...] = alpha * (left @ right) + (beta * out if beta != 0 else np.float32(0))
 
@@ -129,20 +129,20 @@ def multiply(a: Any, b: Any, c: Any, m: int, n: int, k: int, alpha: Any, beta: A
 
 
 @inner
-def multiply_turned(a: Any, b: Any, c: Any, m: int, n: int, k: int, alpha: Any, beta: Any) -> None:
+def multiply_transposed(a: Any, b: Any, c: Any, m: int, n: int, k: int, alpha: Any, beta: Any) -> None:
     """c = alpha a' b + beta c, where a is k x m, b k x n and c m x n."""
     _product(1, a, b, c, m, n, k, alpha, beta)
 
 
 @inner
-def multiply_by_turned(a: Any, b: Any, c: Any, m: int, n: int, k: int, alpha: Any, beta: Any) -> None:
+def multiply_by_transposed(a: Any, b: Any, c: Any, m: int, n: int, k: int, alpha: Any, beta: Any) -> None:
     """c = alpha a b' + beta c, where a is m x k, b n x k and c m x n."""
     _product(2, a, b, c, m, n, k, alpha, beta)
 
 
 @inner
-def _product(turned: int, a: Any, b: Any, c: Any, m: int, n: int, k: int, alpha: Any, beta: Any) -> None:
+def _product(transposed: int, a: Any, b: Any, c: Any, m: int, n: int, k: int, alpha: Any, beta: Any) -> None:
     _gemm(
-        turned, a.cells, a.at, a.stride, b.cells, b.at, b.stride, c.cells, c.at, c.stride, m, n, k, np.float32(alpha),
-        np.float32(beta),
+        transposed, a.cells, a.at, a.stride, b.cells, b.at, b.stride, c.cells, c.at, c.stride, m, n, k,
+        np.float32(alpha), np.float32(beta),
     )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.kernels.compiler.jit import choice, inner
-from hogwild.kernels.nn.blas import Block, multiply, multiply_by_turned, multiply_turned
+from hogwild.kernels.nn.blas import Block, multiply, multiply_by_transposed, multiply_transposed
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, moved
 
 # -- What dense layers do to their sums, chosen by type; in place, over a run of cells --------------------------------
@@ -41,7 +41,7 @@ def activate(activation: Any, cells: Any) -> None:
 
 
 @choice
-def deactivate(activation: Any, cells: Any, pulls: Any) -> None:
+def deactivate(activation: Any, cells: Any, grads: Any) -> None:
     """Turn derivatives in what the layer gave (`cells`) into derivatives in its sums."""
 
 
@@ -51,7 +51,7 @@ def _as_it_is(activation: Any, cells: Any) -> None:
 
 
 @deactivate.of(Identity)
-def _as_they_are(activation: Any, cells: Any, pulls: Any) -> None:
+def _as_they_are(activation: Any, cells: Any, grads: Any) -> None:
     return
 
 
@@ -63,11 +63,11 @@ def _relu(activation: Any, cells: Any) -> None:
 
 
 @deactivate.of(Relu)
-def _relu_slope(activation: Any, cells: Any, pulls: Any) -> None:
+def _relu_slope(activation: Any, cells: Any, grads: Any) -> None:
     # Read in any case: a read under a condition would be a branch, which nothing can foretell and nothing vectorises.
     for i in range(len(cells)):
-        pull = pulls[i]
-        pulls[i] = pull if cells[i] > np.float32(0) else np.float32(0)
+        grad = grads[i]
+        grads[i] = grad if cells[i] > np.float32(0) else np.float32(0)
 
 
 @activate.of(Tanh)
@@ -77,9 +77,9 @@ def _tanh(activation: Any, cells: Any) -> None:
 
 
 @deactivate.of(Tanh)
-def _tanh_slope(activation: Any, cells: Any, pulls: Any) -> None:
+def _tanh_slope(activation: Any, cells: Any, grads: Any) -> None:
     for i in range(len(cells)):
-        pulls[i] *= np.float32(1) - cells[i] * cells[i]
+        grads[i] *= np.float32(1) - cells[i] * cells[i]
 
 
 def layer_cells(sizes: npt.NDArray[np.int64]) -> int:
@@ -102,7 +102,7 @@ def place_of(sizes: Any, batch: int, layer: int) -> int:
 
 
 @inner
-def pulls_at(sizes: Any, batch: int, layer: int) -> int:
+def grads_at(sizes: Any, batch: int, layer: int) -> int:
     """Where in `floats` the derivatives in what a layer gives stand; the last layer's stand in place of its scores."""
     last = len(sizes) - 1
     if layer == last:
@@ -146,20 +146,20 @@ def backward(task: Any, layers: Any, floats: Any, rows: int, out: Any, scale: An
     sizes, batch = task.sizes, task.batch
     last = len(sizes) - 1
     at = task.cells - sizes[last]
-    pulls = pulls_at(sizes, batch, last)
+    grads = grads_at(sizes, batch, last)
     for row in range(rows):
-        add_biases(floats[pulls + row * sizes[last] : pulls + (row + 1) * sizes[last]], out, at, scale)
+        add_biases(floats[grads + row * sizes[last] : grads + (row + 1) * sizes[last]], out, at, scale)
     for layer in range(last, 0, -1):
         before, after = sizes[layer - 1], sizes[layer]
         at -= before * after
-        source, pulls = place_of(sizes, batch, layer - 1), pulls_at(sizes, batch, layer)
-        lower = pulls_at(sizes, batch, layer - 1)
-        multiply_by_turned(  # RACE(stale read): docs/races.md
-            Block(floats, pulls, after), Block(layers, at, after), Block(floats, lower, before), rows, before, after,
+        source, grads = place_of(sizes, batch, layer - 1), grads_at(sizes, batch, layer)
+        lower = grads_at(sizes, batch, layer - 1)
+        multiply_by_transposed(  # RACE(stale read): docs/races.md
+            Block(floats, grads, after), Block(layers, at, after), Block(floats, lower, before), rows, before, after,
             np.float32(1), np.float32(0),
         )  # fmt: skip
-        multiply_turned(  # RACE(lost update): docs/races.md
-            Block(floats, source, before), Block(floats, pulls, after), Block(out, at, after), before, after, rows,
+        multiply_transposed(  # RACE(lost update): docs/races.md
+            Block(floats, source, before), Block(floats, grads, after), Block(out, at, after), before, after, rows,
             scale, keep,
         )  # fmt: skip
         if layer > 1:
@@ -171,11 +171,11 @@ def backward(task: Any, layers: Any, floats: Any, rows: int, out: Any, scale: An
 
 
 @inner
-def add_biases(pulls: Any, out: Any, at: int, scale: Any) -> None:
+def add_biases(grads: Any, out: Any, at: int, scale: Any) -> None:
     """Add what one row gives to the derivatives in the biases of a layer, which pay no penalty."""
-    bias = out[at : at + len(pulls)]
-    for k in range(len(pulls)):
-        bias[k] += scale * pulls[k]  # RACE(lost update): docs/races.md
+    bias = out[at : at + len(grads)]
+    for k in range(len(grads)):
+        bias[k] += scale * grads[k]  # RACE(lost update): docs/races.md
 
 
 # -- a step over all weights of the layers --------------------------------------------------------------------------

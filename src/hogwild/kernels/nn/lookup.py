@@ -206,7 +206,7 @@ def add_wide(task: Any, samples: Any, chosen: Any, rows: int, table: Any, scores
 
 
 @inner
-def scatter(task: Any, samples: Any, chosen: Any, rows: int, table: Any, pulls: Any, slopes: Any, step: Any) -> None:
+def scatter(task: Any, samples: Any, chosen: Any, rows: int, table: Any, grads: Any, slopes: Any, step: Any) -> None:
     """Move the rows of all entries against their derivatives, one entry after the other."""
     width, outputs = task.sizes[0], task.sizes[len(task.sizes) - 1]
     cells = stride(task.rule, task.penalty, task.width)
@@ -218,22 +218,22 @@ def scatter(task: Any, samples: Any, chosen: Any, rows: int, table: Any, pulls: 
             stop = slot_end(task.layout, samples, entry, end)
             part = share(task.combiner, samples, entry, stop)
             at = row * width + slot_of(task.layout, samples, entry) * task.dim
-            pull = pulls[at : at + task.dim]
+            grad = grads[at : at + task.dim]
             for e in range(entry, stop):
                 ident: Any = np.int64(np.uint32(samples.ids[e]))
                 count = begin_row(task.rule, task.penalty, table, ident, task.width, step)
                 value = value_at(samples, e)
                 cell = table[ident * cells : (ident + 1) * cells]
                 factor = value * part
-                for c in range(len(pull)):
-                    update(task.rule, cell, c, task.width, factor * pull[c], step.rate, count)
+                for c in range(len(grad)):
+                    update(task.rule, cell, c, task.width, factor * grad[c], step.rate, count)
                 for k in range(task.width - task.dim):
                     update(task.rule, cell, task.dim + k, task.width, value * own[k], step.rate, count)
             entry = stop
 
 
 @inner
-def collect(task: Any, samples: Any, chosen: Any, rows: int, scratch: Any, first: int, pulls: Any, slopes: Any) -> int:
+def collect(task: Any, samples: Any, chosen: Any, rows: int, scratch: Any, first: int, grads: Any, slopes: Any) -> int:
     """Add up the derivatives in each distinct row, in `scratch` from line `first` on; returns the number of lines."""
     width, outputs = task.sizes[0], task.sizes[len(task.sizes) - 1]
     mask = task.places - 1
@@ -248,7 +248,7 @@ def collect(task: Any, samples: Any, chosen: Any, rows: int, scratch: Any, first
             stop = slot_end(task.layout, samples, entry, end)
             part = share(task.combiner, samples, entry, stop)
             at = row * width + slot_of(task.layout, samples, entry) * task.dim
-            pull = pulls[at : at + task.dim]
+            grad = grads[at : at + task.dim]
             for e in range(entry, stop):
                 ident = samples.ids[e]
                 place = np.int64(np.uint32(ident) * np.uint32(2654435761)) & mask
@@ -264,8 +264,8 @@ def collect(task: Any, samples: Any, chosen: Any, rows: int, scratch: Any, first
                 total = scratch.grads[line]
                 value = value_at(samples, e)
                 factor = value * part
-                for c in range(len(pull)):
-                    total[c] += factor * pull[c]
+                for c in range(len(grad)):
+                    total[c] += factor * grad[c]
                 for k in range(task.width - task.dim):
                     total[task.dim + k] += value * own[k]
             entry = stop

@@ -17,7 +17,7 @@ from hogwild.kernels.compiler.clock import DENSE, LOOKUP, UPDATE, mark, start
 from hogwild.kernels.compiler.jit import choice, inner, kernel, open_kernel
 from hogwild.kernels.loop.order import row_at
 from hogwild.kernels.loop.task import apply, fused, gradient
-from hogwild.kernels.nn.dense import backward, deactivate, forward, place_of, pulls_at, step_layers
+from hogwild.kernels.nn.dense import backward, deactivate, forward, grads_at, place_of, step_layers
 from hogwild.kernels.nn.lookup import add_wide, collect, gather, scatter
 from hogwild.kernels.optim.losses import cost, slope, slopes
 from hogwild.kernels.optim.penalties import Free, Penalty
@@ -217,9 +217,9 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
     flat = scratch.grads.reshape(-1)
     begin_gradients(task, weights.layers, flat)
     backward(task, weights.layers, floats, rows, flat, np.float32(1), np.float32(1))
-    at = pulls_at(sizes, task.batch, 0)
-    pulls = floats[at : at + rows * sizes[0]]
-    deactivate(task.lookup_activation, floats[: rows * sizes[0]], pulls)
+    at = grads_at(sizes, task.batch, 0)
+    grads = floats[at : at + rows * sizes[0]]
+    deactivate(task.lookup_activation, floats[: rows * sizes[0]], grads)
     mark(task.timer, scratch, DENSE)
     features = len(weights.table) // stride(task.rule, task.penalty, task.width)
     dense_rows = len(weights.layers) // task.width
@@ -227,7 +227,7 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
         scratch.rows[k] = features + k
     for k in range(task.cells, dense_rows * task.width):
         flat[k] = np.float32(0)
-    scratch.count[0] = collect(task, samples, chosen, rows, scratch, dense_rows, pulls, ends)
+    scratch.count[0] = collect(task, samples, chosen, rows, scratch, dense_rows, grads, ends)
     mark(task.timer, scratch, UPDATE)
     return loss
 
@@ -286,11 +286,11 @@ def _in_place(rule: Any, task: Any, samples: Any, visit: int, weights: Any, scra
     loss = turn_scores(task, samples, chosen, rows, ends)
     keep = np.float32(1) - step.rate * decay(task.penalty)
     backward(task, weights.layers, floats, rows, weights.layers, -step.rate, keep)
-    at = pulls_at(sizes, task.batch, 0)
-    pulls = floats[at : at + rows * sizes[0]]
-    deactivate(task.lookup_activation, floats[: rows * sizes[0]], pulls)
+    at = grads_at(sizes, task.batch, 0)
+    grads = floats[at : at + rows * sizes[0]]
+    deactivate(task.lookup_activation, floats[: rows * sizes[0]], grads)
     mark(task.timer, scratch, DENSE)
-    scatter(task, samples, chosen, rows, weights.table, pulls, ends, step)
+    scatter(task, samples, chosen, rows, weights.table, grads, ends, step)
     mark(task.timer, scratch, UPDATE)
     return loss
 

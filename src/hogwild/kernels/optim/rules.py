@@ -3,6 +3,8 @@
 A row of weights is stored with what its update rule remembers, so that one cache line serves both:
 `[w_0 … w_{width-1} | slot 1 of each | slot 2 of each | count | stamp]`. The rule says how many slots it has
 and whether it counts visits; the stamp is there only with a penalty. A cell of weight k is `base + k`.
+
+A formula is written once. Compiled as it stands it moves one weight; simd/rules8.py runs it with vectors for numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.kernels.compiler.jit import choice, inner, open_kernel
-from hogwild.kernels.optim.penalties import charge, owes, pace, shorten, stamps
+from hogwild.kernels.optim.penalties import charge, owes, pace, stamps
 
 
 class Sgd(NamedTuple):
@@ -128,6 +130,36 @@ def stride(rule: Any, penalty: Any, width: int) -> int:
     return width * (1 + slots_of(rule)) + counts_visits(rule) + stamps(penalty)
 
 
+# -- what formulas are made of, besides signs: of single numbers here, of vectors in simd/rules8.py -------------------
+
+
+@choice
+def root(number: Any) -> Any:
+    """The square root."""
+
+
+@choice
+def signed(size: Any, number: Any) -> Any:
+    """A size with the sign of a number."""
+
+
+@choice
+def select(test: Any, yes: Any, no: Any) -> Any:
+    """`yes` where the test holds, else `no`."""
+
+
+@choice
+def unbiased(mean: Any, beta: Any, count: Any, which: int) -> Any:
+    """A moving average without the zero that it began with, after so many visits; which: the first slot's or the
+    second's."""
+
+
+root.otherwise(lambda number: np.float32(math.sqrt(number)))
+signed.otherwise(lambda size, number: np.float32(math.copysign(size, number)))
+select.otherwise(lambda test, yes, no: yes if test else no)
+unbiased.otherwise(lambda mean, beta, count, which: mean / (np.float32(1) - np.float32(beta**count)))
+
+
 # -- one weight -----------------------------------------------------------------------------------------------------
 
 
@@ -151,7 +183,7 @@ def _momentum(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, ra
 def _adagrad(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
     total = first + gradient * gradient
     # The compiler makes of this a fast reciprocal root; it does not if epsilon is added outside of the root.
-    return weight - rate * gradient / np.float32(math.sqrt(total + rule.epsilon)), total, second
+    return weight - rate * gradient / root(total + rule.epsilon), total, second
 
 
 @moved.of(Adam)
@@ -159,19 +191,20 @@ def _adam(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: 
     one = np.float32(1)
     mean = rule.beta1 * first + (one - rule.beta1) * gradient
     square = rule.beta2 * second + (one - rule.beta2) * gradient * gradient
-    level = mean / (one - np.float32(rule.beta1**count))
-    spread = square / (one - np.float32(rule.beta2**count))
-    return weight - rate * level / (np.float32(math.sqrt(spread)) + rule.epsilon), mean, square
+    level, spread = unbiased(mean, rule.beta1, count, 0), unbiased(square, rule.beta2, count, 1)
+    return weight - rate * level / (root(spread) + rule.epsilon), mean, square
 
 
 @moved.of(Ftrl)
 def _ftrl(rule: Any, weight: Any, first: Any, second: Any, gradient: Any, rate: Any, count: Any) -> Any:
+    zero = np.float32(0)
     squares = second + gradient * gradient
-    firmness = (rule.beta + np.float32(math.sqrt(squares))) / rate
+    firmness = (rule.beta + root(squares)) / rate
     pull = first + gradient - firmness * weight
-    new = -shorten(pull, rule.l1) / (firmness + rule.l2)
+    left = abs(pull) - rule.l1
+    new = -(select(left <= zero, zero, signed(left, pull)) / (firmness + rule.l2))
     # pull + firmness * weight, without the difference of large numbers
-    held = pull if new == np.float32(0) else np.float32(math.copysign(rule.l1, pull)) - rule.l2 * new
+    held = select(new == zero, pull, signed(rule.l1, pull) - rule.l2 * new)
     return new, held, squares
 
 
@@ -234,8 +267,8 @@ def _momentum_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int
 @pace.of(Adagrad)
 def _adagrad_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
     squares = table[cell + width]
-    speed = np.float32(1) / np.float32(math.sqrt(squares + rule.epsilon))
-    return speed if squares > np.float32(0) else np.float32(0)  # never touched: the pace is not known yet
+    speed = np.float32(1) / root(squares + rule.epsilon)
+    return select(squares > np.float32(0), speed, np.float32(0))  # never touched: the pace is not known yet
 
 
 @pace.of(Adam)
@@ -243,8 +276,7 @@ def _adam_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) ->
     count = table[count_cell]
     if count == np.float32(0):
         return np.float32(0)
-    square = table[cell + 2 * width] / (np.float32(1) - np.float32(rule.beta2**count))
-    return np.float32(1) / (np.float32(math.sqrt(square)) + rule.epsilon)
+    return np.float32(1) / (root(unbiased(table[cell + 2 * width], rule.beta2, count, 1)) + rule.epsilon)
 
 
 # -- one row --------------------------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import exact, kernel
-from hogwild.kernels.parse.numbers import MALFORMED, NEWLINE, RETURN, SPACE, TAB, byte_at, next_line, read_number
+from hogwild.kernels.parse.numbers import MALFORMED, NEWLINE, RETURN, SPACE, TAB, next_line, read_number
 from hogwild.kernels.parse.slots import (
     EMPTY,
     ENTRIES,

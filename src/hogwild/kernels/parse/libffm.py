@@ -6,17 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.numbers import (
-    AMBIGUOUS,
-    GOOD,
-    MALFORMED,
-    NEWLINE,
-    byte_at,
-    next_line,
-    read_number,
-    skip_blanks,
-)
+from hogwild.kernels.parse.numbers import AMBIGUOUS, GOOD, MALFORMED, NEWLINE, next_line, read_number, skip_blanks
 from hogwild.kernels.parse.slots import (
     EMPTY,
     ENTRIES,

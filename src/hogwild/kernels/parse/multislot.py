@@ -7,17 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import Offsets
+from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.numbers import (
-    AMBIGUOUS,
-    MALFORMED,
-    NEWLINE,
-    SPACE,
-    byte_at,
-    next_line,
-    read_number,
-    skip_blanks,
-)
+from hogwild.kernels.parse.numbers import AMBIGUOUS, MALFORMED, NEWLINE, SPACE, next_line, read_number, skip_blanks
 from hogwild.kernels.parse.slots import (
     EMPTY,
     ENTRIES,

@@ -3,22 +3,17 @@
 A word is eight bytes of text in one integer. Its digits are found and added up by arithmetic on the whole word, with
 no branch on their number: in real files that is what a loop over bytes mispredicts.
 
-Text is given by addresses, not as arrays: an array that is handed from function to function has its references
-counted at every call, with atomics, which costs more than the number. `end` is the address after the text, whose last
-byte must be a newline: it stops every number.
+Text is given by addresses (see kernels/compiler/bytes.py). `end` is the address after the text, whose last byte must
+be a newline: it stops every number.
 """
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
-import numba as nb
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
+from hogwild.kernels.compiler.bytes import byte_at, load_word, trailing_zeros
 from hogwild.kernels.compiler.jit import exact, kernel
 
 GOOD, MALFORMED, AMBIGUOUS = 0, 1, 2
@@ -40,44 +35,6 @@ _WHOLE_POWERS = np.array([10**k for k in range(19)], dtype=np.int64)
 _LARGE = 400          # decimal exponents past this are the same as infinity and zero
 _HUGE = 10**9         # an exponent larger than any file has digits
 _SLACK = 2.0**-50     # four units in the last place: more than three roundings of float64 add up to
-
-
-def _compiled() -> tuple[Any, ...]:
-    def loader(bits: int, result: Any) -> Any:
-        @intrinsic
-        def load(typingctx: Any, address: Any) -> Any:
-            def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-                pointer = builder.inttoptr(args[0], ir.IntType(bits).as_pointer())
-                return builder.zext(builder.load(pointer, align=1), ir.IntType(64))
-
-            return result(types.int64), build
-
-        return load
-
-    @intrinsic
-    def trailing_zeros(typingctx: Any, bits: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))  # 64 for zero
-
-        return types.int64(types.uint64), build
-
-    return loader(8, types.int64), loader(64, types.uint64), trailing_zeros
-
-
-def _interpreted() -> tuple[Any, ...]:
-    def byte_at(address: int) -> int:
-        return ctypes.c_uint8.from_address(int(address)).value
-
-    def load_word(address: int) -> Any:
-        return np.uint64(int.from_bytes(ctypes.string_at(int(address), 8), "little"))
-
-    def trailing_zeros(bits: Any) -> int:
-        return (int(bits) & -int(bits)).bit_length() - 1 if bits else 64
-
-    return byte_at, load_word, trailing_zeros
-
-
-byte_at, load_word, trailing_zeros = _interpreted() if nb.config.DISABLE_JIT else _compiled()
 
 
 @kernel

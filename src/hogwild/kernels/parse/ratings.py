@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import Floats, Ids
+from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.ids.words import CLOSED, WordTable, find, has_room, insert, key_of
-from hogwild.kernels.parse.numbers import MALFORMED, byte_at, read_number
+from hogwild.kernels.parse.numbers import MALFORMED, read_number
 
 # What became of the text so far; GOOD: all is read.
 GOOD, USERS_FULL, ITEMS_FULL, FIELDS, QUOTES, NO_USER, NO_ITEM, NO_NUMBER, NOT_FINITE = range(9)

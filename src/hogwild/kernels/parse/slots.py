@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats, Offsets, Slots
+from hogwild.arrays import Floats, Keys, Offsets, Slots
+from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.numbers import NEWLINE, RETURN, SPACE, TAB, byte_at, digits_in, number_in, word_at
-
-Keys = npt.NDArray[np.uint64]
+from hogwild.kernels.parse.numbers import NEWLINE, RETURN, SPACE, TAB, digits_in, number_in, word_at
 
 # Places in `counts`.
 ROWS, ENTRIES, LINES, EMPTY, UNLABELLED, VALUED, BAD, HARD, NO_NUMBER, NO_CATEGORY, UNSORTED, COUNTS = range(12)

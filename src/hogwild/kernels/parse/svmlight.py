@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets
+from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.parse.numbers import (
     AMBIGUOUS,
@@ -17,7 +18,6 @@ from hogwild.kernels.parse.numbers import (
     RETURN,
     SPACE,
     TAB,
-    byte_at,
     digits_in,
     next_line,
     number_in,
@@ -31,7 +31,7 @@ FINE, LABEL, NO_LABEL, ID, NO_COLON, ID_TOO_LARGE, VALUE, NOT_FINITE, TWICE, UNS
 
 # Places in `counts`.
 ROWS, ENTRIES, LINES, EMPTY, COMMENTS, QIDS, UNSORTED, UNLABELLED = range(8)
-SMALLEST, LARGEST, VALUED, BAD, HARD, SLOTS = range(8, 14)
+SMALLEST, LARGEST, VALUED, BAD, HARD, COUNTS = range(8, 14)
 
 NO_ID = 2**31  # the smallest id of a block without entries
 _LAST_ID = 2**31 - 1
@@ -71,7 +71,7 @@ def room_for(size: int, errors: int = 64) -> Parsed:
         lines=np.empty(rows, np.int64),
         hard=np.empty((size // 5 + 1, 2), np.int64),
         errors=np.zeros((errors, 4), np.int64),
-        counts=np.zeros(SLOTS, np.int64),
+        counts=np.zeros(COUNTS, np.int64),
     )
 
 

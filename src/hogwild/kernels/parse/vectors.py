@@ -11,19 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
+from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.parse.decimals import WIDEST, write_number
-from hogwild.kernels.parse.numbers import (
-    AMBIGUOUS,
-    GOOD,
-    NEWLINE,
-    RETURN,
-    SPACE,
-    TAB,
-    byte_at,
-    read_number,
-    skip_blanks,
-)
+from hogwild.kernels.parse.numbers import AMBIGUOUS, GOOD, NEWLINE, RETURN, SPACE, TAB, read_number, skip_blanks
 
 # What can be wrong with a row.
 FINE, NO_WORD, NUMBERS, NOT_A_NUMBER, NOT_FINITE, BROKEN_WORD = range(6)

@@ -1,4 +1,4 @@
-"""Pieces of code over vectors of floats in registers, of which lanes.py and octets.py make their loops."""
+"""Pieces of code over vectors of floats in registers, of which rows16.py and rows8.py make their loops."""
 
 from __future__ import annotations
 

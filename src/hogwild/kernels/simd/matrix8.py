@@ -1,4 +1,4 @@
-"""Matrices with a row for each former tag and a number for each tag, as rows of octets.py: products, sums, pairs."""
+"""Matrices with a row for each former tag and a number for each tag, as rows of rows8.py: products, sums, pairs."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ _INTERPRETED = (_dots, _add_rows, _copy_row, _prefetch_row, _weigh)
 dots, add_rows, copy_row, prefetch_row, weigh = _INTERPRETED if nb.config.DISABLE_JIT else _compiled()
 
 
-# -- Rows of a table that all move along one vector: row <- keep row + factor vector, as in lanes.py, in registers ----
+# -- Rows of a table that all move along one vector: row <- keep row + factor vector, in registers, too ----------------
 
 
 def _compiled_move() -> Any:

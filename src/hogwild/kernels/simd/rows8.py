@@ -1,8 +1,8 @@
 """Rows with one number a tag, as vectors of 8 floats in registers: what a chain of tags is reckoned with.
 
 A row is `blocks` times as many vectors as the tuple `lanes` has entries; the cells beyond the last tag are filled up.
-As in lanes.py a place is a number of cells from the beginning of an array, and nothing checks it. Tables of weights are
-read and written by several workers at once: docs/races.md.
+As in rows16.py a place is a number of cells from the beginning of an array, and nothing checks it. Tables of weights
+are read and written by several workers at once: docs/races.md.
 """
 
 from __future__ import annotations

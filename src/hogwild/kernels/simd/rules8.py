@@ -1,14 +1,13 @@
-"""Update rules as formulas over eight weights of a row at once.
+"""The update rules of optim/rules.py on eight weights of a row at once.
 
-The same rules as in updates.py. There the compiler makes no vectors where gradients come from memory: it cannot know
-that they are no weights. A formula is written once and works on vectors in registers, as `Octet`, and on NumPy arrays,
-as `Plain`, where nothing is compiled.
+As they stand there the compiler makes no vectors of them where gradients come from memory: it cannot know that those
+are no weights. So their formulas are run here while code is made, each number being a vector in a register; with the
+compiler off, an array.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numba as nb
@@ -18,60 +17,75 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from hogwild.kernels.compiler.jit import choice, inner
-from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd
+from hogwild.kernels.optim.penalties import pace
+from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, root, select, signed, unbiased, update
 from hogwild.kernels.simd.emit import data
 from hogwild.kernels.simd.rows8 import CODE, LANES
 
 _FAST = ("reassoc", "contract", "arcp", "nsz", "afn")  # as in jit.py
 _SMALL = 0.25
 _SERIES = (1.0, -1.0, 1 / 2, -1 / 6, 1 / 24, -1 / 120, 1 / 720)  # of exp(-x), to 1.3e-8 below _SMALL
-_SIGNS = {"<=": np.less_equal, ">": np.greater, "==": np.equal}
+_NONE = np.float32(0)
 
 
-class Octet:
-    """Eight numbers of a formula, in a register."""
+class Vector:  # noqa: PLW1641
+    """Eight numbers of a formula, in a register; beside them a plain number stands for eight equal ones."""
+
+    __array_ufunc__ = None  # NumPy's numbers leave signs between them and vectors to these
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.builder, self.value = builder, value
 
-    def all(self, number: float) -> Octet:
-        """One number eight times."""
-        return Octet(self.builder, CODE.each(number))
+    def _other(self, other: Any) -> Any:
+        return other.value if isinstance(other, Vector) else CODE.each(other)
 
-    def _join(self, name: str, other: Octet) -> Octet:
-        return Octet(self.builder, getattr(self.builder, name)(self.value, other.value, flags=_FAST))
+    def _join(self, name: str, x: Any, y: Any) -> Vector:
+        return Vector(self.builder, getattr(self.builder, name)(x, y, flags=_FAST))
 
-    def __add__(self, other: Octet) -> Octet:
-        return self._join("fadd", other)
+    def __add__(self, other: Any) -> Vector:
+        return self._join("fadd", self.value, self._other(other))
 
-    def __sub__(self, other: Octet) -> Octet:
-        return self._join("fsub", other)
+    def __sub__(self, other: Any) -> Vector:
+        return self._join("fsub", self.value, self._other(other))
 
-    def __mul__(self, other: Octet) -> Octet:
-        return self._join("fmul", other)
+    def __rsub__(self, other: Any) -> Vector:
+        return self._join("fsub", self._other(other), self.value)
 
-    def __truediv__(self, other: Octet) -> Octet:
-        return self._join("fdiv", other)
+    def __mul__(self, other: Any) -> Vector:
+        return self._join("fmul", self.value, self._other(other))
 
-    def _call(self, name: str, *others: Octet) -> Octet:
+    def __truediv__(self, other: Any) -> Vector:
+        return self._join("fdiv", self.value, self._other(other))
+
+    def __rtruediv__(self, other: Any) -> Vector:
+        return self._join("fdiv", self._other(other), self.value)
+
+    def __neg__(self) -> Vector:
+        return select(self == _NONE, _NONE, _NONE - self)  # not -0
+
+    def __abs__(self) -> Vector:
+        return self.call("fabs")
+
+    def _test(self, sign: str, other: Any) -> Passed:
+        return Passed(self.builder, self.builder.fcmp_ordered(sign, self.value, self._other(other)))
+
+    def __le__(self, other: Any) -> Passed:
+        return self._test("<=", other)
+
+    def __gt__(self, other: Any) -> Passed:
+        return self._test(">", other)
+
+    def __eq__(self, other: Any) -> Passed:  # type: ignore[override]
+        return self._test("==", other)
+
+    def call(self, name: str, *others: Vector) -> Vector:
+        """A function of the compiler's own."""
         kind = ir.FunctionType(CODE.vector, [CODE.vector] * (1 + len(others)))
         function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.{name}.v{LANES}f32")
         values = [self.value, *(other.value for other in others)]
-        return Octet(self.builder, self.builder.call(function, values, fastmath=_FAST))
+        return Vector(self.builder, self.builder.call(function, values, fastmath=_FAST))
 
-    def root(self) -> Octet:
-        """Square roots."""
-        return self._call("sqrt")
-
-    def size(self) -> Octet:
-        """Without their signs."""
-        return self._call("fabs")
-
-    def signed(self, other: Octet) -> Octet:
-        """With the signs of others."""
-        return self._call("copysign", other)
-
-    def exp_of_minus(self) -> Octet:
+    def exp_of_minus(self) -> Vector:
         """exp(-x), of x that are not negative; by a short series where all are small, as they nearly always are."""
         builder = self.builder
         found = cgutils.alloca_once(builder, CODE.vector)
@@ -79,123 +93,44 @@ class Octet:
         any_large = builder.icmp_unsigned("!=", builder.bitcast(large, ir.IntType(LANES)), ir.IntType(LANES)(0))
         with builder.if_else(any_large, likely=False) as (some, none):
             with some:
-                builder.store(CODE.exp_of_less(builder, (self.all(0) - self).value), found)
+                builder.store(CODE.exp_of_less(builder, (_NONE - self).value), found)
             with none:
                 builder.store(CODE.polynomial(builder, self.value, list(_SERIES)), found)
-        return Octet(builder, builder.load(found))
-
-    def where(self, sign: str, yes: Octet, no: Octet) -> Octet:
-        """`yes` where these numbers compare with 0 as the sign says."""
-        test = self.builder.fcmp_ordered(sign, self.value, CODE.zero)
-        return Octet(self.builder, self.builder.select(test, yes.value, no.value))
+        return Vector(builder, builder.load(found))
 
 
-class Plain:
-    """Numbers of a formula, as an array."""
+class Passed:
+    """Which of eight numbers pass a test."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, builder: Any, value: Any) -> None:
+        self.builder, self.value = builder, value
 
-    def all(self, number: float) -> Plain:
-        """One number as often as there are some."""
-        return Plain(np.float32(number))
-
-    def __add__(self, other: Plain) -> Plain:
-        return Plain(self.value + other.value)
-
-    def __sub__(self, other: Plain) -> Plain:
-        return Plain(self.value - other.value)
-
-    def __mul__(self, other: Plain) -> Plain:
-        return Plain(self.value * other.value)
-
-    def __truediv__(self, other: Plain) -> Plain:
-        return Plain(self.value / other.value)
-
-    def root(self) -> Plain:
-        """Square roots."""
-        return Plain(np.sqrt(self.value))
-
-    def size(self) -> Plain:
-        """Without their signs."""
-        return Plain(np.abs(self.value))
-
-    def signed(self, other: Plain) -> Plain:
-        """With the signs of others."""
-        return Plain(np.copysign(self.value, other.value))
-
-    def exp_of_minus(self) -> Plain:
-        """exp(-x)."""
-        return Plain(np.exp(-self.value))
-
-    def where(self, sign: str, yes: Plain, no: Plain) -> Plain:
-        """`yes` where these numbers compare with 0 as the sign says."""
-        return Plain(np.where(_SIGNS[sign](self.value, 0), yes.value, no.value))
+    def select(self, yes: Any, no: Any) -> Vector:
+        """`yes` where it holds, else `no`."""
+        values = (x.value if isinstance(x, Vector) else CODE.each(x) for x in (yes, no))
+        return Vector(self.builder, self.builder.select(self.value, *values))
 
 
-# -- formulas: w[0] are eight weights, w[1] and w[2] what the rule remembers of them; g are their gradients ----------
+class Fixes(list[Any]):
+    """What stands for the number of visits in a formula of vectors: see `fixes_of`."""
+
+    __array_ufunc__ = None
 
 
-def _sgd(w: Any, g: Any, rate: Any, constants: Any, fixes: Any) -> None:
-    w[0] = w[0] - rate * g
+def _paced(rule: Any, row: Any, fixes: Fixes) -> Any:
+    """`pace` of the weights row[0], as of a table whose cells are vectors."""
+    row.fixes = fixes
+    found = pace.find(type(rule))(rule, row, 0, 1, _COUNT)
+    return select(fixes[1] > _NONE, found, _NONE) if isinstance(rule, Adam) else found  # 0 of a row never visited
 
 
-def _momentum(w: Any, g: Any, rate: Any, constants: Any, fixes: Any) -> None:
-    w[1] = speed = constants[0] * w[1] + g
-    w[0] = w[0] - rate * speed
-
-
-def _adagrad(w: Any, g: Any, rate: Any, constants: Any, fixes: Any) -> None:
-    w[1] = squares = w[1] + g * g
-    w[0] = w[0] - rate * g / (squares + constants[0]).root()
-
-
-def _adam(w: Any, g: Any, rate: Any, constants: Any, fixes: Any) -> None:
-    beta1, beta2, epsilon = constants
-    one = g.all(1)
-    w[1] = mean = beta1 * w[1] + (one - beta1) * g
-    w[2] = square = beta2 * w[2] + (one - beta2) * g * g
-    w[0] = w[0] - rate * (mean * fixes[0]) / ((square * fixes[1]).root() + epsilon)
-
-
-def _ftrl(w: Any, g: Any, rate: Any, constants: Any, fixes: Any) -> None:
-    beta, l1, l2 = constants
-    zero = g.all(0)
-    w[2] = squares = w[2] + g * g
-    firmness = (beta + squares.root()) / rate
-    pull = w[1] + g - firmness * w[0]
-    left = pull.size() - l1
-    w[0] = weight = left.where("<=", zero, zero - left.signed(pull) / (firmness + l2))
-    w[1] = weight.where("==", pull, l1.signed(pull) - l2 * weight)
-
-
-def _unit_pace(w: Any, constants: Any, fixes: Any) -> Any:
-    return w[0].all(1)
-
-
-def _momentum_pace(w: Any, constants: Any, fixes: Any) -> Any:
-    one = w[0].all(1)
-    return one / (one - constants[0])
-
-
-def _adagrad_pace(w: Any, constants: Any, fixes: Any) -> Any:
-    squares = w[1]
-    return squares.where(">", squares.all(1) / (squares + constants[0]).root(), squares.all(0))
-
-
-def _adam_pace(w: Any, constants: Any, fixes: Any) -> Any:
-    square = w[2] * fixes[1]
-    return fixes[1].where(">", square.all(1) / (square.root() + constants[2]), square.all(0))
-
-
-MOVES: dict[type, Callable[..., None]] = {
-    Sgd: _sgd, Momentum: _momentum, Adagrad: _adagrad, Adam: _adam, Ftrl: _ftrl,
-}  # fmt: skip
-"""`update` of each rule."""
-PACES: dict[type, Callable[..., Any]] = {
-    Sgd: _unit_pace, Momentum: _momentum_pace, Adagrad: _adagrad_pace, Adam: _adam_pace, Ftrl: _unit_pace,
-}  # fmt: skip
-"""`pace` of each rule."""
+root.of(Vector)(lambda number: number.call("sqrt"))
+root.of(np.ndarray)(np.sqrt)
+signed.of(Vector)(lambda size, number: size.call("copysign", number))
+signed.of(np.ndarray)(np.copysign)
+select.of(Passed)(Passed.select)
+select.of(np.ndarray)(np.where)
+unbiased.of(Vector, np.ndarray)(lambda mean, beta, fixes, which: mean * fixes[which])
 
 
 @inner
@@ -234,8 +169,13 @@ def _adam_fixes(rule: Any, count: Any) -> Any:
 EIGHT = LANES
 
 
+_COUNT = -1  # the cell of a row of vectors that holds what stands for its count
+
+
 class Eight:
-    """Eight weights in a formula, and what the rule remembers of them."""
+    """Eight weights of a table, and what the rule remembers of them, as a row of vectors."""
+
+    fixes: Any = None
 
     def __init__(self, builder: Any, table: Any, cell: Any, width: Any) -> None:
         self._builder, self._table, self._cell, self._width = builder, table, cell, width
@@ -243,20 +183,22 @@ class Eight:
     def _at(self, slot: int) -> Any:
         return self._builder.add(self._cell, self._builder.mul(self._width, ir.IntType(64)(slot)))
 
-    def __getitem__(self, slot: int) -> Octet:
+    def __getitem__(self, slot: int) -> Any:
+        if slot == _COUNT:
+            return self.fixes
         # RACE(stale read): docs/races.md
-        return Octet(self._builder, CODE.load(self._builder, self._table, self._at(slot)))
+        return Vector(self._builder, CODE.load(self._builder, self._table, self._at(slot)))
 
-    def __setitem__(self, slot: int, value: Octet) -> None:
+    def __setitem__(self, slot: int, value: Vector) -> None:
         # RACE(lost update): docs/races.md
         CODE.store(self._builder, value.value, self._table, self._at(slot))
 
 
-def _spread(builder: Any, numbers: Any) -> list[Octet]:
-    return [Octet(builder, CODE.spread(builder, number)) for number in numbers]
+def _spread(builder: Any, numbers: Any) -> list[Vector]:
+    return [Vector(builder, CODE.spread(builder, number)) for number in numbers]
 
 
-def _spread_parts(builder: Any, kind: Any, bundle: Any) -> list[Octet]:
+def _spread_parts(builder: Any, kind: Any, bundle: Any) -> list[Vector]:
     return _spread(builder, [builder.extract_value(bundle, k) for k in range(len(kind.types))])
 
 
@@ -269,10 +211,10 @@ def _compiled() -> tuple[Any, ...]:
             rule, table, cell, width, grads, at, rate, fixes = args
             kinds = signature.args
             weights = Eight(builder, data(context, builder, kinds[1], table), cell, width)
-            gradient = Octet(builder, CODE.load(builder, data(context, builder, kinds[4], grads), at))
+            gradient = Vector(builder, CODE.load(builder, data(context, builder, kinds[4], grads), at))
             (rate,) = _spread(builder, [rate])
-            constants, fixes = _spread_parts(builder, kinds[0], rule), _spread_parts(builder, kinds[7], fixes)
-            MOVES[kinds[0].instance_class](weights, gradient, rate, constants, fixes)
+            rule = kinds[0].instance_class(*_spread_parts(builder, kinds[0], rule))
+            update(rule, weights, 0, 1, gradient, rate, Fixes(_spread_parts(builder, kinds[7], fixes)))
             return context.get_dummy_value()
 
         return types.void(rule, table, long, long, grads, long, number, fixes), build
@@ -283,10 +225,10 @@ def _compiled() -> tuple[Any, ...]:
             rule, table, cell, width, due, fixes, factor, out, to = args
             kinds = signature.args
             weights = Eight(builder, data(context, builder, kinds[1], table), cell, width)
-            constants, fixes = _spread_parts(builder, kinds[0], rule), _spread_parts(builder, kinds[5], fixes)
-            pace = PACES[kinds[0].instance_class](weights, constants, fixes)
+            rule = kinds[0].instance_class(*_spread_parts(builder, kinds[0], rule))
+            speed = _paced(rule, weights, Fixes(_spread_parts(builder, kinds[5], fixes)))
             due, factor = _spread(builder, [due, factor])
-            left = weights[0] * factor * (due * pace).exp_of_minus()
+            left = weights[0] * factor * (due * speed).exp_of_minus()
             # RACE(lost update): docs/races.md
             CODE.store(builder, left.value, data(context, builder, kinds[7], out), to)
             return context.get_dummy_value()
@@ -299,11 +241,11 @@ def _compiled() -> tuple[Any, ...]:
             table, cell, factor, out, to, sums = args
             out = data(context, builder, signature.args[3], out)
             # RACE(stale read): docs/races.md
-            read = Octet(builder, CODE.load(builder, data(context, builder, signature.args[0], table), cell))
+            read = Vector(builder, CODE.load(builder, data(context, builder, signature.args[0], table), cell))
             (factor,) = _spread(builder, [factor])
             read = read * factor
             CODE.store(builder, read.value, out, to)
-            CODE.store(builder, (read + Octet(builder, CODE.load(builder, out, sums))).value, out, sums)
+            CODE.store(builder, (read + Vector(builder, CODE.load(builder, out, sums))).value, out, sums)
             return context.get_dummy_value()
 
         return types.void(table, long, number, out, long, long), build
@@ -313,25 +255,25 @@ def _compiled() -> tuple[Any, ...]:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             array, to, x = args
             array = data(context, builder, signature.args[0], array)
-            total = Octet(builder, CODE.load(builder, array, to)) + Octet(builder, CODE.load(builder, array, x))
+            total = Vector(builder, CODE.load(builder, array, to)) + Vector(builder, CODE.load(builder, array, x))
             CODE.store(builder, total.value, array, to)
             return context.get_dummy_value()
 
         return types.void(array, long, long), build
 
     @intrinsic
-    def pull_eight(typing: Any, array: Any, x: Any, y: Any, factor: Any) -> Any:
+    def gradient_eight(typing: Any, array: Any, x: Any, y: Any, factor: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             array, x, y, factor = args
             array = data(context, builder, signature.args[0], array)
-            apart = Octet(builder, CODE.load(builder, array, x)) - Octet(builder, CODE.load(builder, array, y))
+            apart = Vector(builder, CODE.load(builder, array, x)) - Vector(builder, CODE.load(builder, array, y))
             (factor,) = _spread(builder, [factor])
             CODE.store(builder, (apart * factor).value, array, y)
             return context.get_dummy_value()
 
         return types.void(array, long, long, number), build
 
-    return move_eight, fade_eight, read_eight, add_eight, pull_eight
+    return move_eight, fade_eight, read_eight, add_eight, gradient_eight
 
 
 # -- the same, interpreted ------------------------------------------------------------------------------------------
@@ -340,29 +282,30 @@ def _compiled() -> tuple[Any, ...]:
 class _Cells:
     """As Eight, of an array."""
 
+    fixes: Any = None
+
     def __init__(self, table: Any, cell: int, width: int) -> None:
-        self._table, self._cell, self._width = table, cell, width
+        self._table, self._cell, self._width = table.reshape(-1), cell, width
 
     def _part(self, slot: int) -> Any:
         first = self._cell + slot * self._width
-        return self._table.reshape(-1)[first : first + EIGHT]
+        return self._table[first : first + EIGHT]
 
-    def __getitem__(self, slot: int) -> Plain:
-        return Plain(self._part(slot).copy())
+    def __getitem__(self, slot: int) -> Any:
+        return self.fixes if slot == _COUNT else self._part(slot).copy()
 
-    def __setitem__(self, slot: int, value: Plain) -> None:
-        self._part(slot)[:] = value.value
+    def __setitem__(self, slot: int, value: Any) -> None:
+        self._part(slot)[:] = value
 
 
 def _move_eight(rule: Any, table: Any, cell: int, width: int, grads: Any, at: int, rate: Any, fixes: Any) -> None:
-    constants, factors = [Plain(c) for c in rule], [Plain(f) for f in fixes]
-    MOVES[type(rule)](_Cells(table, cell, width), _Cells(grads, at, 0)[0], Plain(rate), constants, factors)
+    update(rule, _Cells(table, cell, width), 0, 1, _Cells(grads, at, 0)[0], rate, Fixes(fixes))
 
 
 def _fade_eight(rule: Any, table: Any, cell: int, width: int, due: Any, fixes: Any, factor: Any, out: Any, to: int) -> None:  # noqa: E501
     weights = _Cells(table, cell, width)
-    pace = PACES[type(rule)](weights, [Plain(c) for c in rule], [Plain(f) for f in fixes])
-    _Cells(out, to, 0)[0] = weights[0] * Plain(factor) * (Plain(due) * pace).exp_of_minus()
+    speed = _paced(rule, weights, Fixes(fixes))
+    _Cells(out, to, 0)[0] = weights[0] * factor * np.exp(-due * speed)
 
 
 def _read_eight(table: Any, cell: int, factor: Any, out: Any, to: int, sums: int) -> None:
@@ -374,15 +317,15 @@ def _add_eight(array: Any, to: int, x: int) -> None:
     array[to : to + EIGHT] += array[x : x + EIGHT]
 
 
-def _pull_eight(array: Any, x: int, y: int, factor: Any) -> None:
+def _gradient_eight(array: Any, x: int, y: int, factor: Any) -> None:
     array[y : y + EIGHT] = factor * (array[x : x + EIGHT] - array[y : y + EIGHT])
 
 
-_INTERPRETED = (_move_eight, _fade_eight, _read_eight, _add_eight, _pull_eight)
+_INTERPRETED = (_move_eight, _fade_eight, _read_eight, _add_eight, _gradient_eight)
 # move_eight(rule, table, cell, width, grads, at, rate, fixes): `update` of the weights at `cell` by grads[at:].
 # fade_eight(rule, table, cell, width, due, fixes, factor, out, to): out[to:] = factor times the weights after so much
 # L2 penalty, at the pace of the rule.
 # read_eight(table, cell, factor, out, to, sums): out[to:] = factor times the weights; added to out[sums:] too.
 # add_eight(array, to, x): add those at x to those at `to`.
-# pull_eight(array, x, y, factor): those at y become factor times the difference of those at x and at y.
-move_eight, fade_eight, read_eight, add_eight, pull_eight = _INTERPRETED if nb.config.DISABLE_JIT else _compiled()
+# gradient_eight(array, x, y, factor): those at y become factor times the difference of those at x and at y.
+move_eight, fade_eight, read_eight, add_eight, gradient_eight = _INTERPRETED if nb.config.DISABLE_JIT else _compiled()

@@ -66,9 +66,9 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
     for k in range(width):
         score += scratch.floats[k] * scratch.floats[width + k]
     target, importance = samples.targets[sample], samples.importance[sample]
-    pull = slope(task.loss, score, target) * importance
+    grad = slope(task.loss, score, target) * importance
     for k in range(width):
-        scratch.grads[0, k] = pull * scratch.floats[width + k] + task.l2 * scratch.floats[k]
+        scratch.grads[0, k] = grad * scratch.floats[width + k] + task.l2 * scratch.floats[k]
     scratch.floats[PARTS * width] = target
     scratch.floats[PARTS * width + 1] = importance
     scratch.rows[0] = 0
@@ -134,13 +134,13 @@ def add_terms(meter: Any, task: Any, scratch: Any, width: int, rate: float, sums
     for k in range(width):
         score += float(scratch.floats[2 * width + k]) * float(scratch.floats[width + k])
     target, importance = float(scratch.floats[PARTS * width]), float(scratch.floats[PARTS * width + 1])
-    pull = exact_slope(task.loss, score, target) * importance
+    grad = exact_slope(task.loss, score, target) * importance
     error, square, handed, before, after = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(width):
         replaced, stored = float(scratch.floats[2 * width + k]), float(scratch.floats[3 * width + k])
         away = replaced - meter.optimum[k]
         s = (replaced - stored) / rate
-        true = pull * float(scratch.floats[width + k]) + float(task.l2) * replaced
+        true = grad * float(scratch.floats[width + k]) + float(task.l2) * replaced
         error += (true - s) * away
         square += s * s
         handed += float(scratch.grads[0, k]) ** 2

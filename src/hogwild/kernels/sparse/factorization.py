@@ -224,16 +224,16 @@ def _weigh_sampled(kind: Any, shape: Any, target: Any, floats: Any, count: int) 
 
 @weigh.of(Pairwise)
 def _weigh_pairs(kind: Any, shape: Any, target: Any, floats: Any, count: int) -> Any:
-    pulls = count * shape.width
+    grads = count * shape.width
     score = score_of(shape, floats, 1)
     loss = total = _F(0)
     for k in range(2, count):
         apart = score - score_of(shape, floats, k)
-        pull = slope(Logistic(), apart, _F(1))
+        grad = slope(Logistic(), apart, _F(1))
         loss += cost(Logistic(), apart, _F(1))
-        floats[pulls + k] = -pull
-        total += pull
-    floats[pulls + 1] = total
+        floats[grads + k] = -grad
+        total += grad
+    floats[grads + 1] = total
     return loss
 
 
@@ -254,20 +254,20 @@ def _without_user_bias(kind: Any) -> Any:
 
 @inner
 def spread(kind: Any, shape: Any, floats: Any, grads: Any, count: int) -> None:
-    """The gradient of every row: the user's is the sum over items of pull times item, an item's is pull times user."""
+    """The gradient of every row: the user's is the sum over items of grad times item, an item's is grad times user."""
     width, dim, l2 = shape.width, shape.dim, shape.l2
     user, mine = floats[:width], grads[0]
     for c in range(width):
         mine[c] = l2 * user[c]
     bias = _F(0)
     for k in range(1, count):
-        item, own, pull = floats[k * width : (k + 1) * width], grads[k], floats[count * width + k]
+        item, own, grad = floats[k * width : (k + 1) * width], grads[k], floats[count * width + k]
         for c in range(dim):
-            mine[c] += pull * item[c]
-            own[c] = pull * user[c] + l2 * item[c]
+            mine[c] += grad * item[c]
+            own[c] = grad * user[c] + l2 * item[c]
         if width > dim:
-            own[dim] = pull + l2 * item[dim]
-            bias += pull
+            own[dim] = grad + l2 * item[dim]
+            bias += grad
     if width > dim:
         mine[dim] += moves_users(kind) * bias
 

@@ -4,8 +4,8 @@ Feature i has a weight w_i and a vector of factors v_i; entries of a sample are 
 the sum over pairs of x_i x_j <v_i, v_j> is (<s, s> - sum of <x v_i, x v_i>) / 2, and its derivative in v_i is
 x (s - x v_i): the work is that of the entries, not that of the pairs.
 
-Field-aware machines (ffm.py) have a vector v_ig for each field g that a partner may be of, and a sum s_fg for each pair
-of fields; a plain one is a machine with one field. A row of the table is `[w | factors]`, with the slots of the update
+Field-aware machines have a vector v_ig for each field g that a partner may be of, and a sum s_fg for each pair of
+fields; a plain one is a machine with one field. A row of the table is `[w | factors]`, with the slots of the update
 rule behind; in scratch.floats stand the sums, then the factors of each entry times its value, in rows of whole vectors.
 """
 
@@ -22,8 +22,8 @@ from hogwild.kernels.loop.task import apply, fused, gradient
 from hogwild.kernels.optim.losses import cost, slope
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import begin_row, stride, unpenalized, update
-from hogwild.kernels.simd.rules8 import EIGHT, fixes_of, move_eight, pull_eight
-from hogwild.kernels.sparse.fm_rows import dot_fields, pay, pull_fields, read_row
+from hogwild.kernels.simd.rules8 import EIGHT, fixes_of, gradient_eight, move_eight
+from hogwild.kernels.sparse.fm_rows import dot_fields, field_gradients, pay, read_row
 from hogwild.kernels.sparse.samples import LINE, count_of, entries_of, id_of, prefetch_entries, value_of
 
 
@@ -67,8 +67,8 @@ def product_of_pairs(fields: Any, task: Any, entries: Any, floats: Any) -> Any:
 
 
 @choice
-def pull_factors(fields: Any, task: Any, floats: Any, place: int, field: int, pull: Any) -> None:
-    """Turn the row at `place`, of an entry of a field, into the derivatives in its factors, times `pull`."""
+def factor_gradients(fields: Any, task: Any, floats: Any, place: int, field: int, grad: Any) -> None:
+    """Turn the row at `place`, of an entry of a field, into the derivatives in its factors, times `grad`."""
 
 
 @count_fields.of(OneField)
@@ -111,10 +111,10 @@ def _product(fields: Any, task: Any, entries: Any, floats: Any) -> Any:
     return np.float32(0.5) * total
 
 
-@pull_factors.of(OneField)
-def _pull(fields: Any, task: Any, floats: Any, place: int, field: int, pull: Any) -> None:
+@factor_gradients.of(OneField)
+def _one_field_gradients(fields: Any, task: Any, floats: Any, place: int, field: int, grad: Any) -> None:
     for c in range(0, room_of(task), EIGHT):
-        pull_eight(floats, c, place + c, pull)
+        gradient_eight(floats, c, place + c, grad)
 
 
 # -- one sample -----------------------------------------------------------------------------------------------------
@@ -136,13 +136,13 @@ def score_row(task: Any, entries: Any, weights: Any, floats: Any, elapsed: Any) 
 
 
 @inner
-def move_row(task: Any, weights: Any, row: Any, pull: Any, floats: Any, place: int, step: Any) -> None:
+def move_row(task: Any, weights: Any, row: Any, grad: Any, floats: Any, place: int, step: Any) -> None:
     """Update the weights of one feature; the derivatives in its factors stand at `place` in scratch.floats."""
     count = factors_of(task)
     width = 1 + count
     visits = begin_row(task.rule, task.penalty, weights.table, row, width, step)
     base = row * stride(task.rule, task.penalty, width)
-    update(task.rule, weights.table, base, width, pull, step.rate, visits)
+    update(task.rule, weights.table, base, width, grad, step.rate, visits)
     fixes = fixes_of(task.factor_rule, visits)
     whole = count // EIGHT * EIGHT
     for c in range(0, whole, EIGHT):
@@ -163,27 +163,27 @@ def prefetch_rows(task: Any, entries: Any, table: Any) -> None:
 
 
 @inner
-def move_bias(task: Any, weights: Any, pull: Any, step: Any) -> None:
+def move_bias(task: Any, weights: Any, grad: Any, step: Any) -> None:
     """Update the bias, which no penalty shrinks."""
     count = begin_row(task.rule, Free(), weights.bias, 0, 1, step)
-    update(unpenalized(task.rule), weights.bias, 0, 1, pull, step.rate, count)
+    update(unpenalized(task.rule), weights.bias, 0, 1, grad, step.rate, count)
 
 
 @gradient.of(FMTask)
 def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
     entries = entries_of(samples, visit)
     score = score_row(task, entries, weights, scratch.floats, scratch.clock[0])
-    pull = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
+    grad = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
     count, factors = count_of(entries), factors_of(task)
     for k in range(count):
-        mine, place = pull * value_of(entries, k), place_of(task, k)
-        pull_factors(task.fields, task, scratch.floats, place, field_of(task.fields, entries, k), mine)
+        mine, place = grad * value_of(entries, k), place_of(task, k)
+        factor_gradients(task.fields, task, scratch.floats, place, field_of(task.fields, entries, k), mine)
         scratch.rows[k] = id_of(entries, k)
         scratch.grads[k, 0] = mine
         for c in range(factors):
             scratch.grads[k, 1 + c] = scratch.floats[place + c]
     scratch.rows[count] = len(weights.table) // stride(task.rule, task.penalty, 1 + factors)
-    scratch.grads[count, 0] = pull * task.bias
+    scratch.grads[count, 0] = grad * task.bias
     scratch.grads[count, 1:] = np.float32(0)
     scratch.count[0] = count + 1
     return cost(task.loss, score, samples.targets[visit]) * samples.importance[visit]
@@ -212,13 +212,13 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
     for k in range(count):
         pay(task.penalty, task.rule, weights.table, id_of(entries, k), 1 + factors_of(task), step)
     score = score_row(task, entries, weights, scratch.floats, step.elapsed)
-    pull = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
+    grad = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
     prefetch_rows(task, entries_of(samples, scratch.count[1]), weights.table)
     for k in range(count):
-        mine, place = pull * value_of(entries, k), place_of(task, k)
-        pull_factors(task.fields, task, scratch.floats, place, field_of(task.fields, entries, k), mine)
+        mine, place = grad * value_of(entries, k), place_of(task, k)
+        factor_gradients(task.fields, task, scratch.floats, place, field_of(task.fields, entries, k), mine)
         move_row(task, weights, id_of(entries, k), mine, scratch.floats, place, step)
-    move_bias(task, weights, pull * task.bias, step)
+    move_bias(task, weights, grad * task.bias, step)
     return cost(task.loss, score, samples.targets[visit]) * samples.importance[visit]
 
 
@@ -333,12 +333,12 @@ def _field_product(fields: Any, task: Any, entries: Any, floats: Any) -> Any:
     return dot_fields(task.lanes, floats, room, fields.count) + np.float32(0.5) * alone
 
 
-@pull_factors.of(Fields)
-def _field_pull(fields: Any, task: Any, floats: Any, place: int, field: int, pull: Any) -> None:
+@factor_gradients.of(Fields)
+def _many_field_gradients(fields: Any, task: Any, floats: Any, place: int, field: int, grad: Any) -> None:
     dim, room = len(task.lanes), room_of(task)
     own, sums = place + field * dim, field * dim
-    pull_fields(task.lanes, floats, place, sums, room, field, pull)
+    field_gradients(task.lanes, floats, place, sums, room, field, grad)
     for c in range(dim):
-        floats[own + c] = pull * (floats[sums + field * room + c] - floats[own + c])
+        floats[own + c] = grad * (floats[sums + field * room + c] - floats[own + c])
     after = field + 1
-    pull_fields(task.lanes, floats, own + dim, sums + after * room, room, fields.count - after, pull)
+    field_gradients(task.lanes, floats, own + dim, sums + after * room, room, fields.count - after, grad)

@@ -134,7 +134,7 @@ def _compiled() -> tuple[Any, ...]:
     long, number = types.int64, types.float32
 
     @intrinsic
-    def pull_fields(typing: Any, lanes: Any, array: Any, to: Any, sums: Any, room: Any, fields: Any, factor: Any) -> Any:  # noqa: E501
+    def field_gradients(typing: Any, lanes: Any, array: Any, to: Any, sums: Any, room: Any, fields: Any, factor: Any) -> Any:  # noqa: E501
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             _, array, to, sums, room, fields, factor = args
             array, dim = data(context, builder, signature.args[1], array), signature.args[0].count
@@ -182,13 +182,13 @@ def _compiled() -> tuple[Any, ...]:
 
         return number(lanes, array, long, long), build
 
-    return pull_fields, dot_fields
+    return field_gradients, dot_fields
 
 
 # -- the same, interpreted ------------------------------------------------------------------------------------------
 
 
-def _pull_fields(lanes: Any, array: Any, to: int, sums: int, room: int, fields: int, factor: Any) -> None:
+def _field_gradients(lanes: Any, array: Any, to: int, sums: int, room: int, fields: int, factor: Any) -> None:
     dim = len(lanes)
     for g in range(fields):
         array[to + g * dim : to + (g + 1) * dim] = factor * array[sums + g * room : sums + g * room + dim]
@@ -200,8 +200,8 @@ def _dot_fields(lanes: Any, array: Any, room: int, fields: int) -> Any:
     return np.float32(np.tril((table * table.transpose(1, 0, 2)).sum(axis=2), -1).sum())
 
 
-_INTERPRETED = (_pull_fields, _dot_fields)
-# pull_fields(lanes, array, to, sums, room, fields, factor): for each field g, the vector at `to` + g dim becomes factor
-# times that at `sums` + g room.
+_INTERPRETED = (_field_gradients, _dot_fields)
+# field_gradients(lanes, array, to, sums, room, fields, factor): for each field g, the vector at `to` + g dim becomes
+# factor times that at `sums` + g room.
 # dot_fields(lanes, array, room, fields): the sum over f and g < f of <s_fg, s_gf>, where s_fg is at f room + g dim.
-pull_fields, dot_fields = _INTERPRETED if nb.config.DISABLE_JIT else _compiled()
+field_gradients, dot_fields = _INTERPRETED if nb.config.DISABLE_JIT else _compiled()

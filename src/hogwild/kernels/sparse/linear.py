@@ -47,13 +47,13 @@ def score_row(task: Any, entries: Any, weights: Any, elapsed: Any) -> Any:
 def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
     entries = entries_of(samples, visit)
     score = score_row(task, entries, weights, scratch.clock[0])
-    pull = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
+    grad = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
     count = count_of(entries)
     for k in range(count):
         scratch.rows[k] = id_of(entries, k)
-        scratch.grads[k, 0] = pull * value_of(entries, k)
+        scratch.grads[k, 0] = grad * value_of(entries, k)
     scratch.rows[count] = len(weights.table) // stride(task.rule, task.penalty, 1)
-    scratch.grads[count, 0] = pull * task.bias
+    scratch.grads[count, 0] = grad * task.bias
     scratch.count[0] = count + 1
     return cost(task.loss, score, samples.targets[visit]) * samples.importance[visit]
 
@@ -70,17 +70,17 @@ def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
 
 
 @inner
-def move(task: Any, weights: Any, row: Any, pull: Any, step: Any) -> None:
+def move(task: Any, weights: Any, row: Any, grad: Any, step: Any) -> None:
     """Update the weight of one feature."""
     count = begin_row(task.rule, task.penalty, weights.table, row, 1, step)
-    update(task.rule, weights.table, row * stride(task.rule, task.penalty, 1), 1, pull, step.rate, count)
+    update(task.rule, weights.table, row * stride(task.rule, task.penalty, 1), 1, grad, step.rate, count)
 
 
 @inner
-def move_bias(task: Any, weights: Any, pull: Any, step: Any) -> None:
+def move_bias(task: Any, weights: Any, grad: Any, step: Any) -> None:
     """Update the bias, which no penalty shrinks."""
     count = begin_row(task.rule, Free(), weights.bias, 0, 1, step)
-    update(unpenalized(task.rule), weights.bias, 0, 1, pull, step.rate, count)
+    update(unpenalized(task.rule), weights.bias, 0, 1, grad, step.rate, count)
 
 
 # -- gradient and apply in one --------------------------------------------------------------------------------------
@@ -142,28 +142,28 @@ def _pay(penalty: Any, rule: Any, table: Any, row: Any, due: Any, step: Any) -> 
 
 
 @inner
-def pay_and_move(task: Any, weights: Any, row: Any, due: Any, pull: Any, step: Any) -> None:
+def pay_and_move(task: Any, weights: Any, row: Any, due: Any, grad: Any, step: Any) -> None:
     """As `move`, where `read_weights` has found what is to be paid."""
     pay(task.penalty, task.rule, weights.table, row, due, step)
     cells = stride(task.rule, task.penalty, 1)
     count = visits_of(task.rule, weights.table, row * cells + cells - 1 - stamps(task.penalty))
-    update(task.rule, weights.table, row * cells, 1, pull, step.rate, count)
+    update(task.rule, weights.table, row * cells, 1, grad, step.rate, count)
 
 
 @fused.of(LinearTask)
 def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step: Any) -> Any:
     entries = entries_of(samples, visit)
     score = read_weights(task.penalty, task, entries, weights, scratch, step)
-    pull = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
+    grad = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
     count = count_of(entries)
     whole = count // LINE * LINE
     for first in range(0, whole, LINE):
         prefetch_entries(samples, scratch.count[1], first)  # samples are visited in random order: none is in the cache
         for k in range(first, first + LINE):
-            pay_and_move(task, weights, id_of(entries, k), scratch.floats[k], pull * value_of(entries, k), step)
+            pay_and_move(task, weights, id_of(entries, k), scratch.floats[k], grad * value_of(entries, k), step)
     for k in range(whole, count):
-        pay_and_move(task, weights, id_of(entries, k), scratch.floats[k], pull * value_of(entries, k), step)
-    move_bias(task, weights, pull * task.bias, step)
+        pay_and_move(task, weights, id_of(entries, k), scratch.floats[k], grad * value_of(entries, k), step)
+    move_bias(task, weights, grad * task.bias, step)
     return cost(task.loss, score, samples.targets[visit]) * samples.importance[visit]
 
 
@@ -208,20 +208,20 @@ def score_classes(task: Any, entries: Any, weights: Any, scores: Any, elapsed: A
 
 @gradient.of(ClassesTask)
 def _softmax_gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
-    pulls = scratch.floats
+    grads = scratch.floats
     entries = entries_of(samples, visit)
-    score_classes(task, entries, weights, pulls, scratch.clock[0])
-    loss = slopes(task.loss, pulls, task.width, samples.targets[visit])
+    score_classes(task, entries, weights, grads, scratch.clock[0])
+    loss = slopes(task.loss, grads, task.width, samples.targets[visit])
     importance = samples.importance[visit]
     count = count_of(entries)
     for e in range(count):
         value = importance * value_of(entries, e)
         scratch.rows[e] = id_of(entries, e)
         for k in range(task.width):
-            scratch.grads[e, k] = value * pulls[k]
+            scratch.grads[e, k] = value * grads[k]
     scratch.rows[count] = len(weights.table) // stride(task.rule, task.penalty, task.width)
     for k in range(task.width):
-        scratch.grads[count, k] = importance * task.bias * pulls[k]
+        scratch.grads[count, k] = importance * task.bias * grads[k]
     scratch.count[0] = count + 1
     return loss * importance
 
@@ -239,32 +239,32 @@ def _softmax_apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
 
 
 @inner
-def move_classes(task: Any, weights: Any, row: Any, value: Any, pulls: Any, step: Any) -> None:
-    """Update the weights of one feature, one a class, against the gradient value * pulls."""
+def move_classes(task: Any, weights: Any, row: Any, value: Any, grads: Any, step: Any) -> None:
+    """Update the weights of one feature, one a class, against the gradient value * grads."""
     base = row * stride(task.rule, task.penalty, task.width)
     count = begin_row(task.rule, task.penalty, weights.table, row, task.width, step)
     for k in range(task.width):
-        update(task.rule, weights.table, base + k, task.width, value * pulls[k], step.rate, count)
+        update(task.rule, weights.table, base + k, task.width, value * grads[k], step.rate, count)
 
 
 @inner
-def move_biases(task: Any, weights: Any, value: Any, pulls: Any, step: Any) -> None:
+def move_biases(task: Any, weights: Any, value: Any, grads: Any, step: Any) -> None:
     """Update the biases, which no penalty shrinks."""
     count = begin_row(task.rule, Free(), weights.bias, 0, task.width, step)
     for k in range(task.width):
-        update(unpenalized(task.rule), weights.bias, k, task.width, value * pulls[k], step.rate, count)
+        update(unpenalized(task.rule), weights.bias, k, task.width, value * grads[k], step.rate, count)
 
 
 @fused.of(ClassesTask)
 def _softmax_fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step: Any) -> Any:
-    pulls = scratch.floats
+    grads = scratch.floats
     entries = entries_of(samples, visit)
-    score_classes(task, entries, weights, pulls, step.elapsed)
-    loss = slopes(task.loss, pulls, task.width, samples.targets[visit])
+    score_classes(task, entries, weights, grads, step.elapsed)
+    loss = slopes(task.loss, grads, task.width, samples.targets[visit])
     importance = samples.importance[visit]
     for e in range(count_of(entries)):
-        move_classes(task, weights, id_of(entries, e), importance * value_of(entries, e), pulls, step)
-    move_biases(task, weights, importance * task.bias, pulls, step)
+        move_classes(task, weights, id_of(entries, e), importance * value_of(entries, e), grads, step)
+    move_biases(task, weights, importance * task.bias, grads, step)
     return loss * importance
 
 

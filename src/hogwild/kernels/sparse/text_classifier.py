@@ -67,7 +67,7 @@ _AHEAD = 512  # rows of the next text that are asked for while this one's are wr
 class TextTask(NamedTuple):
     """Update rule and penalties of a text classifier.
 
-    lanes, blocks: the layout of a row, see lanes.py; a row has LANES * len(lanes) * blocks weights.
+    lanes, blocks: the layout of a row, see simd/rows16.py; a row has LANES * len(lanes) * blocks weights.
     outputs: one for two classes, else one a class. decay: of the rows that a text has, at each visit.
     """
 
@@ -193,9 +193,9 @@ def read_text(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, e
     else:
         loss = slopes(Logistic(), floats[first:shares], outputs, target)
     for k in range(outputs):
-        pull = floats[first + k]
+        grad = floats[first + k]
         for c in range(width):
-            floats[width + c] += pull * weights.outputs[k * size + c]  # RACE(stale read): docs/races.md
+            floats[width + c] += grad * weights.outputs[k * size + c]  # RACE(stale read): docs/races.md
     return loss, text
 
 
@@ -221,10 +221,10 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
     features = len(weights.table) // (last + 1)
     for k in range(task.outputs):
         scratch.rows[text.size + k] = features + k
-        pull = importance * floats[3 * width + k]
+        grad = importance * floats[3 * width + k]
         for c in range(width):
-            grads[text.size + k, c] = pull * floats[c]
-        grads[text.size + k, width] = pull
+            grads[text.size + k, c] = grad * floats[c]
+        grads[text.size + k, width] = grad
     scratch.count[0] = text.size + task.outputs
     return loss * importance
 
@@ -245,13 +245,13 @@ def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
 
 
 @inner
-def move_output(task: Any, weights: Any, k: Any, pull: Any, along: Any, step: Any) -> None:
-    """Update the weights and the bias of one score, which no penalty shrinks, against the gradient pull * along."""
+def move_output(task: Any, weights: Any, k: Any, grad: Any, along: Any, step: Any) -> None:
+    """Update the weights and the bias of one score, which no penalty shrinks, against the gradient grad * along."""
     width = row_width(task) + 1
     base = k * stride(task.rule, Free(), width)
     count = begin_row(task.rule, Free(), weights.outputs, k, width, step)
     for c in range(width):
-        update(unpenalized(task.rule), weights.outputs, base + c, width, pull * along[c], step.rate, count)
+        update(unpenalized(task.rule), weights.outputs, base + c, width, grad * along[c], step.rate, count)
 
 
 # -- both in one ----------------------------------------------------------------------------------------------------

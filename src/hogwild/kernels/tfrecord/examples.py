@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets, Slots
+from hogwild.kernels.compiler.bytes import byte_at, load_word
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.ids.hashing import hash_bytes
-from hogwild.kernels.parse.numbers import byte_at, load_word
 from hogwild.kernels.tfrecord.protobuf import (
     FIELD1,
     FIELD2,
@@ -47,7 +47,7 @@ VALUES, LABEL, DENSE, CATEGORIES = range(4)
 NO_LIST, BYTES, FLOATS, INTEGERS = range(4)
 
 # Places in `counts`.
-ROWS, ENTRIES, UNLABELLED, ABSENT, VALUED, LARGEST, BAD, FEATURE, DETAIL, OTHER, SIZE = range(11)
+ROWS, ENTRIES, UNLABELLED, ABSENT, VALUED, LARGEST, BAD, FEATURE, DETAIL, OTHER, COUNTS = range(11)
 
 
 class Wanted(NamedTuple):
@@ -81,7 +81,7 @@ class Terms(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """Where the rows of one block go. bits: the memory of `values`, as integers. records: the record of each row.
+    """Where the rows of one block go. bits: the memory of `values`, as integers. lines: the record of each row.
 
     errors: (code, record, place in the block, feature, two details) of bad records, the first few of them.
     """
@@ -91,7 +91,7 @@ class Parsed(NamedTuple):
     values: Floats
     bits: Ids
     targets: Floats
-    records: Offsets
+    lines: Offsets
     errors: Offsets
     counts: Offsets
 
@@ -121,9 +121,9 @@ def room_for(size: int, features: int, keyed: bool, errors: int = 64) -> tuple[P
         values=values,
         bits=values.view(np.int32),
         targets=np.empty(rows, np.float32),
-        records=np.empty(rows, np.int64),
+        lines=np.empty(rows, np.int64),
         errors=np.zeros((errors, 6), np.int64),
-        counts=np.zeros(SIZE, np.int64),
+        counts=np.zeros(COUNTS, np.int64),
     )
     beside = Keyed(
         keys=np.empty(numbers, np.uint64),

@@ -14,8 +14,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from hogwild.kernels.compiler.bytes import byte_at, load_word, trailing_zeros
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.numbers import byte_at, load_word, trailing_zeros
 
 FIELD1, FIELD2, FIELD3 = 0x0A, 0x12, 0x1A     # tags of messages, texts and packed lists
 INTEGER1, FLOAT1 = 0x08, 0x0D                 # tags of single numbers

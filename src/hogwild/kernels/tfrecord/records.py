@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hogwild.kernels.compiler.bytes import load_word
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.ids.crc32c import masked_crc
-from hogwild.kernels.parse.numbers import load_word
 from hogwild.kernels.tfrecord.examples import (
     ABSENT,
     BAD,
@@ -80,7 +80,7 @@ def parse_records(text: Any, wanted: Any, terms: Any, out: Any, beside: Any) -> 
         if code == FINE:
             row = counts[ROWS]
             out.lengths[row] = counts[ENTRIES] - entries
-            out.records[row] = record
+            out.lines[row] = record
             counts[ROWS] = row + 1
         else:
             if counts[BAD] < len(out.errors):

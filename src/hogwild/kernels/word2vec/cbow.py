@@ -22,7 +22,7 @@ from hogwild.kernels.word2vec.passes import (
     seen_by,
     spread_negatives,
     spread_neighbours,
-    weigh_rivals,
+    weigh_negatives,
 )
 from hogwild.kernels.word2vec.skipgram import apply_rows
 from hogwild.kernels.word2vec.windows import pick_negatives, pick_windows, pick_words, plan_of
@@ -99,37 +99,37 @@ def cbow(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any
             score_two(task, plan, weights.outputs, count + skip, i, scratch)
     else:
         for i in range(centres):
-            picks = plan.picks + i * plan.rivals
+            picks = plan.picks + i * plan.negatives
             ints[picks] = ints[window + i]
             pick_negatives(text, picks + 1, count, cells, scratch)
-            rival = plan.rival + i * plan.rivals
-            score(task, ints[plan.own + i], weights.outputs, picks, count + 1, rival, scratch)
+            negative = plan.negative + i * plan.negatives
+            score(task, ints[plan.own + i], weights.outputs, picks, count + 1, negative, scratch)
     for i in range(centres):
         # A word without neighbours is as good as certain.
-        found = floats[plan.rival + i * plan.rivals + i % skip]
+        found = floats[plan.negative + i * plan.negatives + i % skip]
         floats[plan.hit + i] = found if seen_by(plan, window + i, ints) > 0 else _F(100)
     loss = 0.0
     for i in range(0, centres, LANES):
         loss += np.float64(weigh(floats, plan.hit + i, 0, -1, centres - 1 - i, _F(1), into.factor))
     for i in range(centres):
         known = weight if seen_by(plan, window + i, ints) > 0 else _F(0)
-        loss += np.float64(weigh_rivals(plan, i, skip, count + skip, known, into.factor, floats))
-        floats[plan.rival + i * plan.rivals + i % skip] = floats[plan.hit + i]
+        loss += np.float64(weigh_negatives(plan, i, skip, count + skip, known, into.factor, floats))
+        floats[plan.negative + i * plan.negatives + i % skip] = floats[plan.hit + i]
     for i in range(0, centres, skip):
-        to, rival = plan.more + i * cells, plan.rival + i * plan.rivals
+        to, negative = plan.more + i * cells, plan.negative + i * plan.negatives
         if task.shared == 0:
-            picks = plan.picks + i * plan.rivals
-            add(task, floats, to, weights.outputs, picks, rival, 1, count + 1, scratch)
+            picks = plan.picks + i * plan.negatives
+            add(task, floats, to, weights.outputs, picks, negative, 1, count + 1, scratch)
         else:
             _begin_list(plan, window, i, centres, ints)
             size = count + skip
             if i + 1 < centres:
-                other = rival + plan.rivals
+                other = negative + plan.negatives
                 add_two(
-                    task, floats, to, to + cells, weights.outputs, plan.picks, rival, other, 1, size, scratch
+                    task, floats, to, to + cells, weights.outputs, plan.picks, negative, other, 1, size, scratch
                 )
             else:
-                add(task, floats, to, weights.outputs, plan.picks, rival, 1, size, scratch)
+                add(task, floats, to, weights.outputs, plan.picks, negative, 1, size, scratch)
     for i in range(centres):
         to = place_in(into, ints[window + i], i, cells)
         add(task, into.outputs, to, floats, plan.own + i, plan.hit + i, 1, 1, scratch)

@@ -1,6 +1,6 @@
 """What skip-gram and CBOW have in common: scores of rows, the factors made of them, the sums of rows they move.
 
-`task` is a SkipGram or a Cbow; see windows.py for the plan and lanes.py for the layout of a row.
+`task` is a SkipGram or a Cbow; see windows.py for the plan and simd/rows16.py for the layout of a row.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def score_two(task: Any, plan: Any, table: Any, count: int, i: int, scratch: Any
     """Scores of the centres i and i + 1 with `count` rows that they share."""
     floats, ints = scratch.floats, scratch.ints
     one, two = ints[plan.own + i], ints[plan.own + i + 1]
-    to = plan.rival + i * plan.rivals
+    to = plan.negative + i * plan.negatives
     if TOGETHER == 2:
         for k in range(0, count, 4):
-            tos = (to + k, to + plan.rivals + k)
+            tos = (to + k, to + plan.negatives + k)
             dots(task.lanes, task.blocks, floats, (one, two), table, ints, plan.picks + k, floats, tos)
         return
     score(task, one, table, plan.picks, count, to, scratch)
-    score(task, two, table, plan.picks, count, to + plan.rivals, scratch)
+    score(task, two, table, plan.picks, count, to + plan.negatives, scratch)
 
 
 @inner
@@ -87,11 +87,11 @@ def weigh_band(plan: Any, i: int, low: int, middle: int, high: int, factor: Any,
 
 
 @kernel
-def weigh_rivals(plan: Any, i: int, first: int, last: int, weight: Any, factor: Any, floats: Any) -> Any:
+def weigh_negatives(plan: Any, i: int, first: int, last: int, weight: Any, factor: Any, floats: Any) -> Any:
     """Scores of negatives, first to last, become the factors of their rows."""
     loss = _F(0)
     for k in range(0, last, LANES):
-        at = plan.rival + i * plan.rivals + k
+        at = plan.negative + i * plan.negatives + k
         loss += weigh(floats, at, first - k, -1, last - 1 - k, _F(-1), -factor * weight)
     return weight * loss
 
@@ -110,19 +110,19 @@ def spread_negatives(
     ints = scratch.ints
     if task.shared > 0:
         for k in range(0, task.shared - 1, 2):
-            place, start = plan.picks + skip + k, plan.rival + skip + k
+            place, start = plan.picks + skip + k, plan.negative + skip + k
             one = place_in(into, ints[place], number + k, task.cells)
             two = place_in(into, ints[place + 1], number + k + 1, task.cells)
             add_two(
-                task, into.outputs, one, two, scratch.floats, plan.own, start, start + 1, plan.rivals, centres, scratch
-            )
+                task, into.outputs, one, two, scratch.floats, plan.own, start, start + 1, plan.negatives, centres,
+                scratch,
+            )  # fmt: skip
         return
     for i in range(centres):
         for k in range(skip, skip + own_count(task, plan, i, each, ints)):
-            to = place_in(into, ints[plan.picks + i * plan.rivals + k], number, task.cells)
-            add(
-                task, into.outputs, to, scratch.floats, plan.own + i, plan.rival + i * plan.rivals + k, 1, 1, scratch
-            )
+            to = place_in(into, ints[plan.picks + i * plan.negatives + k], number, task.cells)
+            at = plan.negative + i * plan.negatives + k
+            add(task, into.outputs, to, scratch.floats, plan.own + i, at, 1, 1, scratch)
             number += 1
 
 
@@ -178,5 +178,5 @@ def name_negatives(
     for i in range(centres):
         last = first + own_count(task, plan, i, each, scratch.ints)
         number = name_rows(scratch.ints, scratch.rows, first, last, task.cells, offset, number)
-        first += plan.rivals
+        first += plan.negatives
     return number

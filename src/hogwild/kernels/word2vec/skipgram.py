@@ -30,7 +30,7 @@ from hogwild.kernels.word2vec.passes import (
     spread_negatives,
     spread_neighbours,
     weigh_band,
-    weigh_rivals,
+    weigh_negatives,
 )
 from hogwild.kernels.word2vec.windows import pick_negatives, pick_windows, pick_words, plan_of
 
@@ -40,7 +40,7 @@ _F = np.float32
 class SkipGram(NamedTuple):
     """Tell the neighbours of a word from random words, by the word.
 
-    lanes, blocks, cells: the layout of a row, see lanes.py; stretch: words of a visit, before any is left out;
+    lanes, blocks, cells: the layout of a row, see simd/rows16.py; stretch: words of a visit, before any is left out;
     shared: negatives drawn for a visit, an even number; 0: `negatives` new ones for each pair; scale: of the loss, to
     make its mean over visits one over words.
     """
@@ -98,9 +98,9 @@ def skip_gram(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into
             score_two(task, plan, weights.outputs, task.shared, i, scratch)
     else:
         for i in range(centres):
-            picks, count = plan.picks + i * plan.rivals, own_count(task, plan, i, each, ints)
+            picks, count = plan.picks + i * plan.negatives, own_count(task, plan, i, each, ints)
             pick_negatives(text, picks, count, cells, scratch)
-            score(task, ints[plan.own + i], weights.outputs, picks, count, plan.rival + i * plan.rivals, scratch)
+            score(task, ints[plan.own + i], weights.outputs, picks, count, plan.negative + i * plan.negatives, scratch)
     loss = 0.0
     for i in range(centres):
         low, seen = ints[plan.low + window + i] - i, seen_by(plan, window + i, ints)
@@ -108,26 +108,26 @@ def skip_gram(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into
         count, weight = task.shared, _F(seen * task.negatives) / _F(max(1, task.shared))
         if task.shared == 0:
             count, weight = own_count(task, plan, i, each, ints), _F(1)
-        loss += np.float64(weigh_rivals(plan, i, 0, count, weight, into.factor, floats))
+        loss += np.float64(weigh_negatives(plan, i, 0, count, weight, into.factor, floats))
     for i in range(centres):
         to, low = place_in(into, ints[window + i], i, cells), ints[plan.low + window + i]
         band = plan.band + i * plan.bands + low - i
         add(task, into.inputs, to, weights.outputs, low, band, 1, seen_by(plan, window + i, ints) + 1, scratch)
         if task.shared == 0:
-            picks, count = plan.picks + i * plan.rivals, own_count(task, plan, i, each, ints)
-            add(task, into.inputs, to, weights.outputs, picks, plan.rival + i * plan.rivals, 1, count, scratch)
+            picks, count = plan.picks + i * plan.negatives, own_count(task, plan, i, each, ints)
+            add(task, into.inputs, to, weights.outputs, picks, plan.negative + i * plan.negatives, 1, count, scratch)
     if task.shared > 0:
         for i in range(0, centres - 1, 2):
             one, two = place_in(into, ints[window + i], i, cells), place_in(into, ints[window + i + 1], i + 1, cells)
-            rival = plan.rival + i * plan.rivals
+            negative = plan.negative + i * plan.negatives
             add_two(
-                task, into.inputs, one, two, weights.outputs, plan.picks, rival, rival + plan.rivals, 1, task.shared,
-                scratch,
+                task, into.inputs, one, two, weights.outputs, plan.picks, negative, negative + plan.negatives, 1,
+                task.shared, scratch,
             )  # fmt: skip
         for i in range(centres - centres % 2, centres):
             to = place_in(into, ints[window + i], i, cells)
-            rival = plan.rival + i * plan.rivals
-            add(task, into.inputs, to, weights.outputs, plan.picks, rival, 1, task.shared, scratch)
+            negative = plan.negative + i * plan.negatives
+            add(task, into.inputs, to, weights.outputs, plan.picks, negative, 1, task.shared, scratch)
     spread_neighbours(task, plan, into.outputs, into, first, centres, end, centres, plan.own, scratch)
     number = centres + end - first
     spread_negatives(task, plan, into, 0, centres, each, number, scratch)

@@ -115,8 +115,8 @@ class Plan(NamedTuple):
     position `window` on), then up to `window` after it.
     ints: places (the first cell of the row of each position), low and high (the window of each centre, itself
     included; before that: its sentence), own (places in floats of a centre's row), picks (places of negatives).
-    floats: band[i, q - p + window] belongs to centre i at position p and its neighbour q; rivals[i] to its negatives;
-    hits[i] to centre i itself; rows and more have a row for each centre.
+    floats: band[i, q - p + window] belongs to centre i at position p and its neighbour q; negatives[i] to its
+    negatives; hits[i] to centre i itself; rows and more have a row for each centre.
     """
 
     most: int
@@ -126,8 +126,8 @@ class Plan(NamedTuple):
     picks: int
     band: int
     bands: int
-    rival: int
-    rivals: int
+    negative: int
+    negatives: int
     hit: int
     row: int
     more: int
@@ -145,14 +145,14 @@ def plan_of(stretch: int, window: int, picks: int, own: bool, cells: int) -> Any
     """The plan for stretches of so many words; picks: negatives of the visit or, with `own`, of each centre."""
     most = stretch + 2 * window + 4
     bands = _up(2 * window + 4, LANES)
-    rivals = _up(picks + 4, LANES)
-    rival = most * bands
-    hit = rival + most * rivals
+    negatives = _up(picks + 4, LANES)
+    negative = most * bands
+    hit = negative + most * negatives
     row = hit + _up(most, LANES)
     more = row + most * cells
-    end = 4 * most + (most * rivals if own else rivals)
+    end = 4 * most + (most * negatives if own else negatives)
     floats = more + most * cells
-    return Plan(most, most, 2 * most, 3 * most, 4 * most, 0, bands, rival, rivals, hit, row, more, end, floats)
+    return Plan(most, most, 2 * most, 3 * most, 4 * most, 0, bands, negative, negatives, hit, row, more, end, floats)
 
 
 @kernel

@@ -110,6 +110,9 @@ def _ratio(first: Record | None, entry: Record, which: str) -> float | None:
     return float(first["seconds"][which] / max(entry["seconds"][which], 1e-9))
 
 
+# -- The runs ---------------------------------------------------------------------------------------------------------
+
+
 SCHEMA, VERSION = "hogwild.asyngrad", 1
 _MODES = {SGD: "serial", SYNCHRONOUS: "round-robin", ASYNGRAD: "hogwild", REGULARIZED: "hogwild"}
 RATES = {"pos": 0.02, "chunking": 0.05, "segmentation": 0.1}  # first learning rates of the paper
@@ -132,7 +135,6 @@ class Run:
     def __str__(self) -> str:
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         return f"{self.method}, {threads}, seed {self.seed}{', traced' if self.traced else ''}"
-
 
 
 def plan_runs(config: AsynGradConfig) -> list[Run]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hogwild.errors import ConfigError
 from hogwild.observe.theory.bound import learning_rate, updates
-from hogwild.observe.theory.windows import Engine, Window, pool
+from hogwild.observe.theory.windows import Engine, Window, mean_of, pool
 
 _MARGIN = 1.5  # radius of the region, in distances of the beginning from the optimum
 _SIGMAS = 2.0  # standard errors that are added to a measured mean
@@ -94,8 +94,7 @@ def estimate(
     rms = math.sqrt(max(window.step_square for window in windows))
     return Estimates(
         c, q, max(kappa, seen, rms), max(0.0, _upper(worst)), radius, objective.gap(first), a0, worst.error,
-        worst.uncertainty, seen, rms, sum(w.stale * w.counted for w in windows) / counted,
-        sum(w.lost * w.counted for w in windows) / counted, gamma, counted,
+        worst.uncertainty, seen, rms, mean_of(windows, "stale"), mean_of(windows, "lost"), gamma, counted,
     )  # fmt: skip
 
 

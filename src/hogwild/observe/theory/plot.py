@@ -9,6 +9,7 @@ from typing import Any
 from hogwild.errors import ConfigError, SaveError
 from hogwild.observe.theory.bound import Recursion, gap_bound
 from hogwild.observe.theory.check import BoundCheck
+from hogwild.observe.theory.windows import mean_of
 
 _BOUND, _MEASURED = "#b2432f", "#1f5a8c"
 _POINTS = 200  # of a bound's curve
@@ -23,8 +24,11 @@ def draw(checks: BoundCheck | Sequence[BoundCheck], path: str | Path) -> None:
     checks : what `experiment` returned; those whose condition failed have nothing to draw, and are left out.
     path : where the picture goes; its ending says the format (.png, .svg, .pdf).
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # late: slow to import, and needed only here
-    from matplotlib.figure import Figure
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # late: slow to import, and needed only here
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ConfigError("pictures need matplotlib, which is missing: pip install 'hogwild[report]'") from None
 
     shown = [check for check in ([checks] if isinstance(checks, BoundCheck) else checks) if check.windows]
     if not shown:
@@ -48,10 +52,9 @@ def draw(checks: BoundCheck | Sequence[BoundCheck], path: str | Path) -> None:
 
 
 def _about(check: BoundCheck) -> str:
-    counted = sum(window.counted for window in check.windows)
-    if not counted:
+    if not any(window.counted for window in check.windows):
         return "errors not measured"
-    stale, lost = (sum(getattr(w, name) * w.counted for w in check.windows) / counted for name in ("stale", "lost"))
+    stale, lost = (mean_of(check.windows, name) for name in ("stale", "lost"))
     return f"updates: {stale:.0%} from stale weights, {lost:.0%} over others"
 
 

@@ -74,15 +74,18 @@ def pool(runs: Sequence[Sequence[Window]]) -> list[Window]:
     return [_together(same) for same in zip(*runs, strict=True)]
 
 
+def mean_of(windows: Sequence[Window], name: str) -> float:
+    """The mean of a value over all updates that were measured in the windows."""
+    counted = sum(window.counted for window in windows)
+    return sum(window.counted * getattr(window, name) for window in windows) / counted if counted else 0.0
+
+
 def _together(windows: Sequence[Window]) -> Window:
     counted = sum(window.counted for window in windows)
-
-    def mean(name: str) -> float:
-        return sum(window.counted * getattr(window, name) for window in windows) / counted if counted else 0.0
 
     def plain_mean(name: str) -> float:
         return float(sum(getattr(window, name) for window in windows) / len(windows))
 
-    values: dict[str, Any] = {name: mean(name) for name in _MEANS}
+    values: dict[str, Any] = {name: mean_of(windows, name) for name in _MEANS}
     values |= {name: max(getattr(w, name) for w in windows) for name in ("largest_step", "largest_term", "farthest")}
     return Window(windows[0].end, plain_mean("distance"), plain_mean("gap"), counted, **values)

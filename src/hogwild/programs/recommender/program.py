@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Step, Table
+from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Table
 from hogwild.config import RatingConfig, RecommenderConfig
 from hogwild.config.arguments import config_of, taking
-from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
+from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.ratings.feed import RatingFeed
-from hogwild.feeds.sparse.labels import counted
 from hogwild.kernels.optim.losses import Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import RULES, Ftrl, additive_cells, row_cells, settle, settle_copy
+from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
 from hogwild.kernels.sparse.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
-from hogwild.machine import memory
-from hogwild.programs.program import Metrics, Program, plain_constants
+from hogwild.machine import check_memory
+from hogwild.messages import counted
+from hogwild.programs.program import Metrics, plain_constants
 from hogwild.programs.recommender import ranking as recommending
 from hogwild.programs.recommender.ranking import Factors, Seen
+from hogwild.programs.rows import RowProgram
+from hogwild.programs.saving.tensors import Arrays, no_others, required
+from hogwild.programs.sparse.supervised import make_rule
 from hogwild.programs.sparse.tables import put_together, take_apart
 
 # -- The weights of a factorization as named arrays: taken apart for saving and predicting, checked and put together --
 
 
-Arrays = Mapping[str, npt.NDArray[Any]]
-
 _LARGE = float(np.finfo(np.float32).max)
 _SIDES = ("user", "item")
 _PLAIN = ("user_vectors", "user_biases", "item_vectors", "item_biases", "seen", "seen_offsets", "range")
-
-
-def owing(weights: FactorWeights, cells: int) -> float:
-    """The latest stamp: up to then every row would have paid, had all been touched."""
-    return max(float(table[cells - 1 :: cells].max(initial=0.0)) for table in weights)
 
 
 def factors_of(weights: FactorWeights, cells: int, dim: int, bias: bool, mean: float) -> Factors:
@@ -65,8 +61,7 @@ def pack_state(weights: FactorWeights, rule: Any, penalty: Any, width: int) -> d
 
 def range_of(arrays: Arrays) -> tuple[float, float, float]:
     """Mean, lowest and highest rating of training."""
-    _require(arrays, "range", np.float64, (3,))
-    mean, lowest, highest = (float(value) for value in arrays["range"])
+    mean, lowest, highest = (float(value) for value in required(arrays, "range", (3,), np.float64))
     if lowest > highest or max(abs(mean), abs(lowest), abs(highest)) > _LARGE:
         raise ModelError("array range is no mean, lowest and highest rating; copy the model again.")
     return mean, lowest, highest
@@ -74,10 +69,8 @@ def range_of(arrays: Arrays) -> tuple[float, float, float]:
 
 def seen_of(arrays: Arrays, users: int, items: int) -> Seen:
     """The items of each user; compiled code will trust them."""
-    _require(arrays, "seen_offsets", np.int64, (users + 1,))
-    offsets = arrays["seen_offsets"]
-    _require(arrays, "seen", np.int32, (int(offsets[-1]),))
-    seen = arrays["seen"]
+    offsets = required(arrays, "seen_offsets", (users + 1,), np.int64)
+    seen = required(arrays, "seen", (int(offsets[-1]),), np.int32)
     sound = offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
     if len(seen) and sound:
         rises = np.diff(seen.astype(np.int64)) > 0
@@ -95,28 +88,16 @@ def unpack(
     dim, bias = shape
     tables, used = [], set(_PLAIN)
     for side, rows in zip(_SIDES, sizes, strict=True):
-        _require(arrays, f"{side}_vectors", np.float32, (rows, dim))
-        _require(arrays, f"{side}_biases", np.float32, (rows,))
-        vectors, biases = arrays[f"{side}_vectors"], arrays[f"{side}_biases"]
+        vectors = required(arrays, f"{side}_vectors", (rows, dim))
+        biases = required(arrays, f"{side}_biases", (rows,))
         whole = np.concatenate([vectors, biases[:, None]], axis=1) if bias else np.asarray(vectors)
         names = {name[len(side) + 2 :]: name for name in arrays if name.startswith(f"{side}s_")}
         used.update(names.values())
         width = dim + bias
         parts = {"": whole if width > 1 else whole[:, 0], **{part: arrays[name] for part, name in names.items()}}
         tables.append(put_together(parts, rule, penalty, width, rows))
-    if unknown := set(arrays) - used:
-        raise ModelError(f"a recommender has no array {brief(min(unknown))}.")
+    no_others(arrays, used, "a recommender")
     return FactorWeights(*tables)
-
-
-def _require(arrays: Arrays, name: str, dtype: Any, shape: tuple[int, ...]) -> None:
-    found = arrays.get(name)
-    if found is None:
-        raise ModelError(f"array {name} is missing; there are {', '.join(arrays) or 'none'}.")
-    if found.dtype != dtype or found.shape != shape:
-        raise ModelError(f"array {name} is {found.dtype} {found.shape}, not {np.dtype(dtype)} {shape}.")
-    if not np.isfinite(found).all():
-        raise ModelError(f"array {name} holds numbers that are not finite; copy the model again.")
 
 
 _KINDS = {"squared": Rated(Squared()), "logistic": Sampled(), "bpr": Pairwise()}
@@ -127,7 +108,7 @@ _PIECE = 1 << 14  # rows that are drawn at a time: no second table in memory
 
 
 @taking(RecommenderConfig)
-class MatrixFactorization(Program):
+class MatrixFactorization(RowProgram):
     """A recommender: the score of a user and an item is a mean, their biases and the product of their vectors.
 
     Parameters
@@ -165,21 +146,9 @@ class MatrixFactorization(Program):
         self.seen = Seen(np.zeros(len(self.users) + 1, np.int64), np.zeros(0, np.int32))
         self.unknown, self.repeated, self.top = (0, 0), 0, 20
         self._numbers: dict[str, dict[str, int]] = {}
-        self._rule = self._make_rule()
+        self._rule = make_rule(config.optimizer, self.constants, 0.0, config.shrink)
         free = isinstance(self._rule, Ftrl) or not config.shrink
         self._penalty = Free() if free else Penalty(np.float32(0), np.float32(config.shrink))
-
-    def _make_rule(self) -> Any:
-        kind = RULES[self.config.optimizer]
-        own = {name: np.float32(value) for name, value in self.constants.items()}
-        known = [name for name in kind._fields if name not in ("l1", "l2")]  # type: ignore[attr-defined]
-        for name in own:
-            if name not in known:
-                chosen = self.config.optimizer
-                raise ConfigError(f"{chosen} has no constant {brief(name)}; it has {', '.join(known) or 'none'}.")
-        if kind is Ftrl:
-            own.update(l2=np.float32(self.config.shrink))
-        return kind(**own)
 
     # -- for the executor -------------------------------------------------------------------------------------------
 
@@ -258,11 +227,8 @@ class MatrixFactorization(Program):
     def _allocate(self, seed: int) -> None:
         dim, cells = self.config.dim, self._cells
         needed = CELL * (len(self.users) + len(self.items)) * cells
-        if needed > memory():
-            raise ConfigError(
-                f"{len(self.users):,} users and {len(self.items):,} items of {dim} numbers need {needed / 1e9:.1f} GB, "
-                "more than this machine has; lower --dim, or use --optimizer sgd."
-            )
+        what = f"{len(self.users):,} users and {len(self.items):,} items of {dim} numbers need"
+        check_memory(needed, what, "lower --dim, or use --optimizer sgd.")
         random = np.random.default_rng(np.random.SeedSequence((seed, 15485863)))
         tables = []
         for rows in (len(self.users), len(self.items)):
@@ -293,24 +259,9 @@ class MatrixFactorization(Program):
         sizes = {"users": len(self.users), "items": len(self.items)}
         return {name: Table(rows, self._cells, "ranked", mask) for name, rows in sizes.items()}
 
-    def settle(self, elapsed: float) -> bool:
-        """Pay lazy penalties."""
-        if isinstance(self._penalty, Free):
-            return False
-        for table in self.weights:
-            settle(self._rule, self._penalty, table, self.width, np.float32(elapsed))
-        return True
-
-    def settle_copy(self, weights: FactorWeights, step: Step) -> None:
-        """Pay the lazy penalties of the rows that one worker pays for."""
-        if isinstance(self._penalty, Penalty):
-            for table in weights:
-                settle_copy(self._rule, self._penalty, table, self.width, step)
-
-    def renew(self) -> None:
-        """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
-        if isinstance(self._penalty, Penalty):
-            self.settle(owing(self.trained(), self._cells))
+    def penalized(self, weights: FactorWeights) -> list[tuple[Floats, int]]:
+        """Users and items."""
+        return [(table, self.width) for table in weights]
 
     def judge(self, metrics: Metrics, loss: float) -> float:
         """What early stopping and the choice of the best epoch go by: the loss of ratings; of rankings, NDCG."""
@@ -324,19 +275,11 @@ class MatrixFactorization(Program):
 
     # -- predicting -------------------------------------------------------------------------------------------------
 
-    def trained(self) -> FactorWeights:
-        """The weights; raises ConfigError where there are none."""
-        if self.weights is None:
-            raise ConfigError("this model has no weights yet; train it, or load one.")
-        return cast(FactorWeights, self.weights)
-
     def factors(self) -> Factors:
         """Vectors and biases as they stand, penalties paid."""
-        weights = self.trained()
-        if isinstance(self._penalty, Penalty) and (due := owing(weights, self._cells)) > 0:
-            weights = FactorWeights(*(table.copy() for table in weights))
-            for table in weights:
-                settle(self._rule, self._penalty, table, self.width, np.float32(due))
+        return self._factors_of(self.paid_weights())
+
+    def _factors_of(self, weights: FactorWeights) -> Factors:
         return factors_of(weights, self._cells, self.config.dim, self.config.bias, self.mean)
 
     def open(self, paths: Any, config: RatingConfig | None = None, *, with_ratings: bool = True) -> RatingFeed:
@@ -444,14 +387,11 @@ class MatrixFactorization(Program):
 
         With `state` also what the update rule remembers, such as users_squares and items_squares (adagrad).
         """
-        found = pack(self.factors() if not state else self._as_they_are(), self.seen)
+        found = pack(self._factors_of(self.trained()) if state else self.factors(), self.seen)
         found["range"] = np.array([self.mean, self.lowest, self.highest], np.float64)
         if state:
             found.update(pack_state(self.trained(), self._rule, self._penalty, self.width))
         return found
-
-    def _as_they_are(self) -> Factors:
-        return factors_of(self.trained(), self._cells, self.config.dim, self.config.bias, self.mean)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `arrays` made, with or without state."""

@@ -29,8 +29,15 @@ from typing import TypeVar
 
 from hogwild.errors import SaveError
 from hogwild.messages import remedy
-from hogwild.ownership import drop_marked, is_marked, make_marked, remove_marked, remove_unmarked
-from hogwild.permissions import give_group, keep_permissions
+from hogwild.ownership import (
+    drop_marked,
+    give_group,
+    is_marked,
+    keep_permissions,
+    make_marked,
+    remove_marked,
+    remove_unmarked,
+)
 
 T = TypeVar("T")
 Check = Callable[[int], None]

@@ -73,6 +73,9 @@ def _unknown(match: re.Match[str]) -> str:
     raise ValueError(f"{match[0]!r} means nothing here")
 
 
+# -- What a directory holds -------------------------------------------------------------------------------------------
+
+
 VERSION = 1
 CONFIG = "config.json"
 CONFIG_LIMIT = 16 << 20

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,9 @@ def _is_deep(found: Any) -> bool:
 
 def _items(value: Any) -> list[Any]:
     return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+
+
+# -- Arrays by name ---------------------------------------------------------------------------------------------------
 
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -144,6 +147,21 @@ def _place(name: str, entry: Any, where: str) -> tuple[int, int, str, tuple[int,
     if end - begin != needed:
         raise _damaged(where, f"array {shown} of shape {brief(shape)} and dtype {code} has {end - begin:,} bytes")
     return begin, end, code, tuple(shape)
+
+
+def required(arrays: Arrays, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
+    """The array of this name, for a program that is given its arrays back; raises ModelError where it does not fit."""
+    found = arrays.get(name)
+    if found is None or found.dtype != dtype or found.shape != shape or not np.isfinite(found).all():
+        what = "missing" if found is None else f"{found.dtype} {found.shape}"
+        raise ModelError(f"array {name} is {what}, not {shape} finite {np.dtype(dtype)}.")
+    return found
+
+
+def no_others(arrays: Arrays, known: Iterable[str], program: str) -> None:
+    """Raise ModelError for an array that a program does not know."""
+    if unknown := set(arrays) - set(known):
+        raise ModelError(f"{program} has no array {brief(min(unknown))}.")
 
 
 def _lengths(numbers: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hogwild.arrays import AnyRows, Floats, Ids, Room, Table, aligned_floats
 from hogwild.config import FMConfig
 from hogwild.config.arguments import config_of, taking
-from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
+from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.slots.flatten import Flattener
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.jit import entry
@@ -25,6 +25,7 @@ from hogwild.kernels.sparse.fm import Fields, FMTask, FMWeights, OneField, Value
 from hogwild.kernels.sparse.fm_rows import FactorPenalty
 from hogwild.kernels.sparse.samples import Entries
 from hogwild.programs.program import plain_constants
+from hogwild.programs.saving.tensors import no_others
 from hogwild.programs.sparse.supervised import ClassWeight, Label, checked_weight, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import (
     Tabled,
@@ -120,8 +121,7 @@ def load_arrays(layout: FMLayout, arrays: Mapping[str, npt.NDArray[Any]], featur
     parts = {name: _joined(layout, left, name, rows) for name in names}
     parts.update({key[7:]: left.pop(key) for key in list(left) if key.startswith("weight_")})
     biases = {key[5:]: left.pop(key) for key in list(left) if key == "bias" or key.startswith("bias_")}
-    if left:
-        raise ModelError(f"a factorization machine has no array {brief(min(left))}.")
+    no_others(left, (), "a factorization machine")
     table = put_together(parts, layout.rule, layout.penalty, layout.width, rows)
     return table, put_together(biases, layout.rule, Free(), 1, 1)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
 from hogwild.config import LinearConfig
 from hogwild.config.arguments import config_of, taking
-from hogwild.errors import ModelError, brief
+from hogwild.errors import ModelError
 from hogwild.feeds.slots.flatten import Flattener
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
@@ -19,6 +19,7 @@ from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
 from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, LinearWeights, score_class_rows, score_rows
 from hogwild.programs.program import plain_constants
+from hogwild.programs.saving.tensors import no_others
 from hogwild.programs.sparse.supervised import ClassWeight, checked_weight, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import (
     Tabled,
@@ -196,8 +197,7 @@ class Linear(Tabled):
             used |= {_named(owner, name) for name in names}
             parts = {name: arrays[_named(owner, name)] for name in names}
             tables.append(put_together(parts, self._rule, penalty, self.width, count))
-        if unknown := set(arrays) - used:
-            raise ModelError(f"a linear model has no array {brief(min(unknown))}.")
+        no_others(arrays, used, "a linear model")
         self.weights, self.features, self.order = LinearWeights(*tables), rows, None
 
 

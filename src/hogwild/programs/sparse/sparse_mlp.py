@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
 from hogwild.config import SparseMLPConfig
 from hogwild.config.arguments import config_of, taking
-from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
+from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.clock import Untimed
 from hogwild.kernels.compiler.jit import entry
@@ -36,8 +36,9 @@ from hogwild.kernels.optim.init import draw_rows
 from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import SLOTS, Adam, Ftrl, Sgd, additive_cells
-from hogwild.machine import memory, one_blas_thread
+from hogwild.machine import check_memory, one_blas_thread
 from hogwild.programs.program import plain_constants
+from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.slots import Aligner, slotted
 from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
@@ -189,16 +190,13 @@ def restored(program: SparseMLP, arrays: Mapping[str, npt.NDArray[Any]]) -> tupl
     if rows != program.features or rows < 1:
         raise ModelError(f"the options say {program.features} features, but embedding has {rows} rows.")
     for name, shape in shapes.items():
-        array = left[name]
-        if array.shape != shape or array.dtype != np.float32 or not np.isfinite(array).all():
-            raise ModelError(f"array {name} is {array.dtype} {array.shape}, not {shape} finite float32.")
+        required(left, name, shape)
     main = [left.pop("embedding")] + ([left.pop("wide")] if program.config.wide else [])
     parts = {"": np.concatenate(main, axis=1).reshape((rows, -1) if program.width > 1 else (rows,))}
     parts.update({name[6:]: left.pop(name) for name in list(left) if name.startswith("table_")})
     table = put_together(parts, program._rule, program._penalty, program.width, rows)
     weights = _layers_from(program, task, table, left)
-    if left:
-        raise ModelError(f"a model of this kind has no array {brief(min(left))}.")
+    no_others(left, (), "a model of this kind")
     return weights, rows
 
 
@@ -375,16 +373,10 @@ class SparseMLP(Tabled):
 
     def _check_memory(self, rows: int, feed: Feed) -> None:
         copies = 1 if feed.original is None else 2  # to bring it into the order of the data, and back
-        need = copies * rows * self.cells * CELL
-        layers = layer_cells(self.sizes) * CELL
-        if layers > memory():
-            raise ConfigError(f"the dense layers need {layers / 1e9:.1f} GB, more than there is; use smaller ones.")
-        if need > memory():
-            raise ConfigError(
-                f"a table of {rows:,} features with {self.cells} numbers each takes {need / 1e9:.1f} GB "
-                f"({'once' if copies == 1 else 'twice its size, to sort it'}), and there are {memory() / 1e9:.1f} GB; "
-                f"{REMEDY}"
-            )
+        check_memory(layer_cells(self.sizes) * CELL, "the dense layers need", "use smaller ones.")
+        twice = ", twice to sort it," if copies > 1 else ""
+        what = f"a table of {rows:,} features with {self.cells} numbers each{twice} takes"
+        check_memory(copies * rows * self.cells * CELL, what, REMEDY)
 
     def samples(self, feed: Feed) -> SlotRows | ValuedSlotRows:
         """Rows as slots, with targets as the loss wants them."""

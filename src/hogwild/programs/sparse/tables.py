@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import mmap
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import CELL, Floats, Ids, Step
-from hogwild.errors import ConfigError, InputError, ModelError
+from hogwild.arrays import CELL, Floats, Ids
+from hogwild.errors import InputError, ModelError
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.kernels.optim.penalties import Free
-from hogwild.kernels.optim.rules import cell_names, row_cells, settle, settle_copy
-from hogwild.machine import memory
+from hogwild.kernels.optim.rules import cell_names, row_cells
+from hogwild.machine import check_memory
+from hogwild.programs.rows import RowProgram
 from hogwild.programs.sparse.supervised import Supervised
 
 # -- Rows of weights in a flat array: brought into an order of features and back, grown, taken apart for saving -------
@@ -100,7 +100,7 @@ def _shapes(rows: int, size: int) -> list[tuple[int, ...]]:
     return [*shapes, (size,)] if rows == 1 else shapes
 
 
-class Tabled(Supervised):
+class Tabled(RowProgram, Supervised):
     """A supervised program whose first weights are `table`, one row a feature with the update rule's memory.
 
     Attributes
@@ -111,8 +111,6 @@ class Tabled(Supervised):
 
     order: Ids | None = None
     features: int
-    _rule: Any
-    _penalty: Any
 
     @property
     @abstractmethod
@@ -124,27 +122,9 @@ class Tabled(Supervised):
         """Cells of a row: weights, and what the update rule and the penalty remember."""
         return row_cells(self._rule, self._penalty, self.width)
 
-    def settle(self, elapsed: float) -> bool:
-        """Pay lazy penalties."""
-        if isinstance(self._penalty, Free):
-            return False
-        settle(self._rule, self._penalty, self.weights.table, self.width, np.float32(elapsed))
-        return True
-
-    def settle_copy(self, weights: Any, step: Step) -> None:
-        """Pay the lazy penalties of the rows that one worker pays for."""
-        if not isinstance(self._penalty, Free):
-            settle_copy(self._rule, self._penalty, weights.table, self.width, step)
-
-    def renew(self) -> None:
-        """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
-        self.settle(self.owing())
-
-    def owing(self) -> float:
-        """The latest stamp: up to then every row would have been paid, had all been touched."""
-        if isinstance(self._penalty, Free):
-            return 0.0
-        return float(self.weights.table[self.cells - 1 :: self.cells].max(initial=0.0))
+    def penalized(self, weights: Any) -> Sequence[tuple[Floats, int]]:
+        """The table."""
+        return ((weights.table, self.width),)
 
     def finish(self, feed: Feed) -> None:
         """Weights in the features' own order again, in memory of their own."""
@@ -153,19 +133,9 @@ class Tabled(Supervised):
             own = table.copy() if self.order is None else natural(table, self.cells, self.order)
             self.weights, self.order = type(self.weights)(own, *(array.copy() for array in others)), None
 
-    def trained(self) -> Any:
-        """The weights; ConfigError if there are none."""
-        if self.weights is None:
-            raise ConfigError("this model has no weights yet; train it, or load one.")
-        return self.weights
-
     def paid(self) -> Floats:
         """The table as it stands, penalties paid: the very one if nothing is owed."""
-        table: Floats = self.trained().table
-        owing = self.owing()
-        if owing > 0:
-            table = table.copy()
-            settle(self._rule, self._penalty, table, self.width, np.float32(owing))
+        table: Floats = self.paid_weights().table
         return table
 
     def plain(self, original: Ids | None, features: int) -> Floats:
@@ -200,11 +170,7 @@ def make_table(rows: int, cells: int, remedy: str) -> Floats:
     Raises ConfigError, before anything is allocated, for a table that is larger than the memory of this machine.
     """
     size = rows * cells * CELL
-    if size > memory():
-        raise ConfigError(
-            f"a table of {rows:,} rows of {cells} cells needs {size / 1e9:.1f} GB, and this machine has "
-            f"{memory() / 1e9:.1f} GB; {remedy}"
-        )
+    check_memory(size, f"a table of {rows:,} rows of {cells} cells needs", remedy)
     room = mmap.mmap(-1, max(size, mmap.PAGESIZE), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         room.madvise(mmap.MADV_HUGEPAGE)  # random rows of a large table: a page of 4 kB each would miss every time

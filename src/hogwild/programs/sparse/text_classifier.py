@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hogwild.arrays import BinaryRows, Floats, Ids, Room, Rows, Table
 from hogwild.config import TextConfig
 from hogwild.config.arguments import config_of, taking
-from hogwild.errors import ConfigError, InputError, ModelError, brief
+from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.hashing import Hashing
 from hogwild.kernels.compiler.jit import entry
@@ -23,6 +23,7 @@ from hogwild.kernels.optim.rules import Ftrl, additive_cells, cell_names, row_ce
 from hogwild.kernels.simd.rows16 import LANES, layout
 from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_of_text, mean_rows
 from hogwild.programs.program import plain_constants
+from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.supervised import ClassWeight, Label, checked_weight, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import (
@@ -111,13 +112,8 @@ def join_arrays(program: TextClassifier, arrays: Mapping[str, npt.NDArray[Any]])
     used: set[str] = set()
 
     def take(owner: str, name: str, shape: tuple[int, ...]) -> Floats:
-        known = _named(owner, name)
-        used.add(known)
-        found = arrays.get(known)
-        if found is None or found.shape != shape or found.dtype != np.float32:
-            what = "missing" if found is None else f"{found.dtype} {found.shape}"
-            raise ModelError(f"array {known} is {what}, not float32 of shape {shape}.")
-        return found
+        used.add(_named(owner, name))
+        return required(arrays, _named(owner, name), shape)
 
     table: Arrays = {}
     for name in ("", *saved):
@@ -131,8 +127,7 @@ def join_arrays(program: TextClassifier, arrays: Mapping[str, npt.NDArray[Any]])
         else:
             layer[name] = _padded(take("output", name, (outputs, dim)), width + 1)
             layer[name][:, width] = take("bias", name, (outputs,))
-    if unknown := set(arrays) - used:
-        raise ModelError(f"a text classifier of these options has no array {brief(min(unknown))}.")
+    no_others(arrays, used, "a text classifier of these options")
     return TextWeights(
         put_together(table, task.rule, task.penalty, width, rows),
         put_together(layer, task.rule, Free(), width + 1, outputs),

@@ -10,17 +10,19 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import CELL, Floats, Room, Step, Table, ValuedChains, aligned_floats
+from hogwild.arrays import CELL, Floats, Room, Table, ValuedChains, aligned_floats
 from hogwild.config import CRFConfig
 from hogwild.config.arguments import config_of, taking
-from hogwild.errors import ConfigError, InputError, ModelError, brief
+from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
 from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import RULES, Ftrl, Sgd, additive_cells, row_cells, settle, settle_copy
+from hogwild.kernels.optim.rules import Ftrl, Sgd, additive_cells, row_cells
 from hogwild.kernels.simd.rows8 import LANES, layout
-from hogwild.machine import memory
-from hogwild.programs.program import Metrics, Program, plain_constants
+from hogwild.machine import check_memory
+from hogwild.programs.program import Metrics, plain_constants
+from hogwild.programs.rows import RowProgram
+from hogwild.programs.sparse.supervised import make_rule
 from hogwild.programs.taggers import crf_weights, decoding
 from hogwild.programs.taggers.crf_weights import RichPairs, find_pairs, no_pairs
 from hogwild.programs.taggers.scores import TagScores
@@ -31,7 +33,7 @@ _PENALTIES = {"pos": 1.0, "chunking": 0.5, "chunking-more": 1.0, "segmentation":
 
 
 @taking(CRFConfig)
-class CRF(Program):
+class CRF(RowProgram):
     """A linear-chain conditional random field.
 
     Parameters
@@ -68,16 +70,7 @@ class CRF(Program):
         self._rule = self._make_rule()
 
     def _make_rule(self) -> Any:
-        kind = RULES[self.config.optimizer]
-        own = {name: np.float32(value) for name, value in self.constants.items()}
-        known = [name for name in kind._fields if name not in ("l1", "l2")]  # type: ignore[attr-defined]
-        for name in own:
-            if name not in known:
-                chosen = self.config.optimizer
-                raise ConfigError(f"{chosen} has no constant {brief(name)}; it has {', '.join(known) or 'none'}.")
-        if kind is Ftrl:
-            own.update(l1=np.float32(self.config.l1), l2=np.float32(self.l2))
-        return kind(**own)
+        return make_rule(self.config.optimizer, self.constants, self.config.l1, self.l2)
 
     @property
     def l2(self) -> float:
@@ -161,11 +154,8 @@ class CRF(Program):
 
     def _allocate(self) -> None:
         needed = CELL * sum(rows * cells for rows, cells in self._shapes())
-        if needed > memory():
-            raise ConfigError(
-                f"{len(self.names):,} features of {len(self.tags)} tags need {needed / 1e9:.1f} GB, more than this "
-                "machine has; raise --min-count, or leave the rich edges out."
-            )
+        what = f"{len(self.names):,} features of {len(self.tags)} tags need"
+        check_memory(needed, what, "raise --min-count, or leave the rich edges out.")
         self.weights = ChainWeights(*(aligned_floats(rows * cells) for rows, cells in self._shapes()))
 
     def samples(self, feed: TaggingFeed) -> Tagged:
@@ -200,12 +190,6 @@ class CRF(Program):
         """The weights stand at this time of the epoch."""
         self._elapsed = elapsed
 
-    def settle_copy(self, weights: ChainWeights, step: Step) -> None:
-        """Pay the lazy penalties of the rows that one worker pays for."""
-        if isinstance(self._penalty, Penalty):
-            for table, width in self._with_widths(weights):
-                settle_copy(self._rule, self._penalty, table, width, step)
-
     def settle(self, elapsed: float) -> bool:
         """Pay lazy penalties; at the end of an epoch the mean of weights takes them in."""
         self._elapsed = elapsed
@@ -221,11 +205,7 @@ class CRF(Program):
             for table in self.weights:
                 table *= factor
             return bool(factor != 1)
-        if isinstance(self._penalty, Free):
-            return False
-        for table, width in self._with_widths(self.weights):
-            settle(self._rule, self._penalty, table, width, np.float32(elapsed))
-        return True
+        return self.pay(self.weights, elapsed)
 
     def kept(self) -> Any:
         """A copy of the weights and of their mean."""
@@ -244,7 +224,8 @@ class CRF(Program):
     def _factor(self, elapsed: float) -> np.float32:
         return np.float32(math.exp(-min(self.l2 / self._sentences * elapsed, 60.0)))
 
-    def _with_widths(self, weights: ChainWeights) -> list[tuple[Floats, int]]:
+    def penalized(self, weights: ChainWeights) -> list[tuple[Floats, int]]:
+        """Features, pairs of tags, and the pairs of frequent features."""
         return [(weights.nodes, self.width), (weights.edges, self.width), (weights.rich, LANES)]
 
     def watchable(self) -> Mapping[str, Any]:
@@ -301,18 +282,11 @@ class CRF(Program):
         guess = decoder.best(decoding.rules_of(self.tags, constrain), threads)
         return decoder.loss(threads), score_feed(feed, guess)
 
-    def trained(self) -> ChainWeights:
-        """The weights; raises ConfigError where there are none."""
-        if self.weights is None:
-            raise ConfigError("this model has no weights yet; train it, or load one.")
-        return cast(ChainWeights, self.weights)
-
     def _plain(self, weights: ChainWeights) -> crf_weights.Plain:
         """Weights alone, penalties paid."""
         if isinstance(self._penalty, Penalty):
             weights = ChainWeights(*(table.copy() for table in weights))
-            for table, width in self._with_widths(weights):
-                settle(self._rule, self._penalty, table, width, np.float32(self._elapsed))
+            self.pay(weights, self._elapsed)
         factor = self._factor(self._elapsed) if self._decays else np.float32(1)
         return crf_weights.plain(weights, self._shapes(), len(self.tags), self.pairs, factor)
 

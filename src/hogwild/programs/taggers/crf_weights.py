@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from hogwild.errors import ConfigError, ModelError, brief
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.task import ChainWeights
 from hogwild.kernels.simd.rows8 import LANES
+from hogwild.programs.saving.tensors import Arrays, no_others, required
 
 # -- Which pairs of neighbouring tags the rich edges of a CRF weigh ---------------------------------------------------
 
@@ -112,7 +113,6 @@ def _made_by(feed: TaggingFeed, templates: Collection[str]) -> npt.NDArray[np.bo
     return np.fromiter((owner in templates for owner in owners), np.bool_, len(owners))
 
 
-Arrays = Mapping[str, npt.NDArray[Any]]
 Shapes = tuple[tuple[int, int], ...]
 _TABLES = ("nodes_table", "edges_table", "rich_table")
 _MEANS = ("nodes_mean", "edges_mean", "rich_mean")
@@ -168,13 +168,12 @@ def unpack(arrays: Arrays, features: int, tags: int) -> tuple[Plain, RichPairs]:
     known = {*Plain._fields, "rich_starts", "rich_pairs", *_TABLES, *_MEANS, "clock", "mean_epochs"}
     if missing := {*Plain._fields, "rich_starts", "rich_pairs"} - set(arrays):
         raise ModelError(f"a CRF has the array {min(missing)!r}, which is not there.")
-    if unknown := set(arrays) - known:
-        raise ModelError(f"a CRF has no array {brief(min(unknown))}.")
+    no_others(arrays, known, "a CRF")
     starts, numbers = arrays["rich_starts"], arrays["rich_pairs"]
     if starts.dtype != np.int64 or starts.ndim != 1 or numbers.dtype != np.int32 or numbers.ndim != 1:
         raise ModelError("rich_starts and rich_pairs must be lists of int64 and int32.")
     pairs = RichPairs(np.array(starts), np.array(numbers), tags).check(features)
-    found = Plain(*(_checked(arrays, name, shape) for name, shape in zip(
+    found = Plain(*(required(arrays, name, shape) for name, shape in zip(
         Plain._fields, ((features, tags), (tags, tags), (len(numbers),)), strict=True
     )))  # fmt: skip
     return found, pairs
@@ -194,7 +193,7 @@ def tables_of(arrays: Arrays, shapes: Shapes) -> ChainWeights | None:
     if not set(_TABLES) & set(arrays):
         return None
     sizes = ((rows * cells,) for rows, cells in shapes)
-    return ChainWeights(*(np.array(_checked(arrays, name, size)) for name, size in zip(_TABLES, sizes, strict=True)))
+    return ChainWeights(*(np.array(required(arrays, name, size)) for name, size in zip(_TABLES, sizes, strict=True)))
 
 
 def clock_of(arrays: Arrays) -> npt.NDArray[np.float64]:
@@ -213,13 +212,5 @@ def mean_of(arrays: Arrays, like: Plain) -> Mean | None:
     epochs = arrays.get("mean_epochs")
     if epochs is None or epochs.shape != (1,) or epochs.dtype != np.int64 or not epochs[0] >= 1:
         raise ModelError("the array mean_epochs must be one int64 of at least 1.")
-    parts = (np.array(_checked(arrays, name, old.shape)) for name, old in zip(_MEANS, like, strict=True))
+    parts = (np.array(required(arrays, name, old.shape)) for name, old in zip(_MEANS, like, strict=True))
     return Mean(Plain(*parts), int(epochs[0]))
-
-
-def _checked(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Floats:
-    found = arrays.get(name)
-    if found is None or found.dtype != np.float32 or found.shape != shape or not np.isfinite(found).all():
-        what = "missing" if found is None else f"{found.dtype} {found.shape}"
-        raise ModelError(f"array {name} is {what}, not {shape} finite float32.")
-    return found

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import Sgd
 from hogwild.kernels.simd.rows8 import LANES, layout
 from hogwild.machine import memory
+from hogwild.programs.sparse.tables import in_parts
 from hogwild.programs.taggers import crf_weights
 from hogwild.programs.taggers.crf_weights import RichPairs
 from hogwild.programs.taggers.schemes import allowed, scheme_of
@@ -64,7 +63,7 @@ class Decoder:
                 out = found[offsets[visit] : offsets[visit + 1]].reshape(1, -1)
                 find_paths(self.task, self.samples, self.weights, scratch, rules, trellis, visit, out, chance)
 
-        self._share(decode, threads)
+        in_parts(len(self.feed), threads, decode)
         return found
 
     def several(self, count: int, rules: Rules) -> list[list[tuple[float, list[int]]]]:
@@ -97,7 +96,7 @@ class Decoder:
             out = found[offsets[first] : offsets[last]]
             fill_marginals(self.task, self.samples, self.weights, self._scratch(), (first, last), out)
 
-        self._share(fill, threads)
+        in_parts(len(self.feed), threads, fill)
         return found
 
     def loss(self, threads: int = 1) -> float:
@@ -107,20 +106,9 @@ class Decoder:
         def add(first: int, last: int) -> None:
             sums.append(sum_losses(self.task, self.samples, self.weights, self._scratch(), first, last))
 
-        self._share(add, threads)
+        in_parts(len(self.feed), threads, add)
         known = sum(count for _, count in sums)
         return sum(sorted(total for total, _ in sums)) / known if known else float("nan")
-
-    def _share(self, work: Callable[[int, int], None], threads: int) -> None:
-        """Give each thread its part of the sentences."""
-        cuts = np.linspace(0, len(self.feed), max(1, threads) + 1).astype(int).tolist()
-        parts = [(first, last) for first, last in pairwise(cuts) if last > first]
-        if len(parts) <= 1:
-            for part in parts:
-                work(*part)
-            return
-        with ThreadPoolExecutor(len(parts)) as pool:
-            list(pool.map(lambda part: work(*part), parts))
 
     def _scratch(self) -> Any:
         longest = self.feed.longest

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.sparse.labels import counted, shown
+from hogwild.messages import counted, shown
 
 # -- Chunks of tagged sentences, by the rules of the evaluation script of the CoNLL shared tasks ----------------------
 # A tag is a letter, a dash and a type, as in `B-NP`, or a letter alone, whose type is empty. The letters of all schemes
@@ -125,6 +125,9 @@ def coded(sentences: Sequence[Sequence[str]], index: dict[str, int]) -> tuple[Of
     np.cumsum([len(sentence) for sentence in sentences], out=offsets[1:])
     codes = (index.setdefault(tag, len(index)) for sentence in sentences for tag in sentence)
     return offsets, np.fromiter(codes, np.int32, int(offsets[-1]))
+
+
+# -- Schemes ----------------------------------------------------------------------------------------------------------
 
 
 Kind = Literal["chunks", "words", "tags"]

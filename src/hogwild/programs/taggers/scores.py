@@ -10,8 +10,8 @@ import numpy as np
 
 from hogwild.arrays import Offsets
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.sparse.labels import counted, shown
 from hogwild.feeds.tagged.feed import TaggingFeed
+from hogwild.messages import counted, shown
 from hogwild.programs.program import Metrics
 from hogwild.programs.taggers.schemes import (
     SINGLE,
@@ -216,6 +216,9 @@ def _aligned(head: str, scores: Sequence[Score]) -> list[str]:
         "  ".join([set_cell_size(name, width), *(cell.rjust(w) for cell, w in zip(row, widths, strict=True))])
         for name, row in zip((head, *names), cells, strict=True)
     ]
+
+
+# -- Texts compared with predictions ----------------------------------------------------------------------------------
 
 
 UNSEEN = "(unseen)"

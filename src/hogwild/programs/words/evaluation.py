@@ -17,13 +17,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats
+from hogwild.arrays import Floats, fits_float32, number_of
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.source import Paths, Source, open_sources
-from hogwild.feeds.sparse.labels import counted, fits_float32, number_of, shown
 from hogwild.machine import cores, one_blas_thread
+from hogwild.messages import counted, shown
 from hogwild.programs.words.similarity import units
 from hogwild.programs.words.vectors import Vectors
 
@@ -48,10 +48,10 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class PairScores:
-    """How vectors do on a similarity test; correlations and shares in points of 100.
+    """How vectors do on a similarity test.
 
     spearman, pearson: correlation with the judgements of people over the `known` pairs; NaN where there is none.
-    oov: share of pairs with a word that is not in the vocabulary.
+    oov: share, from 0 to 1, of pairs with a word that is not in the vocabulary.
     """
 
     pairs: int
@@ -72,9 +72,9 @@ def evaluate_pairs(vectors: Vectors, pairs: list[Pair], restrict_vocab: int = PA
     return PairScores(
         pairs=len(pairs),
         known=len(known),
-        spearman=100 * correlation(ranks(judged), ranks(found)),
-        pearson=100 * correlation(judged, found),
-        oov=100 * (len(pairs) - len(known)) / max(len(pairs), 1),
+        spearman=correlation(ranks(judged), ranks(found)),
+        pearson=correlation(judged, found),
+        oov=(len(pairs) - len(known)) / max(len(pairs), 1),
     )
 
 
@@ -119,7 +119,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class SectionScore:
-    """How vectors do on a section of an analogy test; accuracy and share of left-out questions in points of 100."""
+    """How vectors do on a section of an analogy test; shares from 0 to 1."""
 
     section: str
     questions: int
@@ -128,13 +128,13 @@ class SectionScore:
 
     @property
     def accuracy(self) -> float:
-        """Right answers among the known questions; NaN where there is none."""
-        return 100 * self.correct / self.known if self.known else math.nan
+        """Share of right answers among the known questions; NaN where there is none."""
+        return self.correct / self.known if self.known else math.nan
 
     @property
     def oov(self) -> float:
         """Share of questions with a word that is not in the vocabulary."""
-        return 100 * (self.questions - self.known) / max(self.questions, 1)
+        return (self.questions - self.known) / max(self.questions, 1)
 
 
 def evaluate_analogies(
@@ -184,6 +184,9 @@ def _right(unit: Floats, forms: Rows, questions: Rows) -> int:
     return int(np.count_nonzero(forms[nearest] == wanted))
 
 
+# -- Files of either kind ---------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class WordTest:
     """What a file holds: pairs, or questions by section. notes: what the reader should know."""
@@ -203,6 +206,11 @@ class WordScore:
     sections: tuple[SectionScore, ...] = ()
     total: SectionScore | None = None
 
+    @property
+    def lines(self) -> int:
+        """Pairs or questions of the test, unknown words or not."""
+        return self.pairs.pairs if self.pairs is not None else self.total.questions if self.total is not None else 0
+
 
 def read_tests(paths: Paths, bad_lines: Literal["stop", "skip"] = "stop", pipe: str = "") -> list[WordTest]:
     """The tests in files, compressed or not; globs are expanded, and `pipe` is a command that each is sent through.
@@ -214,7 +222,7 @@ def read_tests(paths: Paths, bad_lines: Literal["stop", "skip"] = "stop", pipe: 
 
 
 def evaluate_test(vectors: Vectors, test: WordTest, restrict_vocab: int = RESTRICT_VOCABULARY) -> WordScore:
-    """Scores as gensim's `evaluate_word_pairs` and `evaluate_word_analogies` give them, in points of 100.
+    """Scores as gensim's `evaluate_word_pairs` and `evaluate_word_analogies` give them; all shares from 0 to 1.
 
     restrict_vocab: analogies are asked of and answered with so many words only, the most frequent; 0 stands for all.
     """

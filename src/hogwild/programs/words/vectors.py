@@ -7,17 +7,17 @@ import string
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
 from hogwild.errors import ConfigError, HogwildError, InputError, ModelError, UnknownWordError, brief
-from hogwild.feeds.sparse.labels import shown
+from hogwild.messages import shown
 from hogwild.programs.saving.sealed import CONFIG, Mapped, map_sealed
 from hogwild.programs.store import KIND, WEIGHTS
-from hogwild.programs.words.files import Format, format_of_name, read_vectors
+from hogwild.programs.words.files import Format, format_of_name, read_vectors, write_vectors
 from hogwild.programs.words.similarity import Nearest, nearest, norms_of, units
 
 # -- The vectors in the directory of a model: mapped, so that opening takes milliseconds and processes share memory ---
@@ -26,21 +26,8 @@ from hogwild.programs.words.similarity import Nearest, nearest, norms_of, units
 PROGRAM = "word2vec"
 
 
-class MappedVectors(NamedTuple):
-    """The matrix of a model, and what reads its words."""
-
-    words: Callable[[], Sequence[str]]
-    matrix: Floats
-
-
-def program_of(path: Path) -> str:
-    """The name of the program that the model in a directory is of."""
-    name = _map(path, verify=False).config.get("program")
-    return name if isinstance(name, str) else ""
-
-
-def open_vectors(path: Path, verify: bool = False) -> MappedVectors:
-    """Map the vectors of a model of words; raises ModelError for whatever is missing or does not fit."""
+def open_vectors(path: Path, verify: bool = False) -> tuple[Callable[[], Sequence[str]], Floats]:
+    """What reads the words of a model, and its matrix, mapped; raises ModelError for what does not fit."""
     mapped = _map(path, verify)
     where = path / CONFIG
     program = mapped.config.get("program")
@@ -49,7 +36,7 @@ def open_vectors(path: Path, verify: bool = False) -> MappedVectors:
     matrix = mapped.arrays.get(WEIGHTS, {}).get("vectors")
     if matrix is None or matrix.dtype != np.dtype("<f4") or matrix.ndim != 2 or 0 in matrix.shape:
         raise ModelError(f"{path / WEIGHTS}: holds no matrix `vectors` of float32; copy the directory again.")
-    return MappedVectors(_words(mapped, where), matrix)
+    return _words(mapped, where), matrix
 
 
 def _map(path: Path, verify: bool) -> Mapped:
@@ -75,7 +62,7 @@ def _words(mapped: Mapped, where: Path) -> Callable[[], Sequence[str]]:
 def holds_words(path: Path) -> bool:
     """Whether there are word vectors at the path: a file of them, or a model of words that can be opened."""
     try:
-        return path.is_file() or program_of(path) == PROGRAM
+        return path.is_file() or _map(path, verify=False).config.get("program") == PROGRAM
     except ModelError:
         return False
 
@@ -182,6 +169,9 @@ def _neighbours(word: str) -> set[str]:
     found |= {a + c + b[1:] for a, b in cuts if b for c in letters}
     found |= {a + c + b for a, b in cuts for c in letters}
     return found | {spelling.capitalize() for spelling in found}
+
+
+# -- The vectors: looked up, compared, searched -----------------------------------------------------------------------
 
 
 Similar = list[tuple[str, float]]
@@ -370,9 +360,7 @@ class Vectors:
             made = _made(lambda: words, matrix, InputError, str(path))
             made._index.rows  # noqa: B018  # words that stand twice are said now
             return made
-
-        mapped = open_vectors(Path(path), verify)
-        return _made(mapped.words, mapped.matrix, ModelError, str(path))
+        return _made(*open_vectors(Path(path), verify), ModelError, str(path))
 
     def save(self, path: str | os.PathLike[str], format: Format | Literal["auto"] = "auto") -> int:
         """Write a file in the text or binary format of word2vec, which gensim and others open.
@@ -385,8 +373,6 @@ class Vectors:
         format
             `auto`: binary if the name ends in .bin, text if in .vec or .txt.
         """
-        from hogwild.programs.words.files import write_vectors
-
         chosen = format_of_name(path) if format == "auto" else format
         if chosen not in ("text", "binary"):
             raise ConfigError(f"{os.fspath(path)}: the name tells no format; let it end in .vec or .bin, or say which.")

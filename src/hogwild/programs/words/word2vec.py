@@ -20,6 +20,7 @@ from hogwild.kernels.word2vec.skipgram import SkipGram, plan_skip_gram
 from hogwild.kernels.word2vec.windows import Embeddings, Text, alias_table, chances_to_stay
 from hogwild.machine import memory
 from hogwild.programs.program import Metrics, Program
+from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.words.vectors import Vectors
 
 # Words of a visit, and negatives drawn for it: fewer are faster, and analogies suffer first (docs/performance.md).
@@ -272,21 +273,14 @@ class Word2Vec(Program):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over vectors for the words that it was made with."""
         shape = len(self.words), self.config.dim
-        expected: dict[str, tuple[Any, tuple[int, ...]]] = {
-            "vectors": (np.float32, shape), "outputs": (np.float32, shape), "counts": (np.int64, shape[:1]),
-        }  # fmt: skip
-        if "earlier" in arrays:
-            expected["earlier"] = (np.int64, shape[:1])
-        if set(arrays) != set(expected):
-            raise ModelError(f"the arrays are {', '.join(arrays)}; word vectors have {', '.join(expected)}.")
-        for name, (dtype, size) in expected.items():
-            if arrays[name].dtype != dtype or arrays[name].shape != size:
-                found = f"{arrays[name].dtype} {arrays[name].shape}"
-                raise ModelError(f"array {name} is {found}, not {np.dtype(dtype)} {size}.")
+        vectors, outputs = (required(arrays, name, shape) for name in ("vectors", "outputs"))
+        counts = required(arrays, "counts", shape[:1], np.int64)
+        no_others(arrays, ("vectors", "outputs", "counts", "earlier"), "a model of word vectors")
         if not all(isinstance(word, str) for word in self.words):
             raise ModelError("the options of the model do not say its words.")
-        self.begin_with(self.words, arrays["vectors"], arrays["outputs"], arrays["counts"])
+        self.begin_with(self.words, vectors, outputs, counts)
         if "earlier" in arrays:
-            if (arrays["earlier"] < 0).any() or (arrays["earlier"] > arrays["counts"]).any():
+            earlier = required(arrays, "earlier", shape[:1], np.int64)
+            if (earlier < 0).any() or (earlier > counts).any():
                 raise ModelError("array earlier counts more than array counts, or less than nothing.")
-            self._earlier, self._goes_on = np.array(arrays["earlier"], np.int64), True
+            self._earlier, self._goes_on = np.array(earlier), True

@@ -1,8 +1,10 @@
-"""Do something as another user, where this process may change its user."""
+"""What a test asks of the system, where it may: another user, a small disk of its own."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -45,3 +47,16 @@ def as_another_user(act: Callable[[], object]) -> str:
         said = pipe.read().decode()
     os.waitpid(child, 0)
     return said
+
+
+@contextmanager
+def mounted(place: Path, size: str) -> Iterator[Path]:
+    """An empty disk of this size at `place`, for this user only."""
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(place)]
+    if not shutil.which("mount") or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a file system")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
