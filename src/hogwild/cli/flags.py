@@ -102,16 +102,19 @@ def _check_plain(option: Option, argv: list[str]) -> None:
 
 def _add(parser: Any, option: Option, default: Any = None) -> None:
     """Add the flag to a parser or a group of flags; `default` is for the help."""
-    dress = {"default": argparse.SUPPRESS, "help": (option.help + _hint(option, default)).replace("%", "%%")}
-    if option.positional:
-        parser.add_argument(option.name, nargs="*", metavar=option.metavar, **dress)
-    elif option.kind is bool:
+    about = (option.help + _hint(option, default)).replace("%", "%%")
+    dress: dict[str, Any] = {"default": argparse.SUPPRESS, "help": about}
+    if option.kind is bool:
         parser.add_argument(option.flag, dest=option.name, action=argparse.BooleanOptionalAction, **dress)
+        return
+    dress["metavar"] = f"[{option.metavar}]" if option.shown.bare else option.metavar
+    if option.positional:
+        parser.add_argument(option.name, nargs="*", **dress)
     elif option.shown.many:
-        parser.add_argument(option.flag, dest=option.name, nargs="+", action="extend", metavar=option.metavar, **dress)
+        parser.add_argument(*option.flags, dest=option.name, nargs="+", action="extend", **dress)
     else:
         action = "append" if option.kind in (tuple, dict) else "store"
-        parser.add_argument(*option.flags, dest=option.name, action=action, metavar=option.metavar, **dress)
+        parser.add_argument(*option.flags, dest=option.name, action=action, **dress)
 
 
 def _hint(option: Option, default: Any) -> str:

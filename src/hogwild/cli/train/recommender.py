@@ -17,6 +17,7 @@ from hogwild.config import (
     WatchConfig,
 )
 from hogwild.config.options import Config, Shown, require
+from hogwild.messages import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,8 +113,6 @@ class RecommenderJob(Job):
     def started_notes(self, program: MatrixFactorization, feed: RatingFeed) -> list[str]:
         """How much there is to learn, and what is learnt."""
         import numpy as np
-
-        from hogwild.messages import counted
 
         what = "interaction" if feed.implicit or program.loss != "squared" else "rating"
         sizes = counted(len(feed), what), counted(len(feed.users), "user"), counted(len(feed.items), "item")

@@ -9,6 +9,7 @@ from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job
 from hogwild.config import CRFConfig, Files, SaveConfig, ShowConfig, TaggerTrainConfig, TaggingConfig, WatchConfig
 from hogwild.config.options import Shown
+from hogwild.messages import counted, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,8 +104,6 @@ class TaggerJob(Job):
 
     def started_notes(self, program: CRF, feed: TaggingFeed) -> list[str]:
         """How much there is to learn, and of what kind."""
-        from hogwild.messages import counted
-
         sizes = (counted(len(feed), "sentence"), counted(feed.tokens, "token"), counted(len(feed.names), "feature"))
         notes = [f"{', '.join(sizes)}, {counted(len(feed.tags), 'tag')}."]
         if pairs := len(program.pairs.pairs):
@@ -137,7 +136,6 @@ def _rich(program: CRF) -> int:
 
 def tag_notes(feed: TaggingFeed) -> list[str]:
     """What the tags say of the text: the scheme that they follow, and where they break it."""
-    from hogwild.messages import counted, shown
     from hogwild.programs.taggers.schemes import errors_of, kind_of, scheme_of, strays_of
 
     if len(feed.tags) == 1:
