@@ -1,4 +1,4 @@
-"""Completion scripts: bash can source ours and completes; the others name all there is."""
+"""Completion scripts: bash and fish source them and complete, zsh takes them, and all name all there is."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import subprocess
 import pytest
 
 from hogwild.cli.commands import COMMANDS
-from hogwild.cli.completion import bash, fish, zsh
+from hogwild.cli.completion import SHELLS, script
 
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 
 
-def complete(line):
+def complete(line, where="/"):
     """What bash offers at the end of a line, after sourcing the script."""
-    script = f"""{bash()}
+    code = f"""{script("bash")}
 COMP_WORDS=({line.rstrip()}{' ""' if line.endswith(" ") else ""})
 COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
-_hogwild
+function=$(complete -p hogwild | sed 's/.*-F //; s/ .*//')
+$function hogwild "${{COMP_WORDS[$COMP_CWORD]}}" ""
 printf '%s\\n' "${{COMPREPLY[@]}}"
-complete -p hogwild >&2
 """
-    done = subprocess.run(["bash", "-eu", "-c", script], capture_output=True, text=True, check=True)
-    assert "-F _hogwild" in done.stderr
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True, cwd=where)
+    assert done.stderr == ""
     return done.stdout.split()
 
 
@@ -50,8 +50,6 @@ complete -p hogwild >&2
         ("hogwild completion ", ["bash", "zsh", "fish"]),
         ("hogwild cache c", ["clear"]),
         ("hogwild evaluate model --js", ["--json"]),
-        ("hogwild train classifier ", []),      # files: the shell's own
-        ("hogwild predict mod", []),
     ],
 )
 def test_bash_completes(line, offered):
@@ -60,23 +58,29 @@ def test_bash_completes(line, offered):
 
 @needs_bash
 def test_bash_offers_all_commands():
-    assert set(complete("hogwild ")) == {entry.words[0] for entry in COMMANDS} | {"--help", "--version"}
+    assert set(complete("hogwild ")) == {entry.words[0] for entry in COMMANDS}
+    assert {"--help", "--version"} <= set(complete("hogwild --"))
 
 
-@pytest.mark.parametrize("script", [zsh, fish])
-def test_the_other_shells_know_the_same(script):
-    text = script()
+@needs_bash
+def test_bash_offers_files(tmp_path):
+    (tmp_path / "clicks.svm").touch()
+    for line in ("hogwild train classifier cli", "hogwild train classifier --valid cli", "hogwild predict cli"):
+        assert complete(line, tmp_path) == ["clicks.svm"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_script_knows_the_same(shell):
+    text = script(shell)
     for word in ("train", "classifier", "make-dataset", "sparse", "checkpoint-every", "round-robin", "no-bias", "zipf"):
         assert word in text
-    for opening, closing in ("()", "{}"):
-        assert script is fish or text.count(opening) <= text.count(closing)     # case branches close alone
 
 
 @pytest.mark.peers
 @pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish here")
 def test_fish_completes(tmp_path):
     path = tmp_path / "script.fish"
-    path.write_text(fish())
+    path.write_text(script("fish"))
 
     def offered(line):
         command = ["fish", "--no-config", "-c", f"source {path}; complete -C {shlex.quote(line)}"]
@@ -93,9 +97,9 @@ def test_fish_completes(tmp_path):
 @pytest.mark.peers
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh here")
 def test_zsh_takes_it_for_our_command(tmp_path):
-    path = tmp_path / "script"
-    path.write_text(zsh())
-    code = f"autoload -Uz compinit; compinit -D -d {tmp_path}/dump; source {path}; print -- $_comps[hogwild]"
+    (tmp_path / "_hogwild").write_text(script("zsh"))
+    load = f"fpath+=({tmp_path}); autoload -Uz compinit; compinit -D -u"
+    code = f"{load}; print -- $_comps[hogwild]; zsh -n {tmp_path}/_hogwild"
     said = subprocess.run(["zsh", "-f", "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert said.stdout.strip() == "_hogwild"
     assert said.stderr == ""
@@ -104,4 +108,4 @@ def test_zsh_takes_it_for_our_command(tmp_path):
 def test_the_command_prints_the_script(hogwild):
     said = hogwild("completion", "bash")
     assert said.code == 0
-    assert said.out == bash()
+    assert said.out == script("bash")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import argparse
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from hogwild.cli.commands import COMMANDS, Entry
 from hogwild.cli.flags import Page
 from hogwild.config.options import Option, Shown, choices_of, flags_of
 from hogwild.errors import ConfigError, brief
 
+SHELLS = ("bash", "zsh", "fish")
 PAGE = Page(
     "hogwild completion",
     """Print a completion script for your shell.
@@ -32,19 +33,45 @@ class Options:
 
 def run(options: Options) -> int:
     """Print the script."""
-    scripts = {"bash": bash, "zsh": zsh, "fish": fish}
-    if options.shell not in scripts:
-        raise ConfigError(f"there is no completion for {brief(options.shell)}; choose one of {', '.join(scripts)}.")
-    print(scripts[options.shell](), end="")
+    if options.shell not in SHELLS:
+        raise ConfigError(f"there is no completion for {brief(options.shell)}; choose one of {', '.join(SHELLS)}.")
+    print(script(options.shell), end="")
     return 0
 
 
-def _first_words() -> list[str]:
-    return list(dict.fromkeys(entry.words[0] for entry in COMMANDS))
+def script(shell: str) -> str:
+    """A script for the shell, from a parser of all commands."""
+    import shtab  # here: only this command needs it
+
+    whole = argparse.ArgumentParser("hogwild", allow_abbrev=False)
+    whole.add_argument("--version", action="version", version="", help="Show the version and exit")
+    firsts = whole.add_subparsers()
+    groups: dict[str, Any] = {}
+    for entry in COMMANDS:
+        first, *second = entry.words
+        if second and first not in groups:
+            kinds = ", ".join(other.words[1] for other in COMMANDS if other.words[0] == first)
+            groups[first] = firsts.add_parser(first, help=kinds, allow_abbrev=False).add_subparsers()
+        parsers = groups[first] if second else firsts
+        parser = parsers.add_parser(entry.words[-1], help=entry.summary, allow_abbrev=False)
+        for option in _options(entry):
+            _add(parser, option, shtab)
+    return str(shtab.complete(whole, shell)).rstrip("\n") + "\n"
 
 
-def _second_words(first: str) -> list[str]:
-    return [entry.words[1] for entry in COMMANDS if entry.words[0] == first and len(entry.words) > 1]
+def _add(parser: argparse.ArgumentParser, option: Option, shtab: Any) -> None:
+    about = option.help.replace("%", "%%")
+    names = [option.name] if option.positional else option.flags
+    if option.kind is bool:
+        parser.add_argument(option.flag, action=argparse.BooleanOptionalAction, help=about)
+        return
+    several: dict[str, Any] = {"nargs": "*"} if option.positional or option.shown.many else {}
+    words = _words_for(option)
+    made = parser.add_argument(*names, choices=words or None, help=about, **several)
+    if not words and "DIR" in option.metavar:
+        made.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+    elif not words and (option.positional or "FILE" in option.metavar or "MODEL" in option.metavar):
+        made.complete = shtab.FILE  # type: ignore[attr-defined]
 
 
 def _options(entry: Entry) -> list[Option]:
@@ -60,140 +87,5 @@ def _options(entry: Entry) -> list[Option]:
 
 def _words_for(option: Option) -> tuple[str, ...]:
     """What can stand for the option: its choices, also where they are words of a positional one."""
-    return option.choices or (tuple(option.metavar.split("|")) if option.positional and "|" in option.metavar else ())
-
-
-def _branches(offer: str, at_second: str, second: str) -> dict[str, str]:
-    """The branches of the `case`s of a script, which bash and zsh write alike.
-
-    offer: offers {words}; at_second: whether the second word is completed; second: that word.
-    """
-
-    def offered(words: Iterable[str]) -> str:
-        return offer.format(words=" ".join(words))
-
-    choices, arguments, flags = [], [], []
-    groups = [
-        f'    {first}) if {at_second}; then {offered(words)}; return; fi; name="$name {second}" ;;'
-        for first in _first_words()
-        if (words := _second_words(first))
-    ]
-    for entry in COMMANDS:
-        options = _options(entry)
-        known = [flag for option in options if not option.positional for flag in option.flags]
-        flags.append(f'    "{entry.name}") {offered(["--help", *known])} ;;')
-        for option in options:
-            if option.positional and _words_for(option):
-                arguments.append(f"    {entry.name}) {offered(_words_for(option))}; return ;;")
-            elif option.choices:
-                choices.append(f'    "{entry.name} {option.flag}") {offered(option.choices)}; return ;;')
-    lines = {"groups": groups, "choices": choices, "arguments": arguments, "flags": flags}
-    return {"first": " ".join(_first_words()), **{name: "\n".join(part) for name, part in lines.items()}}
-
-
-_BASH = """\
-# Completion of the hogwild command. Use: source <(hogwild completion bash)
-_hogwild() {{
-  local cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" name="${{COMP_WORDS[1]}}"
-  COMPREPLY=()
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "{first} --help --version" -- "$cur")); return
-  fi
-  case "$name" in
-{groups}
-  esac
-  case "$name $prev" in
-{choices}
-  esac
-  case "$cur" in
-    -*) ;;
-    *)
-      if [ "$COMP_CWORD" -eq 2 ]; then
-        case "$name" in
-{arguments}
-        esac
-      fi
-      return ;;  # files, by the default of the shell
-  esac
-  case "$name" in
-{flags}
-  esac
-}}
-complete -o default -o filenames -F _hogwild hogwild
-"""
-
-
-def bash() -> str:
-    """The script for bash."""
-    offer = 'COMPREPLY=($(compgen -W "{words}" -- "$cur"))'
-    return _BASH.format(**_branches(offer, '[ "$COMP_CWORD" -eq 2 ]', "${COMP_WORDS[2]}"))
-
-
-_ZSH = """\
-#compdef hogwild
-# Completion of the hogwild command. Use: hogwild completion zsh > a directory of your fpath/_hogwild
-_hogwild() {{
-  local name="${{words[2]}}" prev="${{words[CURRENT-1]}}"
-  if (( CURRENT == 2 )); then
-    compadd -- {first} --help --version; return
-  fi
-  case "$name" in
-{groups}
-  esac
-  case "$name $prev" in
-{choices}
-  esac
-  if [[ "$PREFIX" == -* ]]; then
-    case "$name" in
-{flags}
-    esac
-    return
-  fi
-  if (( CURRENT == 3 )); then
-    case "$name" in
-{arguments}
-    esac
-  fi
-  _files
-}}
-compdef _hogwild hogwild
-"""
-
-
-def zsh() -> str:
-    """The script for zsh."""
-    return _ZSH.format(**_branches("compadd -- {words}", "(( CURRENT == 3 ))", "${words[3]}"))
-
-
-def fish() -> str:
-    """The script for fish."""
-    lines = ["# Completion of the hogwild command."]
-    for first in _first_words():
-        entry = next(entry for entry in COMMANDS if entry.words[0] == first)
-        summary = "" if len(entry.words) > 1 else f" -d {_quoted(entry.summary)}"
-        lines.append(f"complete -c hogwild -f -n __fish_use_subcommand -a {first}{summary}")
-    for entry in COMMANDS:
-        seen = f"__fish_seen_subcommand_from {entry.words[0]}"
-        if len(entry.words) > 1:
-            others = " ".join(_second_words(entry.words[0]))
-            lines.append(
-                f"complete -c hogwild -f -n '{seen}; and not __fish_seen_subcommand_from {others}' "
-                f"-a {entry.words[1]} -d {_quoted(entry.summary)}"
-            )
-            seen += f"; and __fish_seen_subcommand_from {entry.words[1]}"
-        for option in _options(entry):
-            lines += _fish_option(f"complete -c hogwild -n '{seen}'", option)
-    return "\n".join(lines) + "\n"
-
-
-def _fish_option(start: str, option: Option) -> list[str]:
-    about = f" -d {_quoted(option.help)}"
-    words = " ".join(_words_for(option))
-    if option.positional:
-        return [f"{start} -f -a {_quoted(words)}"] if words else []
-    takes = "" if option.kind is bool else f" -x -a {_quoted(words)}" if words else " -r"
-    return [f"{start} -l {flag[2:]}{takes}{about}" for flag in option.flags]
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    words = tuple(option.metavar.split("|")) if option.positional and option.metavar.islower() else ()
+    return option.choices or words
