@@ -363,8 +363,8 @@ class SparseMLP(Tabled):
     def _check_memory(self, rows: int, feed: Feed) -> None:
         copies = 1 if feed.original is None else 2  # to bring it into the order of the data, and back
         check_memory(layer_cells(self.sizes) * CELL, "the dense layers need", "use smaller ones.")
-        twice = ", twice to sort it," if copies > 1 else ""
-        what = f"a table of {rows:,} features with {self.cells} numbers each{twice} takes"
+        twice = " (twice, to sort it)" if copies > 1 else ""
+        what = f"a table{twice} of {rows:,} features with {self.cells} numbers each takes"
         check_memory(copies * rows * self.cells * CELL, what, REMEDY)
 
     def samples(self, feed: Feed) -> SlotRows | ValuedSlotRows:
