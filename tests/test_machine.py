@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hogwild import machine
+from hogwild.errors import ConfigError
 
 LARGE = 1 << 62
 
@@ -66,3 +67,10 @@ def test_the_name_of_the_processor(text: str, name: str, tmp_path: Path, monkeyp
     assert machine.processor()  # there is no such file: whatever Python knows
     put(tmp_path / "cpuinfo", text)
     assert machine.processor() == name
+
+
+def test_more_memory_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "memory", lambda: 2_000_000_000)
+    machine.check_memory(2_000_000_000, "two tables need", "use one.")
+    with pytest.raises(ConfigError, match=r"^two tables need 2\.5 GB, and this machine has 2\.0 GB; use one\.$"):
+        machine.check_memory(2_500_000_000, "two tables need", "use one.")

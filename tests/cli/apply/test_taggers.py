@@ -213,7 +213,7 @@ def test_flags_of_taggers_with_other_models(hogwild, refused, files, tmp_path):
 
 
 def test_more_paths_than_memory_are_refused(refused, tagged, tagger, monkeypatch):
-    monkeypatch.setattr("hogwild.programs.taggers.decoding.memory", lambda: 1000)
+    monkeypatch.setattr("hogwild.machine.memory", lambda: 1000)
     said = refused("predict", tagger, tagged / "test.txt", "--nbest", 50)
     assert "the 50 best paths of a sentence of " in said
     assert "ask for fewer" in said

@@ -29,12 +29,11 @@ from hogwild.programs.saving.tensors import no_others
 from hogwild.programs.sparse.supervised import ClassWeight, Label, checked_weight, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import (
     Tabled,
-    grown,
     in_parts,
     make_table,
+    named,
     natural,
     put_together,
-    ranked,
     take_apart,
     whole_order,
 )
@@ -71,11 +70,10 @@ class FMLayout(NamedTuple):
     def split(self, name: str, part: npt.NDArray[Any]) -> Arrays:
         """(rows, width) numbers as those of weights and those of factors."""
         rows = part.reshape(-1, self.width)
-        end = f"_{name}" if name else ""
-        found = {f"weight{end}": rows[:, 0].copy()}
+        found = {named("weight", name): rows[:, 0].copy()}
         if self.dim:
             shape = (len(rows), self.fields, self.dim) if self.fields > 1 else (len(rows), self.dim)
-            found[f"factors{end}"] = rows[:, 1:].reshape(shape).copy()
+            found[named("factors", name)] = rows[:, 1:].reshape(shape).copy()
         return found
 
 
@@ -102,7 +100,7 @@ def save_arrays(layout: FMLayout, table: Floats, bias: Floats) -> Arrays:
     for name, part in take_apart(table, layout.rule, layout.penalty, layout.width).items():
         found.update({f"weight_{name}": part} if name in ("count", "stamp") else layout.split(name, part))
     for name, part in take_apart(bias, layout.rule, Free(), 1).items():
-        found[f"bias_{name}" if name else "bias"] = part.reshape(-1)
+        found[named("bias", name)] = part.reshape(-1)
     return found
 
 
@@ -331,7 +329,7 @@ class FactorizationMachine(Tabled):
         bias = np.zeros(row_cells(self._rule, Free(), 1), np.float32)
         if self.weights is not None:
             known, bias = self.features, self.weights.bias
-            table[:] = ranked(grown(natural(self.weights.table, cells, self.order), cells, rows), cells, order)
+            table[:] = self.rearranged(rows, order)
         start_factors(table, self.layout, order, known, seed, self.config.init_scale)
         self.weights, self.features, self.order = FMWeights(table, bias), rows, order
 

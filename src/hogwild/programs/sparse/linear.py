@@ -21,16 +21,7 @@ from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, LinearWeights
 from hogwild.programs.program import plain_constants
 from hogwild.programs.saving.tensors import no_others
 from hogwild.programs.sparse.supervised import ClassWeight, checked_weight, make_rule, unknown_entries
-from hogwild.programs.sparse.tables import (
-    Tabled,
-    grown,
-    in_parts,
-    natural,
-    put_together,
-    ranked,
-    take_apart,
-    whole_order,
-)
+from hogwild.programs.sparse.tables import Tabled, in_parts, named, natural, put_together, take_apart, whole_order
 
 _LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
 
@@ -109,8 +100,7 @@ class Linear(Tabled):
             table = np.zeros(rows * self.cells, np.float32)
             self.weights = LinearWeights(table, np.zeros(row_cells(self._rule, Free(), self.width), np.float32))
         else:
-            table = grown(natural(self.weights.table, self.cells, self.order), self.cells, rows)
-            self.weights = LinearWeights(ranked(table, self.cells, order), self.weights.bias)
+            self.weights = LinearWeights(self.rearranged(rows, order), self.weights.bias)
         self.features, self.order = rows, order
 
     def room(self, feed: Feed) -> Room:
@@ -177,8 +167,8 @@ class Linear(Tabled):
         parts = take_apart(table, self._rule, self._penalty, self.width)
         biases = take_apart(trained.bias, self._rule, Free(), self.width)
         return {
-            **{_named("weight", name): part for name, part in parts.items()},
-            **{_named("bias", name): part.reshape(-1) for name, part in biases.items()},
+            **{named("weight", name): part for name, part in parts.items()},
+            **{named("bias", name): part.reshape(-1) for name, part in biases.items()},
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -194,12 +184,8 @@ class Linear(Tabled):
         used = set()
         for owner, penalty, count in (("weight", self._penalty, rows), ("bias", Free(), 1)):
             names = ["", *(name[len(owner) + 1 :] for name in arrays if name.startswith(owner + "_"))]
-            used |= {_named(owner, name) for name in names}
-            parts = {name: arrays[_named(owner, name)] for name in names}
+            used |= {named(owner, name) for name in names}
+            parts = {name: arrays[named(owner, name)] for name in names}
             tables.append(put_together(parts, self._rule, penalty, self.width, count))
         no_others(arrays, used, "a linear model")
         self.weights, self.features, self.order = LinearWeights(*tables), rows, None
-
-
-def _named(owner: str, part: str) -> str:
-    return f"{owner}_{part}" if part else owner

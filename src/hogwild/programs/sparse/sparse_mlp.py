@@ -42,17 +42,7 @@ from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.slots import Aligner, slotted
 from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
-from hogwild.programs.sparse.tables import (
-    Tabled,
-    grown,
-    in_parts,
-    make_table,
-    natural,
-    put_together,
-    ranked,
-    take_apart,
-    whole_order,
-)
+from hogwild.programs.sparse.tables import Tabled, in_parts, make_table, natural, put_together, take_apart, whole_order
 
 # -- One row at a time through embeddings and dense layers, for serving -----------------------------------------------
 
@@ -349,8 +339,7 @@ class SparseMLP(Tabled):
         if self.weights is None:
             self.weights = new_weights(self, rows, seed)
         else:
-            table = grown(natural(self.weights.table, self.cells, self.order), self.cells, rows)
-            self.weights = self.weights._replace(table=ranked(table, self.cells, order))
+            self.weights = self.weights._replace(table=self.rearranged(rows, order))
         self.features, self.order = rows, order
         self._start_rows(known, rows, seed)
         self._lines = max(1, min(self._batch * feed.longest, rows))
@@ -374,8 +363,8 @@ class SparseMLP(Tabled):
     def _check_memory(self, rows: int, feed: Feed) -> None:
         copies = 1 if feed.original is None else 2  # to bring it into the order of the data, and back
         check_memory(layer_cells(self.sizes) * CELL, "the dense layers need", "use smaller ones.")
-        twice = ", twice to sort it," if copies > 1 else ""
-        what = f"a table of {rows:,} features with {self.cells} numbers each{twice} takes"
+        twice = " (twice, to sort it)" if copies > 1 else ""
+        what = f"a table{twice} of {rows:,} features with {self.cells} numbers each takes"
         check_memory(copies * rows * self.cells * CELL, what, REMEDY)
 
     def samples(self, feed: Feed) -> SlotRows | ValuedSlotRows:

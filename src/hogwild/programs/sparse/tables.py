@@ -57,6 +57,11 @@ def grown(table: Floats, cells: int, rows: int) -> Floats:
     return table if missing <= 0 else np.concatenate([table, np.zeros(missing, np.float32)])
 
 
+def named(owner: str, part: str) -> str:
+    """The name of an array: what a part of a row, "" for its weights, is of."""
+    return f"{owner}_{part}" if part else owner
+
+
 def take_apart(table: Floats, rule: Any, penalty: Any, width: int) -> Arrays:
     """Named arrays of a table: "" the weights, then what the update rule and the penalty remember, by name.
 
@@ -140,11 +145,20 @@ class Tabled(RowProgram, Supervised):
 
     def plain(self, original: Ids | None, features: int) -> Floats:
         """(features, width): the weights alone, penalties paid, in an order of ids; unknown features weigh nothing."""
-        weight = np.ascontiguousarray(self.paid().reshape(-1, self.cells)[:, : self.width]).reshape(-1)
+        return self.in_order(self.paid().reshape(-1, self.cells)[:, : self.width], original, features)
+
+    def in_order(self, rows: Floats, original: Ids | None, features: int) -> Floats:
+        """What stands row by row as `table` does, in an order of ids; zeros for unknown features."""
+        width = rows.shape[1]
+        flat = np.ascontiguousarray(rows).reshape(-1)
         if original is None or original is not self.order:
-            weight = grown(natural(weight, self.width, self.order), self.width, features)
-            weight = ranked(weight[: features * self.width], self.width, original)
-        return weight.reshape(-1, self.width)
+            flat = grown(natural(flat, width, self.order), width, features)
+            flat = ranked(flat[: features * width], width, original)
+        return flat.reshape(-1, width)
+
+    def rearranged(self, rows: int, order: Ids | None) -> Floats:
+        """The table with room for so many rows, in another order of features."""
+        return ranked(grown(natural(self.weights.table, self.cells, self.order), self.cells, rows), self.cells, order)
 
 
 def in_parts(rows: int, threads: int, work: Callable[[int, int], None], step: int = 1) -> None:

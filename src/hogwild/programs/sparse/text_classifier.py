@@ -28,12 +28,11 @@ from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.supervised import ClassWeight, Label, checked_weight, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import (
     Tabled,
-    grown,
     in_parts,
     make_table,
+    named,
     natural,
     put_together,
-    ranked,
     take_apart,
     whole_order,
 )
@@ -88,13 +87,13 @@ def split_arrays(program: TextClassifier, weights: TextWeights, state: bool) -> 
     found: Arrays = {}
     for name, part in take_apart(weights.table, task.rule, task.penalty, width).items():
         if state or not name:
-            found[_named("embedding", name)] = part if name in _ONE_A_ROW else np.ascontiguousarray(part[:, :dim])
+            found[named("embedding", name)] = part if name in _ONE_A_ROW else np.ascontiguousarray(part[:, :dim])
     for name, part in take_apart(weights.outputs, task.rule, Free(), width + 1).items():
         if name in _ONE_A_ROW and state:
-            found[_named("output", name)] = part
+            found[named("output", name)] = part
         elif state or not name:
-            found[_named("output", name)] = np.ascontiguousarray(part[:, :dim])
-            found[_named("bias", name)] = np.ascontiguousarray(part[:, width])
+            found[named("output", name)] = np.ascontiguousarray(part[:, :dim])
+            found[named("bias", name)] = np.ascontiguousarray(part[:, width])
     return found
 
 
@@ -108,12 +107,12 @@ def join_arrays(program: TextClassifier, arrays: Mapping[str, npt.NDArray[Any]])
     rows = len(arrays["embedding"]) if arrays["embedding"].ndim else 0
     if program.features and rows != program.features:
         raise ModelError(f"the options say {program.features} features, but embedding has {rows} rows.")
-    saved = [name for name in cell_names(task.rule, task.penalty) if _named("embedding", name) in arrays]
+    saved = [name for name in cell_names(task.rule, task.penalty) if named("embedding", name) in arrays]
     used: set[str] = set()
 
     def take(owner: str, name: str, shape: tuple[int, ...]) -> Floats:
-        used.add(_named(owner, name))
-        return required(arrays, _named(owner, name), shape)
+        used.add(named(owner, name))
+        return required(arrays, named(owner, name), shape)
 
     table: Arrays = {}
     for name in ("", *saved):
@@ -139,10 +138,6 @@ def _padded(part: Floats, width: int) -> Floats:
     wide = np.zeros((len(part), width), np.float32)
     wide[:, : part.shape[1]] = part
     return wide
-
-
-def _named(owner: str, part: str) -> str:
-    return f"{owner}_{part}" if part else owner
 
 
 _RATE, _ENOUGH, _MOST = 0.5, 25_000, 4.0  # of sgd for so many texts; for fewer up to so many times that
@@ -235,8 +230,7 @@ class TextClassifier(Tabled):
             table = make_table(rows, self.cells, "use fewer hash bits (--hash-bits) or a smaller --dim.")
             self.weights = TextWeights(table, self._first_outputs(feed, seed))
         elif order is not self.order or rows != self.features:
-            table = grown(natural(self.weights.table, self.cells, self.order), self.cells, rows)
-            self.weights = TextWeights(ranked(table, self.cells, order), self.weights.outputs)
+            self.weights = TextWeights(self.rearranged(rows, order), self.weights.outputs)
         self.features, self.order, self._one, self._texts = rows, order, None, len(feed)
 
     def _first_outputs(self, feed: Feed, seed: int) -> Floats:
@@ -361,12 +355,7 @@ class TextClassifier(Tabled):
         rows = self.paid().reshape(-1, self.cells)[:, : self.width]
         if self._folds:
             rows = rows @ self._layer()[0].T
-        width = rows.shape[1]
-        flat = np.ascontiguousarray(rows).reshape(-1)
-        if original is None or original is not self.order:
-            flat = grown(natural(flat, width, self.order), width, features)
-            flat = ranked(flat[: features * width], width, original)
-        return flat.reshape(-1, width)
+        return self.in_order(rows, original, features)
 
     # -- saving -------------------------------------------------------------------------------------------------
 

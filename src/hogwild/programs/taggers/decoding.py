@@ -17,7 +17,7 @@ from hogwild.kernels.crf.viterbi import FORBIDDEN, Rules, Trellis, find_paths
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import Sgd
 from hogwild.kernels.simd.rows8 import LANES, layout
-from hogwild.machine import memory
+from hogwild.machine import check_memory
 from hogwild.programs.sparse.tables import in_parts
 from hogwild.programs.taggers import crf_weights
 from hogwild.programs.taggers.crf_weights import RichPairs
@@ -71,9 +71,8 @@ class Decoder:
         if not 1 <= count <= 1000:
             raise ConfigError(f"{count} best paths cannot be given; ask for 1 to 1000.")
         needed = CELL * count * self.feed.longest * (self.tags + 1)
-        if needed > memory():
-            size = f"the {count} best paths of a sentence of {self.feed.longest:,} tokens need {needed / 1e9:.1f} GB"
-            raise ConfigError(f"{size}, more than this machine has; ask for fewer, or divide the sentence.")
+        what = f"the {count} best paths of a sentence of {self.feed.longest:,} tokens need"
+        check_memory(needed, what, "ask for fewer, or divide the sentence.")
         scratch, trellis = self._scratch(), self._trellis(count)
         paths, chances = np.zeros((count, self.feed.longest), np.int32), np.zeros(count)
         offsets = self.feed.samples.offsets
