@@ -1,6 +1,6 @@
 """What skip-gram and CBOW have in common: scores of rows, the factors made of them, the sums of rows they move.
 
-`task` is a SkipGram or a Cbow; see windows.py for the plan and simd/rows16.py for the layout of a row.
+`task` is a SkipGram or a Cbow; see windows.py for the plan and kernels/simd/rows16.py for the layout of a row.
 """
 
 from __future__ import annotations
