@@ -242,7 +242,7 @@ def test_source_files_that_the_source_and_the_documents_name_exist() -> None:
     known = {path.name for folder in folders for path in folder.rglob("*.py")}
     for path in [*SOURCE.rglob("*.py"), *DOCS]:
         for name in _named_files(path) - {"setup.py", "my_program.py"}:
-            there = [(folder / name).exists() for folder in (ROOT, SOURCE, ROOT / "tests")]
+            there = [(folder / name).exists() for folder in (ROOT, SOURCE, *SOURCE.iterdir(), ROOT / "tests")]
             assert path.name == "CHANGELOG.md" or any(there) or ("/" not in name and name in known), (path, name)
 
 
