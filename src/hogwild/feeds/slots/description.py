@@ -19,7 +19,7 @@ In TOML, a table for each slot in the order of the file:
     repeat = 26         # C1 … C26
 
 Further keys: `used = false` passes over a slot; `values = "NAME"` names the slot of floats that has one value for each
-id. The data-feed description of the async executor (protobuf text) is read too: see feeddescription.py.
+id. The data-feed description of the async executor (protobuf text) is read too: see prototext.py.
 """
 
 from __future__ import annotations
