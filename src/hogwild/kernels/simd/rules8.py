@@ -298,13 +298,17 @@ class _Cells:
         self._part(slot)[:] = value
 
 
+def _spread_rule(rule: Any) -> Any:
+    return type(rule)(*(np.full(EIGHT, constant, np.float32) for constant in rule))
+
+
 def _move_eight(rule: Any, table: Any, cell: int, width: int, grads: Any, at: int, rate: Any, fixes: Any) -> None:
-    update(rule, _Cells(table, cell, width), 0, 1, _Cells(grads, at, 0)[0], rate, Fixes(fixes))
+    update(_spread_rule(rule), _Cells(table, cell, width), 0, 1, _Cells(grads, at, 0)[0], rate, Fixes(fixes))
 
 
 def _fade_eight(rule: Any, table: Any, cell: int, width: int, due: Any, fixes: Any, factor: Any, out: Any, to: int) -> None:  # noqa: E501
     weights = _Cells(table, cell, width)
-    speed = _paced(rule, weights, Fixes(fixes))
+    speed = _paced(_spread_rule(rule), weights, Fixes(fixes))
     _Cells(out, to, 0)[0] = weights[0] * factor * np.exp(-due * speed)
 
 
