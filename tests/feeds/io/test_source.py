@@ -242,7 +242,8 @@ def test_an_unchanged_file_is_not_hashed_again(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(hashes, "_SETTLED", -1)
     before = one(path).fingerprint()
     calls: list[object] = []
-    monkeypatch.setattr(hashes, "open_file", lambda *args: calls.append(args) or streams.open_file(*args))
+    remember = hashes._remember  # what was hashed is noted
+    monkeypatch.setattr(hashes, "_remember", lambda *args: calls.append(args) or remember(*args))
     assert one(path).fingerprint() == before
     assert not calls
     path.write_bytes(TEXT[:-2] + b"9\n")  # as long as before
