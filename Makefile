@@ -63,9 +63,9 @@ shells:
 	@for shell in zsh fish; do command -v $$shell > /dev/null || $(DEBIAN) $$shell > /dev/null || \
 		echo "Install $$shell: its completion is not tested without it."; done
 
-# What was compiled is kept on disk and used by both processes, so that tests need not stay together by file.
+# Tests that compile the same code stay together.
 test-full: $(VENV)/.installed-peers shells
-	$(BIN)/python -m pytest -m "full or peers" --numprocesses 2 --dist load
+	$(BIN)/python -m pytest -m "full or peers" --numprocesses 2 --dist loadgroup
 
 fuzz: $(VENV)/.installed-dev
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(TARGET) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) \

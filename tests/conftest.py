@@ -8,6 +8,8 @@ import signal
 import threading
 from typing import Any
 
+import pytest
+
 from hogwild.config import cache_home
 
 # Before the compiler is imported: compiled code stays in one place, for children too, wherever a test has its cache.
@@ -19,6 +21,20 @@ def pytest_configure() -> None:
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
             signal.signal(number, usual)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In `make test-full` (--dist loadgroup), tests that compile the same code stay together: it is compiled once."""
+    for item in items:
+        if item.path.parent.name != "fuzz" and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(_group_of(item)))
+
+
+def _group_of(item: pytest.Item) -> str:
+    """Its file and, where one of its parameters is an update rule, that."""
+    given = getattr(item, "callspec", None)
+    parts = [str(given.params[name]) for name in ("name", "rule") if name in given.params] if given else []
+    return " ".join([item.path.stem, *parts])
 
 
 def pytest_collection_finish(session: Any) -> None:
