@@ -97,8 +97,8 @@ def _train(kind: Kind, rule: str, mode: str, **options: Any) -> list[Any]:
 CHOICES = [(name, rule) for name, kind in KINDS.items() for rule in kind.rules]
 
 
-# Taking turns is the same code for all rules: beside `serial` and `hogwild`, each kind has one rule with a memory and one
-# without in every mode.
+# Taking turns is the same code for all rules: each kind has one with a memory and one without in the modes beside
+# `serial` and `hogwild`.
 IN_TURNS = [(name, rule) for name, rule in CHOICES if rule in ("", "sgd", "adam")]
 RUNS = [(*choice, mode) for choice in CHOICES for mode in ("serial", "hogwild")]
 RUNS += [(*choice, mode) for choice in IN_TURNS for mode in MODES if mode not in ("serial", "hogwild")]
