@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from hogwild.programs.saving.sealed import write_sealed
 
@@ -32,3 +33,8 @@ def save_words(path: Path, words: Sequence[str], matrix: npt.ArrayLike, **change
     arrays = {"vectors": vectors, "outputs": np.zeros_like(vectors), "counts": np.arange(len(vectors), 0, -1)}
     write_sealed(path, "model", {**config, **changed}, {"weights.safetensors": arrays})
     return path
+
+
+def gensim_vectors() -> Any:
+    """gensim's class of word vectors; where there is no gensim, as on Python 3.14, the test is skipped."""
+    return pytest.importorskip("gensim.models", reason="gensim is not installed").KeyedVectors

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gensim.models import KeyedVectors
 
 from cli.words import MATRIX, WORDS, make_words
 from hogwild import Linear, Vectors, feed_of, save_model, train
+from problems.word_models import gensim_vectors
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def model(tmp_path):
 def test_one_json_object(hogwild, model, tmp_path):
     tests = [tmp_path / name for name in ("pairs.tsv", "more.csv", "questions.txt")]
     found = hogwild("evaluate", model, *tests, "--json").json
-    theirs = KeyedVectors(4)
+    theirs = gensim_vectors()(4)
     theirs.add_vectors(WORDS, MATRIX)
     first, second, third = found["files"]
     assert first["kind"] == second["kind"] == "similarity"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gensim.models import KeyedVectors
 
 from cli.words import MATRIX, WORDS, make_words
 from hogwild import Linear, Vectors, feed_of, save_model, train
+from problems.word_models import gensim_vectors
 
 WRITTEN = [*WORDS[:-1], "new_york"]
 
@@ -33,7 +33,7 @@ def test_gensim_opens_what_is_exported(hogwild, model, tmp_path, name, flags, bi
     assert said.code == 0
     assert f"8 words, 4 numbers each, {'binary' if binary else 'text'}" in said.out
     assert "note: 1 word with blanks or ends of lines" in said.err
-    found = KeyedVectors.load_word2vec_format(tmp_path / name, binary=binary)
+    found = gensim_vectors().load_word2vec_format(tmp_path / name, binary=binary)
     assert found.index_to_key == WRITTEN
     np.testing.assert_array_equal(found.vectors, MATRIX)
 

@@ -9,12 +9,12 @@ import signal
 
 import numpy as np
 import pytest
-from gensim.models import KeyedVectors
 
 from cli.test_interrupt import read_until, start
 from cli.topics import COMMON, TOPICS, write_topics
 from hogwild import Vectors, load_model, open_feed, save_model, train
 from hogwild.programs.sparse.linear import Linear
+from problems.word_models import gensim_vectors
 
 DIM = ("--dim", 16)  # everywhere: each layout of rows is compiled for itself
 SERIAL = (*DIM, "--mode", "serial", "--sample", 0, "--lr", 0.02, "--epochs", 3)
@@ -76,7 +76,7 @@ def test_words_of_a_topic_become_neighbours(hogwild, trained, tmp_path):
 
 def test_gensim_opens_what_is_exported(hogwild, trained, tmp_path):
     assert hogwild("export", trained, tmp_path / "v.bin").code == 0
-    theirs = KeyedVectors.load_word2vec_format(tmp_path / "v.bin", binary=True)
+    theirs = gensim_vectors().load_word2vec_format(tmp_path / "v.bin", binary=True)
     ours = Vectors.load(trained)
     assert theirs.index_to_key == list(ours.words)
     assert np.array_equal(theirs.vectors, ours.matrix)

@@ -47,10 +47,10 @@ def config(**options: Any) -> CorpusConfig:
 def test_phrases_are_those_of_gensim(seed: int, threshold: float, least: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from gensim.models.phrases import Phrases
+        theirs = pytest.importorskip("gensim.models.phrases", reason="gensim is not installed")
 
     sentences = text_of(seed)
-    model = Phrases(sentences, min_count=least, threshold=threshold)
+    model = theirs.Phrases(sentences, min_count=least, threshold=threshold)
     expected = [joined for sentence in sentences if (joined := model[sentence])]
     corpus = corpus_of(sentences, config(phrase_threshold=threshold, phrase_min_count=least))
     assert sentences_in(corpus) == expected

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gensim.models import KeyedVectors
 
 from hogwild import ConfigError, InputError, Vectors
 from hogwild.errors import SaveError
 from hogwild.programs.words import files as vectorbinary
 from hogwild.programs.words import files as vectorout
 from hogwild.programs.words.files import fitting_words
-from problems.word_models import random_vectors
+from problems.word_models import gensim_vectors, random_vectors
 
 WORDS = ["the", "naïve", "北京", "</s>", "1", "-0.5", "e\u0301", "no\u00a0break", "#", '"quoted"', "emoji😀"]
 MATRIX = random_vectors(len(WORDS), 7)
@@ -56,7 +55,7 @@ def test_what_is_written_is_read_bit_for_bit(tmp_path: Path, vectors: Vectors, n
 @pytest.mark.parametrize("binary", [False, True])
 def test_gensim_reads_what_we_write(tmp_path: Path, vectors: Vectors, binary: bool) -> None:
     vectors.save(tmp_path / "v", format="binary" if binary else "text")
-    theirs = KeyedVectors.load_word2vec_format(tmp_path / "v", binary=binary)
+    theirs = gensim_vectors().load_word2vec_format(tmp_path / "v", binary=binary)
     assert tuple(theirs.index_to_key) == vectors.words
     np.testing.assert_array_equal(theirs.vectors, vectors.matrix)
 
@@ -64,7 +63,7 @@ def test_gensim_reads_what_we_write(tmp_path: Path, vectors: Vectors, binary: bo
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize("name", ["v", "v.vec", "v.bin"])
 def test_we_read_what_gensim_writes(tmp_path: Path, vectors: Vectors, binary: bool, name: str) -> None:
-    theirs = KeyedVectors(vectors.dim)
+    theirs = gensim_vectors()(vectors.dim)
     theirs.add_vectors(list(vectors.words), vectors.matrix)
     theirs.save_word2vec_format(tmp_path / name, binary=binary)
     if name == "v.vec" and binary:  # the name says text: only the format that is given wins over it
@@ -76,7 +75,7 @@ def test_we_read_what_gensim_writes(tmp_path: Path, vectors: Vectors, binary: bo
 
 
 def test_text_without_a_first_line_of_sizes(tmp_path: Path, vectors: Vectors) -> None:
-    theirs = KeyedVectors(vectors.dim)
+    theirs = gensim_vectors()(vectors.dim)
     theirs.add_vectors(list(vectors.words), vectors.matrix)
     theirs.save_word2vec_format(tmp_path / "glove.txt", write_header=False)
     equal(Vectors.load(tmp_path / "glove.txt"), vectors)
@@ -136,7 +135,7 @@ def test_blanks_in_words_become_underscores_and_are_counted(tmp_path: Path) -> N
     written = ["new_york_", "new_york", "a_b", "__", "_", "tab_bed", "x_y", "half_", "fine"]
     for name in ("v.vec", "v.bin"):
         assert vectors.save(tmp_path / name) == 6
-        found = KeyedVectors.load_word2vec_format(tmp_path / name, binary=name == "v.bin")
+        found = gensim_vectors().load_word2vec_format(tmp_path / name, binary=name == "v.bin")
         assert found.index_to_key == written
         np.testing.assert_array_equal(found.vectors, vectors.matrix)
     assert fitting_words(("a", "b")) == (["a", "b"], 0)
