@@ -23,10 +23,10 @@ def pytest_configure() -> None:
             signal.signal(number, usual)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In `make test-full` (--dist loadgroup), tests that compile the same code stay together: it is compiled once."""
-    for item in items:
-        if item.path.parent.name != "fuzz" and not item.get_closest_marker("xdist_group"):
+    for item in items if config.getoption("loadgroup", False) else ():
+        if item.path.parent.name != "fuzz":
             item.add_marker(pytest.mark.xdist_group(_group_of(item)))
 
 

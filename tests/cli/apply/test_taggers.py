@@ -16,6 +16,7 @@ from hogwild import load_model, save_model
 from hogwild.cli.apply import taggers
 from hogwild.config import TaggingConfig
 from hogwild.feeds.tagged.read import read_tagged
+from hogwild.machine import check_memory
 
 
 def sentences_of(text):
@@ -213,7 +214,12 @@ def test_flags_of_taggers_with_other_models(hogwild, refused, files, tmp_path):
 
 
 def test_more_paths_than_memory_are_refused(refused, tagged, tagger, monkeypatch):
-    monkeypatch.setattr("hogwild.machine.memory", lambda: 1000)
+    def with_little(*given):
+        with monkeypatch.context() as little:
+            little.setattr("hogwild.machine.memory", lambda: 1000)
+            check_memory(*given)
+
+    monkeypatch.setattr("hogwild.programs.taggers.decoding.check_memory", with_little)
     said = refused("predict", tagger, tagged / "test.txt", "--nbest", 50)
     assert "the 50 best paths of a sentence of " in said
     assert "ask for fewer" in said
