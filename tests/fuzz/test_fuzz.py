@@ -7,7 +7,7 @@ import pytest
 from fuzz.harness import run
 from fuzz.targets import TARGETS
 
-_FEW, _MANY = 8, 300
+_FEW, _MANY = 8, 150
 
 
 def test_a_few_changed_files() -> None:
