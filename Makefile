@@ -60,7 +60,8 @@ $(VENV)/.installed-peers: $(VENV)/.installed-dev
 
 # The shells whose completion is tried: from Debian's packages where one may install them.
 shells:
-	@for shell in zsh fish; do command -v $$shell > /dev/null || $(DEBIAN) $$shell > /dev/null || \
+	@for shell in zsh fish; do command -v $$shell > /dev/null || $(DEBIAN) $$shell > /dev/null 2>&1 || \
+		{ apt-get update --quiet && $(DEBIAN) $$shell; } > /dev/null 2>&1 || \
 		echo "Install $$shell: its completion is not tested without it."; done
 
 # Tests that compile the same code stay together.
