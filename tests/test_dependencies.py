@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -76,3 +77,11 @@ def test_the_core_does_without_the_extras():
 @pytest.mark.parametrize("package", ["tensorflow", "gensim", "pycrfsuite", "sklearn_crfsuite", "sklearn", "torch"])
 def test_packages_to_compare_with(package):
     assert importlib.util.find_spec(package) is not None, f"make test-full installs {package}"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_to_complete_in(shell):
+    if os.geteuid() != 0 and shutil.which(shell) is None:
+        pytest.skip(f"only root can install {shell}")
+    assert shutil.which(shell), f"make test-full could not install {shell}"

@@ -91,14 +91,8 @@ def _train(kind: Kind, rule: str, mode: str, **options: Any) -> list[Any]:
 CHOICES = [(name, rule) for name, kind in KINDS.items() for rule in kind.rules]
 
 
-# Taking turns is the same code for all rules: each kind has one with a memory and one without in the modes beside
-# `serial` and `hogwild`.
-IN_TURNS = [(name, rule) for name, rule in CHOICES if rule in ("", "sgd", "adam")]
-RUNS = [(*choice, mode) for choice in CHOICES for mode in ("serial", "hogwild")]
-RUNS += [(*choice, mode) for choice in IN_TURNS for mode in MODES if mode not in ("serial", "hogwild")]
-
-
-@pytest.mark.parametrize(("name", "rule", "mode"), RUNS)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("name", "rule"), CHOICES)
 def test_every_mode_visits_all_and_learns(name: str, rule: str, mode: str) -> None:
     epochs = _train(KINDS[name], rule, mode, sharing="all")
     assert len(epochs) == EPOCHS
