@@ -18,7 +18,7 @@ from hogwild.feeds.slots.encoder import SlotFeatures, SlotTextEncoder
 from hogwild.feeds.slots.ids import SlotIds
 from hogwild.feeds.sparse.encoder import Block, Summary, is_too_large, reading_schema
 from hogwild.kernels.parse import libffm as kernel
-from hogwild.kernels.parse import slots as slotblock
+from hogwild.kernels.parse import slots as slot_kernel
 from hogwild.kernels.parse.slots import SlotBlock, room_for
 from hogwild.messages import counted, shown
 
@@ -101,7 +101,7 @@ class LibffmEncoder(SlotTextEncoder):
 
     def ids(self, block: Block) -> tuple[Ids, int]:
         """The id of each entry, -1 where it or its field is unknown, and how many are."""
-        slots = block.parsed.slots[: block.parsed.counts[slotblock.ENTRIES]]
+        slots = block.parsed.slots[: block.parsed.counts[slot_kernel.ENTRIES]]
         ids, unseen = super().ids(block)
         if not self.schema:
             self.occurs[slots] = True  # threads may write it at once: they write the same

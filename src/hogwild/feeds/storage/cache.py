@@ -15,8 +15,7 @@ from typing import Any, Protocol, TypeVar, cast
 from hogwild.arrays import bytes_of
 from hogwild.config.places import cache_limit
 from hogwild.errors import InputError, SaveError
-from hogwild.feeds.io import source as hashes
-from hogwild.feeds.io.source import Source
+from hogwild.feeds.io.source import Source, forget
 from hogwild.feeds.io.workspace import (
     INNER,
     KIND,
@@ -271,5 +270,5 @@ def clear() -> int:
         if directory.exists():
             stranger = min(set(os.listdir(directory)) - {MARKER})
             raise SaveError(f"{directory} also holds {stranger!r}, which is not ours, and stays; move that elsewhere.")
-    hashes.forget()
+    forget()
     return freed

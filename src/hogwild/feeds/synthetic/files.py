@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hogwild.config import ClicksConfig, SparseConfig
 from hogwild.errors import ConfigError
-from hogwild.feeds.synthetic import lines as made_text
+from hogwild.feeds.synthetic import lines
 from hogwild.feeds.synthetic.clicks import Clicks, MadeClicks
 from hogwild.feeds.synthetic.sampling import UNITS
 from hogwild.feeds.synthetic.sparse import MadeRows, make_rows
@@ -25,8 +25,8 @@ def write_sparse(stream: BinaryIO, form: str, config: SparseConfig, truth: Truth
     """Write a sparse problem to a stream, counted in `truth`."""
     runs = make_rows(config, truth)
     texts: dict[str, Callable[[MadeRows], bytes]] = {
-        "svmlight": lambda rows: made_text.svmlight(rows, config.classes),
-        "multislot": lambda rows: made_text.sparse_multislot(rows, config.binary),
+        "svmlight": lambda rows: lines.svmlight(rows, config.classes),
+        "multislot": lambda rows: lines.sparse_multislot(rows, config.binary),
     }
     if form in texts:
         _write_text(stream, map(texts[form], runs))
@@ -41,13 +41,13 @@ def write_clicks(stream: BinaryIO, form: str, config: ClicksConfig, truth: Truth
     check_clicks(form, config)
     runs = Clicks(config).rows(truth)
     texts: dict[str, Callable[[MadeClicks], bytes]] = {
-        "multislot": made_text.clicks_multislot,
-        "csv": made_text.csv,
-        "criteo": made_text.criteo,
-        "libffm": lambda rows: made_text.libffm(rows, config.features),
+        "multislot": lines.clicks_multislot,
+        "csv": lines.csv,
+        "criteo": lines.criteo,
+        "libffm": lambda rows: lines.libffm(rows, config.features),
     }
     if form in texts:
-        stream.write(made_text.csv_head(config) if form == "csv" else b"")
+        stream.write(lines.csv_head(config) if form == "csv" else b"")
         _write_text(stream, map(texts[form], runs))
     elif form == "parquet":
         _write_parquet(stream, (_clicks_table(rows, config) for rows in runs))
@@ -106,8 +106,8 @@ def _clicks_table(rows: MadeClicks, config: ClicksConfig) -> Any:
     numbers = (rows.numbers / UNITS).astype(np.float32).T
     ids = rows.ids.reshape(-1, config.slots).T + 1
     columns = {"label": pa.array(rows.labels)}
-    columns |= dict(zip(made_text.number_names(config), map(pa.array, numbers), strict=True))
-    for name, column in zip(made_text.slot_names(config), ids, strict=True):
+    columns |= dict(zip(lines.number_names(config), map(pa.array, numbers), strict=True))
+    for name, column in zip(lines.slot_names(config), ids, strict=True):
         columns[name] = pc.binary_join_element_wise("v", pc.cast(pa.array(column), pa.string()), "")
     return pa.table(columns)
 
@@ -133,7 +133,7 @@ def _clicks_features(rows: MadeClicks, config: ClicksConfig) -> list[ExampleList
         ends = np.arange(len(rows.labels) + 1) * config.numbers
         lists.append(ExampleList("I", ends, (rows.numbers / UNITS).astype(np.float32).ravel()))
     slots = np.repeat(np.tile(np.arange(config.slots), len(rows.labels)), rows.lengths.ravel())
-    for slot, name in enumerate(made_text.slot_names(config)):
+    for slot, name in enumerate(lines.slot_names(config)):
         offsets = np.concatenate([[0], np.cumsum(rows.lengths[:, slot])])
         lists.append(ExampleList(name, offsets, rows.ids[slots == slot] + 1))
     return lists
