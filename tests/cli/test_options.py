@@ -144,6 +144,13 @@ def test_texts_that_are_no_such_value(config, name, value):
         convert(options_of(config)[name], value, "--x")
 
 
+@pytest.mark.parametrize("model", [FMConfig, LinearConfig, SparseMLPConfig, TextConfig])
+def test_an_update_rule_may_be_left_to_the_model_by_name(model):
+    rule = options_of(model)["optimizer"]
+    assert convert(rule, "auto", "--optimizer") == model().optimizer
+    assert "auto" not in rule.choices
+
+
 def test_columns_are_given_with_commas_or_one_by_one():
     for given in (("w,pos, tag",), ("w", "pos", "tag"), ("w", "pos,tag")):
         assert TaggingConfig(columns=given).columns == ("w", "pos", "tag")

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 from hogwild.config.kinds import Optimizer
 from hogwild.config.options import Config, Shown, require, require_not_negative
 
+Rule = Annotated[Optimizer, Shown(left_out="auto")]  # that of the model
+
 
 @dataclass(frozen=True)
 class LinearConfig(Config):
@@ -18,7 +20,7 @@ class LinearConfig(Config):
     """What is minimised: `logistic` (two classes: log loss; more: softmax), `hinge` (more than two classes: the sum
     over classes of each against the rest), `squared` (a quantity); `auto`: logistic for labels that are words or whole
     numbers of at most a thousand kinds, else squared."""
-    optimizer: Optimizer = "adagrad"
+    optimizer: Rule = "adagrad"
     """Update rule; momentum and adam act on the weights of the features that a sample has, at these visits only."""
     l1: float = 0.0
     """L1 penalty a visit; drives weights to zero. The objective is the mean loss + l1 |w| + l2 w^2 / 2, without the
@@ -42,7 +44,7 @@ class FMConfig(Config):
     loss: Literal["auto", "logistic", "squared"] = "auto"
     """What is minimised: `logistic` (two classes), `squared` (a quantity); `auto`: logistic for labels that are words
     or whole numbers of at most a thousand kinds, else squared."""
-    optimizer: Optimizer = "adagrad"
+    optimizer: Rule = "adagrad"
     """Update rule."""
     l2: float = 0.0
     """L2 penalty on weights. The objective is the mean loss + l2 w^2 / 2 + l2_factors v^2 / 2, of weights w and factors
@@ -85,7 +87,7 @@ class SparseMLPConfig(Config):
     """Add a linear model of the same features to the output (wide and deep)."""
     loss: Literal["auto", "logistic", "squared"] = "auto"
     """What is minimised; `auto`: logistic (sigmoid or softmax) for classes."""
-    optimizer: Optimizer = "adam"
+    optimizer: Rule = "adam"
     """Update rule; an embedding moves at the batches in which its feature occurs only."""
     l1: float = 0.0
     """L1 penalty on embeddings, a visit, paid lazily."""
@@ -114,7 +116,7 @@ class TextConfig(Config):
 
     dim: int = 16
     """Numbers in the row (embedding) of a word or n-gram; stored in steps of 16, which is one cache line."""
-    optimizer: Optimizer = "sgd"
+    optimizer: Rule = "sgd"
     """Update rule; all of them act at the rows of a text only."""
     row_decay: float = 0.002
     """Penalty on the rows that a text has, at each visit: its loss has their squares in it, times this / 2. What occurs

@@ -33,6 +33,7 @@ class Shown:
     many: the flag takes all the words that follow it; other lists have the flag once for each.
     also: another name that is understood, as flag and as TOML key, with underscores.
     bare: what the flag stands for without a value; then a word after it is one only if it ends as the metavar does.
+    left_out: a word that stands for leaving the option out.
     """
 
     metavar: str = ""
@@ -41,6 +42,7 @@ class Shown:
     many: bool = False
     also: str = ""
     bare: str = ""
+    left_out: str = ""
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,8 @@ _NAMES = ("FILE", "FILE...", "FILE.json", "TRAIN...", "DIR", "MODEL", "MODEL|FIL
 
 def convert(option: Option, value: Any, where: str) -> Any:
     """A value of the option's type from text or from a TOML value; `where` begins the error message."""
+    if option.shown.left_out and value == option.shown.left_out:
+        return option.default
     wrong = ConfigError(f"{where} is {brief(value)}; it must be {_NOUNS.get(option.kind, 'a list of texts')}.")
     if option.kind is bool:
         if not isinstance(value, bool):
