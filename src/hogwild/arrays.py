@@ -183,12 +183,14 @@ class Table:
     every sharing, so that no cache line is fought over).
     additive: for each cell of a row, whether merging adds the differences of workers (weights, sums of
     squares) or whether each worker keeps its own (moving averages, counts, stamps).
+    width: leading cells of a row that are weights; after them comes what an update rule remembers. 0: all are weights.
     """
 
     rows: int
     cells: int
     kind: Literal["ranked", "dense", "scalar"] = "dense"
     additive: tuple[bool, ...] = field(default=())
+    width: int = 0
 
     def mask(self) -> npt.NDArray[np.bool_]:
         """One flag a cell of a row."""

@@ -10,10 +10,11 @@ import scipy.sparse as sparse
 
 import hogwild
 from hogwild.arrays import Table
+from hogwild.executor.merging import Brake, Pace
 from hogwild.executor.plan import merge_pace
 from hogwild.executor.sharing import CommonArray, Sharing, private_rows, round_to_pages, whole_pages
 from hogwild.executor.tuning import Try, pick
-from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows
+from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows, thrown_back
 from hogwild.machine import cores
 from problems.tasks import Cells, count_program, touches
 
@@ -124,6 +125,46 @@ def test_merge_rows_equals_its_twin(size: int) -> None:
         np.testing.assert_array_equal(array, expected)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_how_far_a_copy_goes_is_seen_by_what_it_takes_back(share: float) -> None:
+    """Copies that go a share of the way to a common optimum at each stretch; the cell between the weights is memory."""
+    optimum = np.array([3.0, -2.0, 0.5], np.float32)
+    weights = np.array([0, 9, 0, 9, 0, 9], np.float32)  # two cells a row, the second one no weight
+    master, mine, base = weights.copy(), weights.copy(), weights.copy()
+    last = np.zeros((2, 3), np.float32)
+    for turn in range(2):
+        mine[::2] += share * (optimum - mine[::2]) + (0.01 if share == 0 else 0)
+        mine[1::2] += 100
+        master[::2] += [1, 0.5, -0.25]  # of others
+        part, whole = thrown_back(master, mine, base, (2, 1), last)
+        merge_rows(master, mine, base)
+        if turn == 0:
+            assert (part, whole) == (0, 0)
+    assert part / whole == pytest.approx(share, abs=1e-3)
+
+
+def test_the_brake_holds_copies_that_overshoot_and_lets_others_go() -> None:
+    def stretch(share: float, brake: Brake, turns: int) -> None:
+        table = {"values": Table(1, 1, "dense")}
+        sharing = Sharing("replica", Cells(np.zeros((1, 1), np.float32)), table, {"values": 1}, workers=2)
+        copies, common = sharing.copies[0], sharing.weights.values
+        mine = copies.weights.values
+        copies.brake = brake
+        for _ in range(turns):
+            mine += share * (5 - mine)
+            common += 0.5  # of another worker
+            copies.merge_some(min(1000, brake.most), 0)
+
+    brake = Brake(workers=2)
+    stretch(0.2, brake, 10)
+    assert brake.most > 10**9  # twice 0.2 of the way is no overshoot
+    stretch(0.8, brake, 10)
+    assert brake.most < 100
+    held = brake.most
+    stretch(0.1, brake, 20)
+    assert brake.most > held
+
+
 def test_cells_that_are_not_additive_stay_with_their_worker() -> None:
     base = np.array([1, 10, 2, 20], np.float32)
     mine = np.array([2, 11, 2, 20], np.float32)
@@ -219,9 +260,26 @@ def test_auto_keeps_one_copy_when_workers_wait_for_cores() -> None:
     events.close()
 
 
-@pytest.mark.parametrize(("workers", "visits", "pace"), [(2, 10_000, 200), (4, 100_000, 22), (2, 320, 10), (2, 1, 1)])
-def test_private_rows_merge_sooner_with_more_workers_and_in_short_epochs(workers: int, visits: int, pace: int) -> None:
-    plan = SimpleNamespace(program=SimpleNamespace(merge_every=200), workers=workers, visits=visits)
-    assert merge_pace(plan) == pace
-    plan.program.merge_every = 0
-    assert merge_pace(plan) == 0
+def _pace(workers: int, visits: int, liked: int = 200, asked: int = 0) -> Pace:
+    config, program = SimpleNamespace(merge_every=asked), SimpleNamespace(merge_every=liked)
+    return merge_pace(SimpleNamespace(config=config, program=program, workers=workers, visits=visits))
+
+
+@pytest.mark.parametrize(("workers", "visits", "most"), [(2, 10_000, 200), (4, 100_000, 22), (2, 320, 10), (2, 1, 1)])
+def test_private_rows_merge_sooner_with_more_workers_and_in_short_epochs(workers: int, visits: int, most: int) -> None:
+    assert _pace(workers, visits).visits(10**9) == most
+
+
+def test_copies_begin_close_together() -> None:
+    """What a worker has not merged yet is a small share of what all have learnt, from the first visit on."""
+    for workers in (2, 4, 10):
+        pace = _pace(workers, 10**9, liked=0)
+        assert pace.visits(0) == 1
+        for done in (100, 10_000, 1_000_000):
+            assert workers * pace.visits(done) <= max(workers, done / 16)
+        assert pace.visits(10**9) > 10**5
+
+
+def test_a_pace_that_the_user_asks_for_is_kept_from_the_beginning() -> None:
+    assert _pace(4, 1000, asked=5000).visits(0) == 5000
+    assert _pace(1, 1000).visits(0) > 10**9

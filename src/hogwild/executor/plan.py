@@ -11,6 +11,7 @@ import numpy as np
 from hogwild.arrays import CELL, Room, Table, bytes_of, make_scratch
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
+from hogwild.executor.merging import ALONE, Pace
 from hogwild.executor.modes import Turns, lockstep_of, workers_of
 from hogwild.executor.sharing import Sharing, private_rows
 from hogwild.executor.spanlog import timed_task
@@ -95,12 +96,17 @@ def check_tables(tables: Mapping[str, Table], weights: Any) -> dict[str, Table]:
     return {name: tables[name] for name in weights._fields}
 
 
-def merge_pace(plan: Plan) -> int:
-    """Visits between two merges: as the program likes it for two workers, fewer for more; 0: by the clock."""
-    # Every worker's steps are added, so rows drift apart with the square of the workers; and in short epochs sooner.
-    workers = plan.workers
-    most: int = plan.program.merge_every
-    return most and max(1, min(most // max(1, workers - 1) ** 2, plan.visits // (workers * _LEAST_MERGES)))
+def merge_pace(plan: Plan) -> Pace:
+    """How far a worker may go before it merges: as the user says; else as the program likes it, and less if need be."""
+    workers, liked = plan.workers, plan.program.merge_every
+    if plan.config.merge_every:
+        return Pace(plan.config.merge_every, timed=False)
+    if workers == 1:
+        return ALONE
+    # What a worker has not merged is unknown to all others, and each of these has the like: so by the pairs of workers.
+    lead = _LEAST_MERGES * workers * (workers - 1)
+    most = max(1, plan.visits // lead)
+    return Pace(min(most, max(1, liked // (workers - 1) ** 2)) if liked else most, lead, timed=not liked)
 
 
 def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tuple[Crew, Trace | None]:
@@ -114,7 +120,7 @@ def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tu
             f"the private copies of {workers} workers need {needed / 1e9:.1f} GB, more than this machine has; "
             "use --sharing all."
         )
-    shared = Sharing(sharing, weights, plan.tables, private, workers, config.merge_every or merge_pace(plan))
+    shared = Sharing(sharing, weights, plan.tables, private, workers, merge_pace(plan) if private else ALONE)
     turns = Turns(config, plan.room, plan.visits)
     trace = None
     probes: list[Any] = [Untraced()] * workers
@@ -124,7 +130,7 @@ def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tu
         probes = [trace.add_worker(copies.weights, plan.room) for copies in shared.copies]
     crew = Crew(
         task=plan.task, samples=plan.samples, schedule=schedule, sharing=shared,
-        claims=Claims(workers, lockstep_of(config), *shared.pace), counters=Counters(workers), turns=turns,
+        claims=Claims(workers, lockstep_of(config), shared.span_seconds), counters=Counters(workers), turns=turns,
         probes=probes, scratches=[make_scratch(plan.room, seed) for seed in seeds(config.seed, workers)],
         order=file_order(plan.visits),
     )  # fmt: skip

@@ -1,9 +1,7 @@
 """Which weights the workers hold in common: one copy, private hot rows, or whole replicas.
 
 Lock-free is not contention-free: a cache line that two cores write travels between them at every visit. Private
-copies avoid that. Each worker keeps, for its private cells, a base (their value at the last merge); merging adds
-mine - base to the common copy, under the lock of a slice, and takes over what others have added. No difference is
-lost: each is added exactly once, by the worker that made it.
+copies avoid that, and are merged all the time: see merging.py.
 """
 
 from __future__ import annotations
@@ -14,19 +12,16 @@ import mmap
 import os
 import sys
 import tempfile
-import threading
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hogwild.arrays import CELL, Floats, Table
 from hogwild.errors import HogwildError
+from hogwild.executor.merging import ALONE, Brake, Copies, Pace, Tier, tiers_of
 from hogwild.executor.spans import SPAN_SECONDS
-from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows
 
 # -- Arrays whose leading part is private to a worker while the rest is common, with no branch in compiled code -------
 # The common array lies in a memory file. A worker maps that file once more and lays private memory over the first
@@ -99,98 +94,9 @@ def _check(address: int | None) -> int:
     return address
 
 
-TIER_ROWS = 4096  # ranks below this are merged at every turn, below 4 times this at every fourth, and so on
 HOT_ROWS = 1 << 16  # private beginning of each ranked array under `hot`, at the most
 HOT_BYTES = 1 << 20  # and in bytes: half of a usual L2 cache
-DENSE_TURNS = 4  # turns in which a dense array comes round
 TURN_SECONDS = 0.001  # of work between two turns, where the user names no number of visits
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A part of a weight array that is merged at once. lock: held by whoever merges it; mixed: not all additive."""
-
-    master: Floats
-    additive: Any
-    mixed: bool
-    lock: threading.Lock
-    start: int
-    stop: int
-
-
-class Part(NamedTuple):
-    """One worker's copy of a slice, and its value at the last merge."""
-
-    slice: Slice
-    mine: Floats
-    base: Floats
-
-    def merge(self) -> None:
-        """Add what changed to the common copy, and take over what others added. The lock is held."""
-        where = self.slice
-        if where.mixed:
-            merge_mixed_rows(where.master, self.mine, self.base, where.additive)
-        else:
-            merge_rows(where.master, self.mine, self.base)
-
-    def refresh(self) -> None:
-        """Take over the common copy as it is."""
-        # Cells that are not additive too: what was paid at the end of the epoch belongs to the last value of all.
-        self.mine[:] = self.base[:] = self.slice.master
-
-
-class Tier:
-    """Parts that come round in turn: one is merged at each turn of the worker."""
-
-    def __init__(self, parts: list[Part], start: float) -> None:
-        self.parts = parts
-        # Each worker begins at a point of its own, so that they seldom meet at a slice.
-        self._next = int(start * len(parts))
-
-    def merge_next(self) -> None:
-        """Merge the next part, unless somebody else is at it: then at the next turn. Nobody waits."""
-        part = self.parts[self._next]
-        if part.slice.lock.acquire(blocking=False):
-            try:
-                part.merge()
-            finally:
-                part.slice.lock.release()
-            self._next = (self._next + 1) % len(self.parts)
-
-
-class Copies:
-    """The private copies of one worker, and what is still to be merged.
-
-    The rows of a ranked array are merged the more often the hotter they are: ranks below 4,096 at every turn, each
-    four times as many after that a quarter as often, so that each tier costs the same and merging everything is
-    never at the price of the hot rows.
-    """
-
-    def __init__(self, weights: Any, private: int, tiers: list[Tier]) -> None:
-        self.weights = weights
-        self.private = private
-        self.tiers = tiers
-        self._visits = 0
-
-    def merge_some(self, visits: int, every: int) -> None:
-        """After a span: take a turn, if `every` visits have been made since the last one."""
-        self._visits += visits
-        if self._visits >= every:
-            self._visits = 0
-            for tier in self.tiers:
-                tier.merge_next()
-
-    def merge_all(self) -> None:
-        """Add all that this worker has changed; the workers are parked."""
-        for tier in self.tiers:
-            for part in tier.parts:
-                part.merge()
-
-    def refresh(self) -> None:
-        """Take over the common copy as it is; the workers are parked and everything is merged."""
-        for tier in self.tiers:
-            for part in tier.parts:
-                part.refresh()
 
 
 class Sharing:
@@ -200,15 +106,14 @@ class Sharing:
     ----------
     weights : what is there; with nothing private, every worker works on it.
     private : how many leading rows of each array are private to a worker.
-    merge_every : visits of a worker between two turns of merging; 0: one turn a span.
     """
 
     def __init__(
         self, name: str, weights: Any, tables: Mapping[str, Table], private: Mapping[str, int], workers: int,
-        merge_every: int = 0,
+        pace: Pace = ALONE,
     ) -> None:  # fmt: skip
         self.name = name
-        self.merge_every = merge_every
+        self.pace = pace
         fields: dict[str, Floats] = {}
         views: list[dict[str, Floats]] = [{} for _ in range(workers)]
         tiers: list[list[Tier]] = [[] for _ in range(workers)]
@@ -217,24 +122,22 @@ class Sharing:
             rows = min(private.get(array_name, 0), table.rows)
             common, per_worker = _share_array(array, rows * table.cells, workers)
             fields[array_name] = common
-            slices = _tiers(common.reshape(-1), table, rows)
+            slices = tiers_of(common.reshape(-1), table, rows)
             for worker, view in enumerate(per_worker):
                 views[worker][array_name] = view
                 flat = view.reshape(-1)
                 for tier in slices:
-                    parts = [Part(s, flat[s.start : s.stop], flat[s.start : s.stop].copy()) for s in tier]
-                    tiers[worker].append(Tier(parts, worker / workers))
+                    tiers[worker].append(Tier([where.part(flat) for where in tier], worker / workers))
         self.weights = type(weights)(**fields)
         self.copies = [
-            Copies(type(weights)(**views[worker]), _private_prefix(tables, private), tiers[worker])
+            Copies(type(weights)(**views[worker]), _private_prefix(tables, private), tiers[worker], Brake(workers))
             for worker in range(workers)
         ]
 
     @property
-    def pace(self) -> tuple[int, float]:
-        """Longest span in visits, and its aim in seconds: a worker with private copies comes back often, to merge."""
-        private = bool(self.copies[0].tiers)
-        return self.merge_every or 1 << 40, TURN_SECONDS if private else SPAN_SECONDS
+    def span_seconds(self) -> float:
+        """Aim of a span: a worker with private copies comes back often, to merge."""
+        return TURN_SECONDS if self.copies[0].tiers else SPAN_SECONDS
 
     def collect(self) -> None:
         """With the workers parked: everything that anyone has changed is in the common weights."""
@@ -295,25 +198,3 @@ def _share_array(array: Any, private_cells: int, workers: int) -> tuple[Any, lis
     common = CommonArray(array)
     views = [common.view(private_cells).reshape(array.shape) for _ in range(workers)]
     return common.array.reshape(array.shape), views
-
-
-def _tiers(flat: Floats, table: Table, rows: int) -> list[list[Slice]]:
-    """The private rows of an array as tiers of slices; each tier has one slice merged a turn."""
-    if rows == 0:
-        return []
-    if table.kind != "ranked":
-        turns = min(DENSE_TURNS, rows) if rows > 1 else 1
-        return [_cut(flat, table, 0, rows, turns)]
-    tiers = [_cut(flat, table, 0, min(rows, TIER_ROWS), 1)]
-    first, turns = TIER_ROWS, 4
-    while first < rows:
-        tiers.append(_cut(flat, table, first, min(rows, 4 * first), turns))
-        first, turns = 4 * first, 4 * turns
-    return tiers
-
-
-def _cut(flat: Floats, table: Table, first: int, last: int, pieces: int) -> list[Slice]:
-    additive = table.mask()
-    mixed = not additive.all()
-    rows = [int(row) * table.cells for row in np.linspace(first, last, min(pieces, last - first) + 1)]
-    return [Slice(flat[a:b], additive, mixed, threading.Lock(), a, b) for a, b in pairwise(rows)]

@@ -15,6 +15,7 @@ from hogwild.errors import WorkerError
 SPAN_SECONDS = 0.005  # long against the 20 microseconds of a claim, short against a person's patience
 _LEAST_SECONDS = 0.0003  # that a span lasts near the end of an epoch, where spans become shorter
 _FIRST_VISITS = 64
+_MOST = 1 << 40
 _SPANS_LEFT = 3  # a worker leaves at least this many spans for each worker, so that all end at about the same time
 
 
@@ -30,10 +31,9 @@ class Claim:
 class Claims:
     """The state of one run that workers and the main thread share, behind one lock."""
 
-    def __init__(self, workers: int, lockstep: int = 0, most: int = 1 << 40, seconds: float = SPAN_SECONDS) -> None:
+    def __init__(self, workers: int, lockstep: int = 0, seconds: float = SPAN_SECONDS) -> None:
         self.workers = workers
         self.lockstep = lockstep  # visits in a round in the modes that work in rounds, else 0
-        self.most = most  # longest span in visits
         self.seconds = seconds  # that a span should last
         self.error: WorkerError | None = None
         # Reasons to stand still. Closing a gate takes no lock: it may happen in a signal handler of the main thread.
@@ -53,11 +53,14 @@ class Claims:
 
     # -- for workers ------------------------------------------------------------------------------------------------
 
-    def claim(self, worker: int) -> Claim | None:
-        """The next span of a worker. Waits while the run is parked; None when it is over."""
+    def claim(self, worker: int, most: int = _MOST) -> Claim | None:
+        """The next span of a worker, of so many visits at the most. Waits while the run is parked; None when it ends.
+
+        Where workers go in rounds nothing is private, and all have the same spans: there is no such limit.
+        """
         with self._lock:
             while self.error is None:
-                span = self._next(worker)
+                span = self._next(worker, most)
                 if span is not None:
                     self._busy += 1
                     return Claim(self._epoch, *span)
@@ -84,13 +87,13 @@ class Claims:
             self._wake_workers.notify_all()
             self._wake_main.notify_all()
 
-    def _next(self, worker: int) -> tuple[int, int] | None:
+    def _next(self, worker: int, most: int) -> tuple[int, int] | None:
         if self.lockstep:
             return self._next_in_step(worker)
         if self._closed or self._cursor >= self._visits:
             return None
         start = self._cursor
-        self._cursor = min(start + self._size(), self._visits)
+        self._cursor = min(start + self._size(most), self._visits)
         return start, self._cursor
 
     def _next_in_step(self, worker: int) -> tuple[int, int] | None:
@@ -100,7 +103,7 @@ class Claims:
             if self._closed or self._cursor >= self._visits:
                 return None
             start = self._cursor
-            self._cursor = min(start + -(-self._size() // self.lockstep) * self.lockstep, self._visits)
+            self._cursor = min(start + -(-self._size(_MOST) // self.lockstep) * self.lockstep, self._visits)
             self._rounds.append((start, self._cursor))
             self._wake_workers.notify_all()
         self._next_round[worker] += 1
@@ -110,12 +113,12 @@ class Claims:
     def _closed(self) -> bool:
         return bool(self.gates) or self._held or self._over
 
-    def _size(self) -> int:
+    def _size(self, most: int) -> int:
         pace = self._visits_per_second or _FIRST_VISITS / self.seconds
         wanted = int(pace * self.seconds)
         left = self._visits - self._cursor
         fair = max(left // (_SPANS_LEFT * self.workers), int(pace * _LEAST_SECONDS))
-        return max(1, min(wanted, self.most, fair, -(-left // self.workers)))
+        return max(1, min(wanted, most, fair, -(-left // self.workers)))
 
     # -- for the main thread ----------------------------------------------------------------------------------------
 

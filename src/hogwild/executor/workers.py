@@ -131,11 +131,12 @@ class Crew:
         return float(self._entries[worker](*arguments))
 
     def _work(self, worker: int) -> None:
-        claims, copies = self.claims, self.sharing.copies[worker]
+        claims, copies, pace = self.claims, self.sharing.copies[worker], self.sharing.pace
         step = len(self.scratches) if claims.lockstep else 1
         offset = worker if claims.lockstep else 0
         free = time.perf_counter()
-        while (claim := claims.claim(worker)) is not None:
+        most = pace.visits(self.before)
+        while (claim := claims.claim(worker, most - copies.ahead)) is not None:
             try:
                 visits = len(range(claim.start + offset, claim.stop, step))
                 began = time.perf_counter()
@@ -143,7 +144,8 @@ class Crew:
                 trained = time.perf_counter()
                 self._check_finite(loss, claim, copies.weights)
                 self.counters.add(worker, visits, loss, trained - began)
-                copies.merge_some(visits, self.sharing.merge_every)
+                copies.merge_some(visits, 0 if pace.timed else most)
+                most = min(pace.visits(self.before + claim.stop), copies.brake.most)
                 if self.log is not None:
                     times = (free, began, trained, time.perf_counter())
                     self.log.add(worker, claim.epoch, visits, times, self.scratches[worker])

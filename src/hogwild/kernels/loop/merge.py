@@ -71,3 +71,24 @@ def merge_mixed_rows(master: Any, mine: Any, base: Any, additive: Any) -> int:
                 master[k] = own
                 base[k] = own
     return touched
+
+
+@kernel
+def thrown_back(master: Any, mine: Any, base: Any, shape: Any, last: Any) -> tuple[float, float]:
+    """How much of what the others added at the last merge this copy has taken back since: part and whole.
+
+    `shape` has the cells of a row and how many of these are weights; `last` this copy's own difference and that of the
+    others, at the last merge, of as many leading rows as it has room for; they are replaced by those of now. Near its
+    optimum a copy goes the share A of the way there: after the others' difference p and its own d it starts p + d
+    farther on, and so goes A (p + d) less far. Seen along p: part <d, p> - <now, p>, whole <d, p> + <p, p>.
+    """
+    cells, width = shape
+    part = 0.0
+    whole = 0.0
+    for k in range(last.shape[1]):
+        at = k // width * cells + k % width
+        own, others = mine[at] - base[at], master[at] - base[at]
+        part += (last[0, k] - own) * last[1, k]
+        whole += (last[0, k] + last[1, k]) * last[1, k]
+        last[0, k], last[1, k] = own, others
+    return part, whole

@@ -1,0 +1,199 @@
+"""How workers with private copies merge: what changed is added to the common copy, so often that copies never drift.
+
+Each worker keeps, for its private cells, a base (their value at the last merge); merging adds mine - base to the common
+copy, under the lock of a slice, and takes over what others have added. No difference is lost: each is added exactly
+once, by the worker that made it. How long a worker may go on alone is its `Pace`, and where copies overshoot, its
+`Brake`.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hogwild.arrays import Floats, Table
+from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows, thrown_back
+
+TIER_ROWS = 4096  # ranks below this are merged at every turn, below 4 times this at every fourth, and so on
+DENSE_TURNS = 4  # turns in which a dense array comes round
+_WATCHED = 2048  # leading weights of an array by which one tells whether copies overshoot: those of the hottest rows
+_SLOWER, _FASTER = 0.7, 1.1  # the next stretch, where copies overshoot, and where they do not
+_MEMORY = 0.8  # of what was seen before, at each turn
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A part of a weight array that is merged at once. lock: held by whoever merges it; mixed: not all additive; shape:
+    cells of a row, and how many of these are weights."""
+
+    master: Floats
+    additive: Any
+    mixed: bool
+    shape: tuple[int, int]
+    lock: threading.Lock
+    start: int
+    stop: int
+
+    def part(self, own: Floats) -> Part:
+        """The part of a worker whose own array, flat, this is."""
+        mine = own[self.start : self.stop]
+        cells, width = self.shape
+        watched = 0 if self.start else min(_WATCHED, len(mine) // cells * width)
+        return Part(self, mine, mine.copy(), np.zeros((2, watched), np.float32))
+
+
+class Part(NamedTuple):
+    """One worker's copy of a slice, and its value at the last merge. last: see `thrown_back`."""
+
+    slice: Slice
+    mine: Floats
+    base: Floats
+    last: Floats
+
+    def merge(self) -> None:
+        """Add what changed to the common copy, and take over what others added. The lock is held."""
+        where = self.slice
+        if where.mixed:
+            merge_mixed_rows(where.master, self.mine, self.base, where.additive)
+        else:
+            merge_rows(where.master, self.mine, self.base)
+
+    def refresh(self) -> None:
+        """Take over the common copy as it is."""
+        # Cells that are not additive too: what was paid at the end of the epoch belongs to the last value of all.
+        self.mine[:] = self.base[:] = self.slice.master
+
+
+class Tier:
+    """Parts that come round in turn: one is merged at each turn of the worker."""
+
+    def __init__(self, parts: list[Part], start: float) -> None:
+        self.parts = parts
+        # Each worker begins at a point of its own, so that they seldom meet at a slice.
+        self._next = int(start * len(parts))
+
+    def merge_next(self, brake: Brake) -> None:
+        """Merge the next part."""
+        part = self.parts[self._next]
+        # Whoever finds the slice taken waits for microseconds. To leave it for the next turn would gain these, but a
+        # worker that finds it taken again and again would drift away without limit.
+        with part.slice.lock:
+            if part.last.size:
+                brake.look(part)
+            part.merge()
+        self._next = (self._next + 1) % len(self.parts)
+
+
+class Pace(NamedTuple):
+    """How far a worker with private copies may go alone, in visits.
+
+    most: at any time; lead: all visits so far, divided by this, are a limit too (0: no such limit). Early steps are
+    long and go the same way in every copy, so that their sum would go too far: copies begin close together, and what
+    others have not seen stays a small share of what has been learnt. timed: a worker merges after every span, which
+    lasts a millisecond, if not sooner.
+    """
+
+    most: int = 1 << 40
+    lead: int = 0
+    timed: bool = True
+
+    def visits(self, done: int) -> int:
+        """Visits that a worker may make until it merges, when so many have been made by all."""
+        return max(1, min(self.most, done // self.lead)) if self.lead else self.most
+
+
+ALONE = Pace()  # of one worker, or where nothing is private
+
+
+class Brake:
+    """Makes a worker merge sooner where copies overshoot.
+
+    Where a copy comes close to its optimum between two merges, every copy goes the whole way there, and the sum of what
+    k of them went is k times the way: whatever the data's size. It shows in the next stretch, in which each copy takes
+    back what the others added (`thrown_back`). A copy that covers the share A of a way needs k A <= 1.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.most = 1 << 40  # visits between two merges
+        self._workers = workers
+        self._part = self._whole = 0.0
+
+    def look(self, part: Part) -> None:
+        """Before a part is merged; its lock is held."""
+        seen, whole = thrown_back(part.slice.master, part.mine, part.base, part.slice.shape, part.last)
+        self._part += seen
+        self._whole += whole
+
+    def adjust(self, visits: int) -> None:
+        """After a turn, so many visits after the last one."""
+        if self._whole > 0.0:
+            if self._workers * self._part > self._whole:
+                self.most = max(1, int(_SLOWER * visits))
+            elif self.most < 1 << 40:
+                self.most = int(_FASTER * self.most) + 1
+        self._part *= _MEMORY
+        self._whole *= _MEMORY
+
+
+class Copies:
+    """The private copies of one worker, and what is still to be merged.
+
+    The rows of a ranked array are merged the more often the hotter they are: ranks below 4,096 at every turn, each
+    four times as many after that a quarter as often, so that each tier costs the same and merging everything is
+    never at the price of the hot rows.
+    """
+
+    def __init__(self, weights: Any, private: int, tiers: list[Tier], brake: Brake) -> None:
+        self.weights = weights
+        self.private = private
+        self.tiers = tiers
+        self.brake = brake
+        self.ahead = 0  # visits since the last turn
+
+    def merge_some(self, visits: int, due: int) -> None:
+        """After a span: take a turn, if so many visits have been made since the last one."""
+        self.ahead += visits
+        if self.ahead >= due:
+            for tier in self.tiers:
+                tier.merge_next(self.brake)
+            self.brake.adjust(self.ahead)
+            self.ahead = 0
+
+    def merge_all(self) -> None:
+        """Add all that this worker has changed; the workers are parked."""
+        for tier in self.tiers:
+            for part in tier.parts:
+                part.merge()
+
+    def refresh(self) -> None:
+        """Take over the common copy as it is; the workers are parked and everything is merged."""
+        for tier in self.tiers:
+            for part in tier.parts:
+                part.refresh()
+
+
+def tiers_of(flat: Floats, table: Table, rows: int) -> list[list[Slice]]:
+    """The private rows of an array as tiers of slices; each tier has one slice merged a turn."""
+    if rows == 0:
+        return []
+    if table.kind != "ranked":
+        turns = min(DENSE_TURNS, rows) if rows > 1 else 1
+        return [_cut(flat, table, 0, rows, turns)]
+    tiers = [_cut(flat, table, 0, min(rows, TIER_ROWS), 1)]
+    first, turns = TIER_ROWS, 4
+    while first < rows:
+        tiers.append(_cut(flat, table, first, min(rows, 4 * first), turns))
+        first, turns = 4 * first, 4 * turns
+    return tiers
+
+
+def _cut(flat: Floats, table: Table, first: int, last: int, pieces: int) -> list[Slice]:
+    additive = table.mask()
+    mixed = not additive.all()
+    shape = table.cells, table.width or table.cells
+    rows = [int(row) * table.cells for row in np.linspace(first, last, min(pieces, last - first) + 1)]
+    return [Slice(flat[a:b], additive, mixed, shape, threading.Lock(), a, b) for a, b in pairwise(rows)]
