@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info
 
 import hogwild
 from hogwild.errors import ConfigError
-from hogwild.executor.sharing import Sharing
+from hogwild.executor.sharing import WeightStore
 from hogwild.executor.state import Position, RunState
 from problems.tasks import Cells, Count, count_program, touches
 
@@ -66,9 +66,9 @@ def test_a_run_in_turns_can_be_closed_at_any_moment(mode: str) -> None:
 def test_nobody_runs_while_copies_are_collected_even_if_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
     program, samples = count_program(500), touches(100_000, 500)
     executor = hogwild.AsyncExecutor(threads=2, sharing="replica")
-    collect, seen = Sharing.collect, []
+    collect, seen = WeightStore.collect, []
 
-    def resumed_meanwhile(sharing: Sharing) -> None:
+    def resumed_meanwhile(sharing: WeightStore) -> None:
         executor.resume()
         assert executor._course is not None
         before = executor._course.samples
@@ -76,7 +76,7 @@ def test_nobody_runs_while_copies_are_collected_even_if_resumed(monkeypatch: pyt
         seen.append(executor._course.samples - before)
         collect(sharing)
 
-    monkeypatch.setattr(Sharing, "collect", resumed_meanwhile)
+    monkeypatch.setattr(WeightStore, "collect", resumed_meanwhile)
     executor.pause()
     paused_at = -1
     for event in executor.run(program, samples, lr=1.0, epochs=3):

@@ -12,7 +12,7 @@ import hogwild
 from hogwild.arrays import Table
 from hogwild.executor.merging import Brake, Pace
 from hogwild.executor.plan import merge_pace
-from hogwild.executor.sharing import CommonArray, Sharing, private_rows, round_to_pages, whole_pages
+from hogwild.executor.sharing import CommonArray, WeightStore, private_rows, round_to_pages, whole_pages
 from hogwild.executor.tuning import Try, pick
 from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows, thrown_back
 from hogwild.machine import cores
@@ -53,7 +53,7 @@ def test_when_parked_the_common_weights_hold_all_unmerged_deltas(sharing: str) -
 
 def test_hot_rows_are_private_and_the_rest_is_common() -> None:
     table = Table(rows=4096, cells=1, kind="ranked")
-    sharing = Sharing("hot", Cells(np.zeros((4096, 1), np.float32)), {"values": table}, {"values": 1024}, workers=2)
+    sharing = WeightStore("hot", Cells(np.zeros((4096, 1), np.float32)), {"values": table}, {"values": 1024}, workers=2)
     common = sharing.weights
     first, second = (copies.weights.values for copies in sharing.copies)
     first[0] = 5
@@ -100,7 +100,7 @@ def test_a_model_of_dense_arrays_is_told_that_they_are_private() -> None:
     weights = Cells(np.zeros((6, 1), np.float32))
     tables = {"values": Table(6, 1, "dense")}
     for name, expected in (("all", 0), ("hot", 6), ("replica", 6)):
-        sharing = Sharing(name, weights, tables, private_rows(name, tables, 2), workers=2)
+        sharing = WeightStore(name, weights, tables, private_rows(name, tables, 2), workers=2)
         assert sharing.copies[0].private == expected
 
 
@@ -146,7 +146,7 @@ def test_how_far_a_copy_goes_is_seen_by_what_it_takes_back(share: float) -> None
 def test_the_brake_holds_copies_that_overshoot_and_lets_others_go() -> None:
     def stretch(share: float, brake: Brake, turns: int) -> None:
         table = {"values": Table(1, 1, "dense")}
-        sharing = Sharing("replica", Cells(np.zeros((1, 1), np.float32)), table, {"values": 1}, workers=2)
+        sharing = WeightStore("replica", Cells(np.zeros((1, 1), np.float32)), table, {"values": 1}, workers=2)
         copies, common = sharing.copies[0], sharing.weights.values
         mine = copies.weights.values
         copies.brake = brake
@@ -215,7 +215,7 @@ def test_penalties_of_private_rows_are_paid_in_full_and_once(threads: int, l1: f
 def test_what_a_rule_remembers_survives_the_workers_who_never_saw_it() -> None:
     """One worker makes all visits; the others, who know nothing of the row, are collected after it."""
     table = Table(1, 2, "ranked", additive=(True, False))
-    sharing = Sharing("replica", Cells(np.zeros((1, 2), np.float32)), {"values": table}, {"values": 1}, workers=3)
+    sharing = WeightStore("replica", Cells(np.zeros((1, 2), np.float32)), {"values": table}, {"values": 1}, workers=3)
     sharing.copies[0].weights.values[0] = 3, 7
     sharing.collect()
     sharing.collect()
@@ -238,7 +238,7 @@ def test_a_trial_in_which_nothing_is_learned_goes_by_time() -> None:
 @pytest.mark.parametrize("rows", [1, 5, 4096, 4097, 70_000])
 def test_tiers_hold_every_private_row_once(kind: str, rows: int) -> None:
     tables = {"values": Table(rows, 1, kind)}
-    sharing = Sharing("replica", Cells(np.zeros((rows, 1), np.float32)), tables, {"values": rows}, workers=2)
+    sharing = WeightStore("replica", Cells(np.zeros((rows, 1), np.float32)), tables, {"values": rows}, workers=2)
     parts = [part for tier in sharing.copies[1].tiers for part in tier.parts]
     cells = np.concatenate([np.arange(part.slice.start, part.slice.stop) for part in parts])
     np.testing.assert_array_equal(np.sort(cells), np.arange(rows))

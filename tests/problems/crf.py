@@ -90,7 +90,7 @@ def visit(
     """One visit in one of the three forms, at time 0; its loss, and the scratch that it leaves."""
     before = type(program.weights)(*(table.copy() for table in program.weights))
     scratch = scratch or scratch_for(program, feed)
-    order = Order(np.full(len(feed), sentence, np.int32), np.zeros(1, np.int32), 0, len(feed))
+    order = Order(np.full(len(feed), sentence, np.int32), np.zeros(1, np.int32), 0, len(feed), len(feed))
     loss = _run(program, feed, order, (0, 1), Schedule(rate, 0.0, 0.0), form, scratch)
     if form == GRADIENT:
         for table, kept in zip(program.weights, before, strict=True):
@@ -104,7 +104,7 @@ def train(
 ) -> float:  # fmt: skip
     """Visit all sentences in turn; the sum of losses. The penalties are still to be paid."""
     listed = np.arange(len(feed), dtype=np.int32) if order is None else np.array(order, np.int32)
-    blocks = Order(listed, np.zeros(1, np.int32), 0, len(listed))
+    blocks = Order(listed, np.zeros(1, np.int32), 0, len(listed), len(listed))
     total = _run(program, feed, blocks, (0, len(listed)), schedule, form, scratch or scratch_for(program, feed))
     program.stand_at(float(elapsed_at(schedule, float(len(listed)))))
     return total

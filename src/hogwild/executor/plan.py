@@ -13,7 +13,7 @@ from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
 from hogwild.executor.merging import ALONE, Pace
 from hogwild.executor.modes import Turns, lockstep_of, workers_of
-from hogwild.executor.sharing import Sharing, private_rows
+from hogwild.executor.sharing import WeightStore, private_rows
 from hogwild.executor.spanlog import timed_task
 from hogwild.executor.spans import Claims
 from hogwild.executor.trace import Trace
@@ -120,7 +120,7 @@ def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tu
             f"the private copies of {workers} workers need {needed / 1e9:.1f} GB, more than this machine has; "
             "use --sharing all."
         )
-    shared = Sharing(sharing, weights, plan.tables, private, workers, merge_pace(plan) if private else ALONE)
+    shared = WeightStore(sharing, weights, plan.tables, private, workers, merge_pace(plan) if private else ALONE)
     turns = Turns(config, plan.room, plan.visits)
     trace = None
     probes: list[Any] = [Untraced()] * workers

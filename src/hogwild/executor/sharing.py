@@ -1,4 +1,4 @@
-"""Which weights the workers hold in common: one copy, private hot rows, or whole replicas.
+"""The weights of a run, and which of them the workers hold in common: one copy, private hot rows, or whole replicas.
 
 Lock-free is not contention-free: a cache line that two cores write travels between them at every visit. Private
 copies avoid that, and are merged all the time: see merging.py.
@@ -14,13 +14,14 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from hogwild.arrays import CELL, Floats, Table
-from hogwild.errors import HogwildError
-from hogwild.executor.merging import ALONE, Brake, Copies, Pace, Tier, tiers_of
+from hogwild.errors import ConfigError, HogwildError
+from hogwild.executor.delta import Delta, Namer
+from hogwild.executor.merging import ALONE, Brake, Copies, Pace, Slice, Tier, tiers_of
 from hogwild.executor.spans import SPAN_SECONDS
 
 # -- Arrays whose leading part is private to a worker while the rest is common, with no branch in compiled code -------
@@ -43,19 +44,28 @@ _libc.mmap.argtypes = [
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
+class Handle(NamedTuple):
+    """A weight array in a memory file: its open file, by which another process maps the same memory."""
+
+    file: int
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+
 class CommonArray:
     """A flat float32 array in a memory file, of which workers can have views with a private beginning."""
 
     def __init__(self, values: Floats) -> None:
-        self._cells = values.size
         self._bytes = max(round_to_pages(values.nbytes), mmap.PAGESIZE)
         self._file = _memory_file(self._bytes)
-        self.array = self._map()
+        self._cells = values.size
+        self.array = self.view(0)
         self.array[:] = values.reshape(-1)
+        self.handle = Handle(self._file.fileno(), values.shape)
 
     def view(self, private_cells: int) -> Floats:
         """A view whose first cells (whole pages) are private and begin as a copy of the common ones."""
-        view = self._map()
+        view = _map(self._file.fileno(), self._bytes, self._cells)
         size = round_to_pages(private_cells * CELL)
         if size:
             address = view.ctypes.data
@@ -64,13 +74,30 @@ class CommonArray:
             view[:cells] = self.array[:cells]
         return view
 
-    def _map(self) -> Floats:
-        how = _MAP_SHARED | (_MAP_POPULATE if self._bytes <= _POPULATED else 0)
-        address = _check(_libc.mmap(None, self._bytes, _READ_WRITE, how, self._file.fileno(), 0))
-        buffer = (ctypes.c_float * self._cells).from_address(address)
-        unmap = weakref.finalize(buffer, _libc.munmap, address, self._bytes)
-        unmap.atexit = False  # at the end of the process somebody may still be reading
-        return np.ctypeslib.as_array(buffer)
+
+def map_weights(kind: type, handles: Mapping[str, Handle]) -> Any:
+    """Weights of this NamedTuple type in memory that another process made, for both to read and write without locks.
+
+    The files of the handles must be open in this process: inherited, or sent to it (`socket.send_fds`). They may be
+    closed afterwards.
+    """
+    fields = {}
+    for name, handle in handles.items():
+        size = CELL * math.prod(handle.shape)
+        there = os.fstat(handle.file).st_size
+        if handle.dtype != "float32" or there < size:
+            raise ConfigError(f"the memory of {name} holds {there} bytes, not {handle.shape} of {handle.dtype}.")
+        fields[name] = _map(handle.file, there, size // CELL).reshape(handle.shape)
+    return kind(**fields)
+
+
+def _map(file: int, size: int, cells: int) -> Floats:
+    how = _MAP_SHARED | (_MAP_POPULATE if size <= _POPULATED else 0)
+    address = _check(_libc.mmap(None, size, _READ_WRITE, how, file, 0))
+    buffer = (ctypes.c_float * cells).from_address(address)
+    unmap = weakref.finalize(buffer, _libc.munmap, address, size)
+    unmap.atexit = False  # at the end of the process somebody may still be reading
+    return np.ctypeslib.as_array(buffer)
 
 
 def round_to_pages(size: int) -> int:
@@ -99,30 +126,35 @@ HOT_BYTES = 1 << 20  # and in bytes: half of a usual L2 cache
 TURN_SECONDS = 0.001  # of work between two turns, where the user names no number of visits
 
 
-class Sharing:
+class WeightStore:
     """The weights of all workers of a run.
 
     Parameters
     ----------
     weights : what is there; with nothing private, every worker works on it.
     private : how many leading rows of each array are private to a worker.
+    place : `heap`, or `shared`: all arrays are moved to memory that other processes can map (`handles`).
     """
 
     def __init__(
         self, name: str, weights: Any, tables: Mapping[str, Table], private: Mapping[str, int], workers: int,
-        pace: Pace = ALONE,
+        pace: Pace = ALONE, place: Literal["heap", "shared"] = "heap",
     ) -> None:  # fmt: skip
         self.name = name
         self.pace = pace
+        self._tables = dict(tables)
+        self._slices: dict[str, list[Slice]] = {}
+        self._memory: dict[str, CommonArray] = {}
         fields: dict[str, Floats] = {}
         views: list[dict[str, Floats]] = [{} for _ in range(workers)]
         tiers: list[list[Tier]] = [[] for _ in range(workers)]
         for array_name, array in zip(weights._fields, weights, strict=True):
             table = tables[array_name]
             rows = min(private.get(array_name, 0), table.rows)
-            common, per_worker = _share_array(array, rows * table.cells, workers)
+            common, per_worker = self._share(array_name, array, rows * table.cells, workers, place == "shared")
             fields[array_name] = common
             slices = tiers_of(common.reshape(-1), table, rows)
+            self._slices[array_name] = [where for tier in slices for where in tier]
             for worker, view in enumerate(per_worker):
                 views[worker][array_name] = view
                 flat = view.reshape(-1)
@@ -133,6 +165,34 @@ class Sharing:
             Copies(type(weights)(**views[worker]), _private_prefix(tables, private), tiers[worker], Brake(workers))
             for worker in range(workers)
         ]
+
+    def _share(
+        self, name: str, array: Any, private_cells: int, workers: int, shared: bool
+    ) -> tuple[Any, list[Any]]:
+        whole = private_cells >= array.size
+        if shared or 0 < private_cells < array.size:
+            common = self._memory[name] = CommonArray(array)
+            views = [common.view(0 if whole else private_cells).reshape(array.shape) for _ in range(workers)]
+            array = common.array.reshape(array.shape)
+            return array, [view.copy() for view in views] if whole and private_cells else views
+        if private_cells == 0:
+            return array, [array] * workers
+        return array, [array.copy() for _ in range(workers)]
+
+    def view(self, worker: int) -> Any:
+        """The weights as a worker sees them: the common ones, its private copies before or in place of them."""
+        return self.copies[worker].weights
+
+    def handles(self) -> dict[str, Handle]:
+        """By which another process maps the common weights (`map_weights`); of a store in shared memory."""
+        missing = [name for name in self.weights._fields if name not in self._memory]
+        if missing:
+            raise ConfigError(f"{', '.join(missing)} are not in shared memory; make the store with place='shared'.")
+        return {name: memory.handle for name, memory in self._memory.items()}
+
+    def open_delta(self, names: Namer) -> Delta:
+        """What changes from now on, for others. names: `row_ids` of the program."""
+        return Delta(self.weights, self._tables, self._slices, names)
 
     @property
     def span_seconds(self) -> float:
@@ -188,13 +248,3 @@ def _private_prefix(tables: Mapping[str, Table], private: Mapping[str, int]) -> 
     kinds = {table.kind for table in tables.values()}
     kind = "ranked" if "ranked" in kinds else "dense"
     return max((private.get(name, 0) for name, table in tables.items() if table.kind == kind), default=0)
-
-
-def _share_array(array: Any, private_cells: int, workers: int) -> tuple[Any, list[Any]]:
-    if private_cells == 0:
-        return array, [array] * workers
-    if private_cells >= array.size:
-        return array, [array.copy() for _ in range(workers)]
-    common = CommonArray(array)
-    views = [common.view(private_cells).reshape(array.shape) for _ in range(workers)]
-    return common.array.reshape(array.shape), views

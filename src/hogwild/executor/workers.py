@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hogwild.arrays import PAD, Scratch
 from hogwild.errors import DivergedError, HogwildError, WorkerError
 from hogwild.executor.modes import Turns
-from hogwild.executor.sharing import Sharing
+from hogwild.executor.sharing import WeightStore
 from hogwild.executor.spanlog import SpanLog
 from hogwild.executor.spans import Claim, Claims
 from hogwild.kernels.compiler.atomics import exchange_flag
@@ -66,7 +66,7 @@ class Crew:
     task: Any
     samples: Any
     schedule: Schedule
-    sharing: Sharing
+    sharing: WeightStore
     claims: Claims
     counters: Counters
     turns: Turns

@@ -16,18 +16,31 @@ from hogwild.kernels.compiler.jit import kernel
 
 class Order(NamedTuple):
     """blocks: block numbers in the order of visit, an incomplete one last; inner: order inside a complete block;
-    key: scatters the rows of a feed over visits that are batches of rows, see `row_at`; 0: as they stand."""
+    key: scatters the rows of a feed over visits that are batches of rows, see `row_at`; 0: as they stand. samples: of
+    this part of the order, which has every `stride`-th of all, from `first` on; whole: of all parts."""
 
     blocks: npt.NDArray[np.int32]
     inner: npt.NDArray[np.int32]
     shift: int
     samples: int
+    whole: int
     key: int = 0
+    first: int = 0
+    stride: int = 1
+
+    def shard(self, part: int, parts: int) -> Order:
+        """One of several parts that have all samples, each once; all go through the order at the same pace."""
+        return self._replace(samples=shard_size(self.whole, part, parts), first=part, stride=parts)
+
+
+def shard_size(samples: int, part: int, parts: int) -> int:
+    """Samples of one of several parts."""
+    return len(range(part, samples, parts))
 
 
 def file_order(samples: int) -> Order:
     """Every sample once, as it stands in the feed."""
-    return Order(np.zeros(1, np.int32), np.zeros(1, np.int32), 62, samples)
+    return Order(np.zeros(1, np.int32), np.zeros(1, np.int32), 62, samples, samples)
 
 
 def shuffled(samples: int, seed: int, epoch: int, block: int = 1) -> Order:
@@ -38,16 +51,17 @@ def shuffled(samples: int, seed: int, epoch: int, block: int = 1) -> Order:
     blocks[:complete] = random.permutation(np.arange(complete, dtype=np.int32))
     blocks[complete:] = complete
     inner = random.permutation(np.arange(block, dtype=np.int32))
-    return Order(blocks, inner, block.bit_length() - 1, samples, int(random.integers(1, 1 << 62)))
+    return Order(blocks, inner, block.bit_length() - 1, samples, samples, int(random.integers(1, 1 << 62)))
 
 
 @kernel
 def locate(order: Any, position: int) -> int:
-    """The sample at a position of the epoch."""
-    block = np.int64(order.blocks[position >> order.shift])
-    inside = position & ((1 << order.shift) - 1)
+    """The sample at a position of this part of the epoch."""
+    place = position * order.stride + order.first
+    block = np.int64(order.blocks[place >> order.shift])
+    inside = place & ((1 << order.shift) - 1)
     first = block << order.shift
-    if first + (1 << order.shift) > order.samples:
+    if first + (1 << order.shift) > order.whole:
         return first + inside
     return first + np.int64(order.inner[inside])
 
