@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import hogwild
 from hogwild.cli.flags import Page
-from hogwild.cli.train.job import Job
+from hogwild.cli.train.job import Job, RunOptions, training
 from hogwild.config import (
     ClassConfig,
     FeedConfig,
@@ -27,7 +27,6 @@ from hogwild.config.options import Shown
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hogwild.executor.events import Finished
     from hogwild.executor.readers.checkpoint import Output
     from hogwild.feeds.sparse.feed import Feed
 
@@ -50,7 +49,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(RunOptions):
     """All flags of the command."""
 
     files: Annotated[tuple[str, ...], Shown("TRAIN...", positional=True)] = ()
@@ -69,13 +68,6 @@ class Options:
     show: ShowConfig = field(default_factory=ShowConfig)
 
 
-def run(options: Options) -> int:
-    """Train; returns the exit code."""
-    from hogwild.cli.train.run import run_training  # here: it needs everything there is
-
-    return run_training(options, ClassifierJob(options))
-
-
 PROGRAMS = {
     LinearConfig: "Linear",
     FMConfig: "FactorizationMachine",
@@ -88,7 +80,7 @@ class ClassifierJob(Job):
     """A classifier or regression. Models that tell slots apart read columns as slots and dense numbers."""
 
     def __init__(self, options: Any) -> None:
-        self.options, self.train = options, options.train
+        super().__init__(options)
         slots = isinstance(options.own, SparseMLPConfig) or getattr(options.own, "field_aware", False)
         self.feed = replace(options.feed, layout="slots" if slots else options.feed.layout)
 
@@ -127,7 +119,5 @@ class ClassifierJob(Job):
             return []
         return ["The labels are quantities, not classes: this is a regression (--loss squared)."]
 
-    def training_metrics(self, program: Any, feed: Feed, finished: Finished, threads: int) -> dict[str, float]:
-        """Metrics on the training data."""
-        found: dict[str, float] = program.evaluate(feed, threads)
-        return found
+
+run = training(ClassifierJob)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.flags import Page
 from hogwild.cli.train.classifier import ClassifierJob
+from hogwild.cli.train.job import RunOptions, training
 from hogwild.config import (
     ClassConfig,
     FeedConfig,
@@ -41,7 +42,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(RunOptions):
     """All flags of the command."""
 
     files: Annotated[tuple[str, ...], Shown("TRAIN...", positional=True)] = ()
@@ -58,13 +59,6 @@ class Options:
     classes: ClassConfig = field(default_factory=ClassConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
-
-
-def run(options: Options) -> int:
-    """Train; returns the exit code."""
-    from hogwild.cli.train.run import run_training  # here: it needs everything there is
-
-    return run_training(options, CtrJob(options))
 
 
 _PAIRS = ({0.0, 1.0}, {-1.0, 1.0})
@@ -101,3 +95,6 @@ def _with_clicks(feed: Feed) -> Feed:
             f"{feed.place(row)}: the label is {targets[row]:g}; clicks are 0 or 1. Is it the right column (--label)?"
         )
     return feed
+
+
+run = training(CtrJob)

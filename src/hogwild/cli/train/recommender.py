@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.flags import Page
-from hogwild.cli.train.job import Job
+from hogwild.cli.train.job import Job, RunOptions, training
 from hogwild.config import (
     Files,
     RatingConfig,
@@ -20,10 +20,6 @@ from hogwild.config.options import Config, Shown, require
 from hogwild.messages import counted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from hogwild.executor.events import Finished
-    from hogwild.executor.readers.checkpoint import Output
     from hogwild.feeds.ratings.feed import RatingFeed
     from hogwild.programs.recommender.program import MatrixFactorization
 
@@ -55,7 +51,7 @@ class Ranking(Config):
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(RunOptions):
     """All flags of the command."""
 
     files: Annotated[tuple[str, ...], Shown("TRAIN...", positional=True)] = ()
@@ -71,18 +67,8 @@ class Options:
     show: ShowConfig = field(default_factory=ShowConfig)
 
 
-def run(options: Options) -> int:
-    """Train; returns the exit code."""
-    from hogwild.cli.train.run import run_training  # here: it needs everything there is
-
-    return run_training(options, RecommenderJob(options))
-
-
 class RecommenderJob(Job):
     """A matrix factorization."""
-
-    def __init__(self, options: Options) -> None:
-        self.options, self.train = options, options.train
 
     def make_program(self) -> MatrixFactorization:
         """The model that the flags ask for."""
@@ -104,12 +90,6 @@ class RecommenderJob(Job):
 
         return open_ratings(files, self.options.ratings, users=feed.users, items=feed.items)
 
-    def output(self, path: Path, feed: RatingFeed, keep_best: bool) -> Output:
-        """With the model go the names of users and items, which are its own."""
-        from hogwild.executor.readers.checkpoint import Output
-
-        return Output(path, feed.schema, keep_best=keep_best)
-
     def started_notes(self, program: MatrixFactorization, feed: RatingFeed) -> list[str]:
         """How much there is to learn, and what is learnt."""
         import numpy as np
@@ -128,15 +108,9 @@ class RecommenderJob(Job):
     def counts(self, program: MatrixFactorization, feed: RatingFeed) -> dict[str, Any]:
         """Sizes of the data and of the model."""
         return {
-            "users": len(program.users),
-            "items": len(program.items),
-            "objective": program.loss,
-            "l2": program.l2,
+            "users": len(program.users), "items": len(program.items), "objective": program.loss, "l2": program.l2,
             "negatives": program.negatives,
-        }
+        }  # fmt: skip
 
-    def training_metrics(
-        self, program: MatrixFactorization, feed: RatingFeed, finished: Finished, threads: int
-    ) -> dict[str, float]:
-        """Metrics on the training data."""
-        return program.evaluate(feed, threads)
+
+run = training(RecommenderJob)
