@@ -17,8 +17,7 @@ import numpy.typing as npt
 from hogwild.config.options import nearest
 from hogwild.errors import HogwildWarning, InputError
 from hogwild.estimators.crf_model import Excerpts, StateWeights
-from hogwild.estimators.sklearn import value_errors
-from hogwild.executor.readers.display import show_progress
+from hogwild.estimators.sklearn import keep_arguments, train_for, value_errors
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import tagging_of
@@ -139,6 +138,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     ['DET', 'NOUN', 'VERB']
     """
 
+    epochs: int | None
+
     def __init__(
         self, algorithm: str | None = None, min_freq: float | None = None, all_possible_states: bool | None = None,
         all_possible_transitions: bool | None = None, c1: float | None = None, c2: float | None = None,
@@ -149,29 +150,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         structure_regularization: int = 0, average: bool = False, patience: int = 0, constrain: bool = False,
         random_state: Any = None, **others: Any,
     ) -> None:  # fmt: skip
-        self.algorithm = algorithm
-        self.min_freq = min_freq
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.c1 = c1
-        self.c2 = c2
-        self.max_iterations = max_iterations
-        self.verbose = verbose
-        self.model_filename = model_filename
-        self.epochs = epochs
-        self.lr = lr
-        self.optimizer = optimizer
-        self.schedule = schedule
-        self.threads = threads
-        self.mode = mode
-        self.sharing = sharing
-        self.rich_edges = rich_edges
-        self.rich_edge_min_count = rich_edge_min_count
-        self.structure_regularization = structure_regularization
-        self.average = average
-        self.patience = patience
-        self.constrain = constrain
-        self.random_state = random_state
+        keep_arguments(self, locals())
         self._idle = _known_idle(others)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -198,7 +177,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             raise ValueError("Pass both X_dev and y_dev to use the holdout data")
         with value_errors():
             self._check()
-            feed = in_order_of_places(tagging_of(*without_empty(X, y), min_count=self._min_count()))
+            least = max(1, math.ceil(self.min_freq or 0))
+            feed = in_order_of_places(tagging_of(*without_empty(X, y), min_count=least))
             valid = None
             if X_dev is not None:
                 valid = tagging_of(*without_empty(X_dev, y_dev, "X_dev"), names=feed.names, tags=feed.tags)
@@ -219,15 +199,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         states = ("all_possible_states", "all_possible_transitions")
         idle += [f"{name}=False" for name in states if getattr(self, name) is False]
         if idle:
-            warnings.warn(
-                f"no effect: {', '.join(idle)}. Training is stochastic gradient descent on the likelihood, with a "
-                "weight for every pair.",
-                HogwildWarning,
-                stacklevel=3,
-            )
-
-    def _min_count(self) -> int:
-        return max(1, math.ceil(self.min_freq or 0))
+            why = "Training is stochastic gradient descent on the likelihood, with a weight for every pair."
+            warnings.warn(f"no effect: {', '.join(idle)}. {why}", HogwildWarning, stacklevel=3)
 
     def _program(self) -> crf.CRF:
         """The factor 2: here the penalty is l2 w^2 / 2."""
@@ -246,27 +219,10 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     def _train(self, program: crf.CRF, feed: TaggingFeed, valid: TaggingFeed | None) -> None:
         executor = AsyncExecutor(
             self.threads, self.mode, self.sharing, epochs=self._epochs(len(feed)), lr=self.lr, schedule=self.schedule,
-            seed=seed_of(self.random_state),
-            patience=self.patience if valid is not None else 0,
+            seed=seed_of(self.random_state), patience=self.patience if valid is not None else 0,
         )  # fmt: skip
-        self.loss_curve_: list[float] = []
-        best: Any = None
-        with show_progress(quiet=not self.verbose, epochs=executor.config.epochs) as show:
-            for event in executor.run(program, feed, valid=valid):
-                show(event)
-                if event.kind == "started":
-                    self.lr_ = event.lr  # type: ignore[attr-defined]
-                elif event.kind == "epoch":
-                    self.loss_curve_.append(event.loss)  # type: ignore[attr-defined]
-                    if valid is not None and event.is_best:
-                        best = tuple(array.copy() for array in program.weights), program.mean
-                elif event.kind == "finished" and best is not None:
-                    for array, kept in zip(program.weights, best[0], strict=True):
-                        array[:] = kept
-                    program.mean = best[1]
-        self.program_ = program
+        train_for(self, executor, program, feed, valid, quiet=not self.verbose)
         self._excerpts: Excerpts | None = None
-        self.n_iter_ = len(self.loss_curve_)
 
     # -- predicting -------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,7 @@ from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.kernels.optim.losses import Squared
-from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
+from hogwild.kernels.optim.rules import additive_cells, row_cells
 from hogwild.kernels.sparse.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
 from hogwild.machine import check_memory
 from hogwild.messages import counted
@@ -24,7 +23,7 @@ from hogwild.programs.recommender import ranking as recommending
 from hogwild.programs.recommender.ranking import Factors, Seen
 from hogwild.programs.rows import RowProgram
 from hogwild.programs.saving.tensors import Arrays, no_others, required
-from hogwild.programs.sparse.supervised import make_rule
+from hogwild.programs.sparse.supervised import rule_and_penalty
 from hogwild.programs.sparse.tables import put_together, take_apart
 
 # -- The weights of a factorization as named arrays: taken apart for saving and predicting, checked and put together --
@@ -81,9 +80,7 @@ def seen_of(arrays: Arrays, users: int, items: int) -> Seen:
     return Seen(np.array(offsets), np.array(seen))
 
 
-def unpack(
-    arrays: Arrays, sizes: tuple[int, int], rule: Any, penalty: Any, shape: tuple[int, bool]
-) -> FactorWeights:
+def unpack(arrays: Arrays, sizes: tuple[int, int], rule: Any, penalty: Any, shape: tuple[int, bool]) -> FactorWeights:
     """Weights for so many users and items of `shape` (dim, and whether there are biases)."""
     dim, bias = shape
     tables, used = [], set(_PLAIN)
@@ -146,9 +143,7 @@ class MatrixFactorization(RowProgram):
         self.seen = Seen(np.zeros(len(self.users) + 1, np.int64), np.zeros(0, np.int32))
         self.unknown, self.repeated, self.top = (0, 0), 0, 20
         self._numbers: dict[str, dict[str, int]] = {}
-        self._rule = make_rule(config.optimizer, self.constants, 0.0, config.shrink)
-        free = isinstance(self._rule, Ftrl) or not config.shrink
-        self._penalty = Free() if free else Penalty(np.float32(0), np.float32(config.shrink))
+        self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, 0.0, config.shrink)
 
     # -- for the executor -------------------------------------------------------------------------------------------
 

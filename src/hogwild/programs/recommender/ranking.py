@@ -187,11 +187,7 @@ def rating_metrics(predicted: Floats, scores: Floats, true: Floats) -> Metrics:
     """loss (half the mean squared error of the scores), RMSE and MAE of the predicted ratings."""
     apart = predicted.astype(np.float64) - true
     raw = scores.astype(np.float64) - true
-    return {
-        "loss": _mean(raw**2) / 2,
-        "rmse": math.sqrt(_mean(apart**2)),
-        "mae": _mean(np.abs(apart)),
-    }
+    return {"loss": _mean(raw**2) / 2, "rmse": math.sqrt(_mean(apart**2)), "mae": _mean(np.abs(apart))}
 
 
 def _mean(values: Any) -> float:
