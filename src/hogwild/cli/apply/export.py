@@ -94,18 +94,10 @@ def _write_vectors(options: Options, wanted: Any) -> int:
     notes = [f"{counted(changed, 'word')} with blanks or ends of lines written with `_` for each."] if changed else []
     say_notes(notes, options.show.quiet)
     if options.show.json:
-        print_json(
-            {
-                "model": options.model,
-                "file": options.file,
-                "format": chosen,
-                "words": len(vectors),
-                "dim": vectors.dim,
-                "changed": changed,
-                "seconds": time.perf_counter() - began,
-                "notes": notes,
-            }
-        )
+        print_json({
+            "model": options.model, "file": options.file, "format": chosen, "words": len(vectors), "dim": vectors.dim,
+            "changed": changed, "seconds": time.perf_counter() - began, "notes": notes,
+        })  # fmt: skip
     elif not options.show.quiet and not piped:
         show(f"{options.file}: {len(vectors):,} words, {vectors.dim} numbers each, {chosen}")
     return 0

@@ -8,20 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import hogwild
 from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job, RunOptions, training
-from hogwild.config import (
-    ClassConfig,
-    FeedConfig,
-    Files,
-    FMConfig,
-    LinearConfig,
-    SaveConfig,
-    ShowConfig,
-    SparseMLPConfig,
-    TextConfig,
-    TrainConfig,
-    WatchConfig,
-)
-from hogwild.config.classifying import Classifier, ClassifierOptions
+from hogwild.config import FeedConfig, Files, SaveConfig, ShowConfig, TrainConfig, WatchConfig
+from hogwild.config.classifying import ClassConfig, Classifier, ClassifierOptions
+from hogwild.config.models import FMConfig, LinearConfig, SparseMLPConfig, TextConfig
 from hogwild.config.options import Shown
 
 if TYPE_CHECKING:
@@ -69,11 +58,9 @@ class Options(RunOptions):
 
 
 PROGRAMS = {
-    LinearConfig: "Linear",
-    FMConfig: "FactorizationMachine",
-    SparseMLPConfig: "SparseMLP",
+    LinearConfig: "Linear", FMConfig: "FactorizationMachine", SparseMLPConfig: "SparseMLP",
     TextConfig: "TextClassifier",
-}
+}  # fmt: skip
 
 
 class ClassifierJob(Job):

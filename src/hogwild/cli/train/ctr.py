@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from hogwild.cli.flags import Page
 from hogwild.cli.train.classifier import ClassifierJob
 from hogwild.cli.train.job import RunOptions, training
-from hogwild.config import (
-    ClassConfig,
-    FeedConfig,
-    Files,
-    SaveConfig,
-    ShowConfig,
-    SparseMLPConfig,
-    TrainConfig,
-    WatchConfig,
-)
-from hogwild.config.classifying import Ctr, CtrOptions
+from hogwild.config import FeedConfig, Files, SaveConfig, ShowConfig, SparseMLPConfig, TrainConfig, WatchConfig
+from hogwild.config.classifying import ClassConfig, Ctr, CtrOptions
 from hogwild.config.options import Shown
 from hogwild.errors import InputError
 

@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job, RunOptions, training
-from hogwild.config import (
-    Files,
-    RatingConfig,
-    RecommenderConfig,
-    RecommenderTrainConfig,
-    SaveConfig,
-    ShowConfig,
-    WatchConfig,
-)
+from hogwild.config import Files, RatingConfig, RecommenderConfig, SaveConfig, ShowConfig, WatchConfig
 from hogwild.config.options import Config, Shown, require
+from hogwild.config.training import RecommenderTrainConfig
 from hogwild.messages import counted
 
 if TYPE_CHECKING:

@@ -196,14 +196,11 @@ class Training:
         metrics = self.metrics()
         return {
             **run_summary(self.program, self.started, self.finished, self.epochs),
-            **self.job.counts(self.program, self.feed),
-            "seconds": self.seconds,
-            "metrics": metrics,
+            **self.job.counts(self.program, self.feed), "seconds": self.seconds, "metrics": metrics,
             "evaluated_on": "valid" if self.valid is not None else "train",
             "best_epoch": self.executor.state().best_epoch if self.valid is not None else None,
-            "output": self.rescued.place if self.rescued else self.options.save.output or None,
-            "notes": self.notes,
-        }
+            "output": self.rescued.place if self.rescued else self.options.save.output or None, "notes": self.notes,
+        }  # fmt: skip
 
     def metrics(self) -> dict[str, float]:
         """How good the model is: on the validation data (that of the best epoch), else on the training data."""

@@ -169,7 +169,7 @@ class Supervised(Program):
     """
 
     config: Config
-    loss: str
+    loss: str = "auto"
     features: int
     constants: dict[str, float]
     classes: tuple[Label, ...] | None = None
