@@ -81,7 +81,7 @@ def _of_crf(program: CRF, asked: Asked) -> list[Strongest]:
         kept = pairs[_with_tag(pairs, tag, len(tags))]
         found.append(
             _chosen("transitions", ("former", "tag"), arrays["edges"].reshape(-1)[kept], asked.top,
-                    lambda at: (tags[kept[at] // len(tags)], tags[kept[at] % len(tags)]))
+                    lambda at: _pair(tags, int(kept[at])))
         )  # fmt: skip
     starts, numbers = arrays["rich_starts"], arrays["rich_pairs"]
     owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -182,9 +182,8 @@ def _chosen(
     kind: str, heads: tuple[str, ...], values: Floats, top: int, names: Callable[[int], tuple[str, ...]]
 ) -> Strongest:
     """The strongest of these weights; `names` gives those of the weight at a place."""
-    listed = [
-        tuple((names(at), float(values[at])) for at in _largest(sign * values, top).tolist()) for sign in (1, -1)
-    ]
+    places = [_largest(sign * values, top).tolist() for sign in (1, -1)]
+    listed = [tuple((names(at), float(values[at])) for at in several) for several in places]
     zeros = int(np.count_nonzero(values == 0))
     return Strongest(kind, heads, len(values), zeros, *listed)
 

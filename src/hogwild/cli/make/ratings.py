@@ -64,16 +64,10 @@ def run(options: Options) -> int:
     size = write_counted(options.file.output, options.show, write)
     best = _truth(truth, options.file.format)
     if options.show.json:
-        summary = {
-            "output": options.file.output,
-            "rows": truth.rows,
-            "users": options.problem.users,
-            "items": options.problem.items,
-            "bytes": size,
-            "truth": best,
-            "seconds": time.perf_counter() - began,
-        }
-        print_json(summary)
+        print_json({
+            "output": options.file.output, "rows": truth.rows, "users": options.problem.users,
+            "items": options.problem.items, "bytes": size, "truth": best, "seconds": time.perf_counter() - began,
+        })  # fmt: skip
     elif not options.show.quiet:
         name = "data" if options.file.output == "-" else options.file.output
         scores = " and ".join(f"{metric} {value:.4f}" for metric, value in best.items())

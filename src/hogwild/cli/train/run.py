@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -213,8 +213,7 @@ class Training:
                 found = self.job.training_metrics(self.program, self.feed, self.finished, self.started.threads)
             self.seconds["evaluate"] += time.perf_counter() - began
             return found
-        best = [event.metrics for event in self.epochs if event.best]
-        if best:
+        if best := [event.metrics for event in self.epochs if event.best]:
             return best[-1]
         # The best epoch was before this process went on; without an output there is none to go on from.
         return load_model(self.options.save.output).metrics if self.options.save.output else {}
@@ -260,20 +259,13 @@ class Profiling:
         self.path = trace_path(options)
         self.profile = Profile(self.path) if self.path else None
 
-    @contextmanager
-    def watching(self) -> Iterator[None]:
+    def watching(self) -> AbstractContextManager[Any]:
         """Keep where the time goes; at the end write the file."""
-        if self.profile is None:
-            yield
-            return
-        with self.profile:
-            yield
+        return self.profile or nullcontext()
 
     def summary(self) -> dict[str, Any]:
         """For the JSON object."""
-        if self.profile is None:
-            return {}
-        return {"profile": {"file": self.path, **self.profile.report()}}
+        return {"profile": {"file": self.path, **self.profile.report()}} if self.profile else {}
 
     def show(self) -> None:
         """The table, for people; nothing with --quiet, or with --json, where the object has it."""

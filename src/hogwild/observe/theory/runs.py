@@ -128,9 +128,8 @@ def _window(objective: Objective, end: int, weight: Any, sums: Any = None) -> Wi
     counted = int(total[asyngrad.UPDATES])
     names = ("ERROR", "ERROR_SQUARE", "STEP_SQUARE", "MOVED", "STALE", "LOST")
     values = {name.lower(): float(total[getattr(asyngrad, name)]) / counted for name in names}
-    values |= {
-        name.lower(): float(largest[getattr(asyngrad, name)]) for name in ("LARGEST_STEP", "LARGEST_TERM", "FARTHEST")
-    }
+    most = ("LARGEST_STEP", "LARGEST_TERM", "FARTHEST")
+    values |= {name.lower(): float(largest[getattr(asyngrad, name)]) for name in most}
     return Window(end, distance, gap, counted, **values)
 
 

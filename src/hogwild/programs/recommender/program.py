@@ -142,7 +142,7 @@ class MatrixFactorization(RowProgram):
         self.mean, self.lowest, self.highest = 0.0, 0.0, 0.0
         self.seen = Seen(np.zeros(len(self.users) + 1, np.int64), np.zeros(0, np.int32))
         self.unknown, self.repeated, self.top = (0, 0), 0, 20
-        self._numbers: dict[str, dict[str, int]] = {}
+        self._numbers: dict[str, int] = {}  # of the users
         self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, 0.0, config.shrink)
 
     # -- for the executor -------------------------------------------------------------------------------------------
@@ -265,8 +265,7 @@ class MatrixFactorization(RowProgram):
 
     def watchable(self) -> Mapping[str, Any]:
         """user_vectors, item_vectors: (rows, dim); user_biases, item_biases: (rows,); the most frequent first."""
-        names = Factors._fields[:4]
-        return {name: lambda name=name: getattr(self.factors(), name) for name in names}
+        return {name: lambda name=name: getattr(self.factors(), name) for name in Factors._fields[:4]}
 
     # -- predicting -------------------------------------------------------------------------------------------------
 
@@ -313,8 +312,9 @@ class MatrixFactorization(RowProgram):
         if count < 1:
             raise ConfigError(f"{count} items cannot be recommended; ask for 1 or more.")
         factors = self.factors()
-        numbers = self._ids_of("users", self.users)
-        rows = np.array([numbers.get(user, -1) for user in users], np.int32)
+        if len(self._numbers) != len(self.users):
+            self._numbers = {name: number for number, name in enumerate(self.users)}
+        rows = np.array([self._numbers.get(user, -1) for user in users], np.int32)
         self.unknown = int(np.count_nonzero(rows < 0)), 0
         found: list[tuple[list[str], list[float]]] = []
         for block in recommending.best_items(factors, rows, None if seen else self.seen, count):
@@ -322,11 +322,6 @@ class MatrixFactorization(RowProgram):
                 kept = [k for k, item in enumerate(items) if item >= 0]
                 found.append(([self.items[items[k]] for k in kept], [scores[k] for k in kept]))
         return found
-
-    def _ids_of(self, kind: str, names: tuple[str, ...]) -> dict[str, int]:
-        if len(self._numbers.get(kind, ())) != len(names):
-            self._numbers[kind] = {name: number for number, name in enumerate(names)}
-        return self._numbers[kind]
 
     def evaluate(self, feed: RatingFeed, threads: int = 0, top: int = 0) -> Metrics:
         """loss, rmse and mae of ratings; of rankings the loss and precision, recall, NDCG and hit rate of the top.
@@ -395,11 +390,10 @@ class MatrixFactorization(RowProgram):
                 raise ModelError("the options of the model do not say its users and items, each once.")
         if self.loss == "auto":
             raise ModelError("the options of the model do not say its loss; it cannot be used.")
-        sizes = len(self.users), len(self.items)
+        sizes, shape = (len(self.users), len(self.items)), (self.config.dim, self.config.bias)
         self.mean, self.lowest, self.highest = range_of(arrays)
         self.seen = seen_of(arrays, *sizes)
-        rule, penalty = self._rule, self._penalty
-        self.weights = unpack(arrays, sizes, rule, penalty, (self.config.dim, self.config.bias))
+        self.weights = unpack(arrays, sizes, self._rule, self._penalty, shape)
 
 
 def _check_names(names: Sequence[str]) -> None:

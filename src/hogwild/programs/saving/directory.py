@@ -160,7 +160,7 @@ def _look(target: Path, look: Callable[[int], T]) -> T | None:
         try:
             return look(descriptor)
         except (SaveError, FileNotFoundError):
-            if _stands(target, descriptor):
+            if stands(target, descriptor):
                 raise
         finally:
             os.close(descriptor)
@@ -187,9 +187,10 @@ def _check_movable(target: Path) -> None:
     _look(target, look)
 
 
-def _stands(path: Path, descriptor: int) -> bool:
+def stands(path: Path, descriptor: int, follow: bool = False) -> bool:
+    """Whether what is open still stands there; `follow` a link that does."""
     try:
-        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+        return os.path.samestat(os.stat(path, follow_symlinks=follow), os.fstat(descriptor))
     except FileNotFoundError:
         return False
 
