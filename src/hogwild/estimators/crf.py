@@ -89,15 +89,6 @@ _LEAST, _MOST = 20, 200  # epochs where the user gives no number
 Objects = npt.NDArray[np.object_]
 
 
-def _known_idle(given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of theirs that have no effect here; TypeError for a name that they have not either."""
-    for name in given:
-        if name not in _IDLE:
-            known = [*inspect.signature(CRF).parameters, *_IDLE]
-            raise TypeError(f"CRF has no argument {name!r}{nearest(name, known)}.")
-    return dict(given)
-
-
 class CRF(BaseEstimator):  # type: ignore[misc]
     """A linear-chain CRF with the arguments, methods and attributes of `sklearn_crfsuite.CRF` 0.5.
 
@@ -151,7 +142,11 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         random_state: Any = None, **others: Any,
     ) -> None:  # fmt: skip
         keep_arguments(self, locals())
-        self._idle = _known_idle(others)
+        for name in others:
+            if name not in _IDLE:
+                known = [*inspect.signature(CRF).parameters, *_IDLE]
+                raise TypeError(f"CRF has no argument {name!r}{nearest(name, known)}.")
+        self._idle = others  # arguments of theirs that have no effect here
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All parameters by name; of those without effect the ones that were given."""

@@ -278,7 +278,9 @@ class TextClassifier(Tabled):
             mean_rows(samples, table, means[first:end], first)
 
         in_parts(len(feed), threads, work)
-        return self._scored(means)
+        output, bias = self._layer()
+        scores = means + bias if self._folds else means @ output.T + bias
+        return scores[:, 0] if self.outputs == 1 else scores
 
     def predict_one(self, text: str) -> Label:
         """The label of one text, for serving: some 15 microseconds for 200 words, after the first call.
@@ -315,11 +317,6 @@ class TextClassifier(Tabled):
     def _folds(self) -> bool:
         """Whether the layer above is taken into the rows for prediction: then a row has one number an output."""
         return self.outputs <= self.width
-
-    def _scored(self, means: Floats) -> Floats:
-        output, bias = self._layer()
-        scores = means + bias if self._folds else means @ output.T + bias
-        return scores[:, 0] if self.outputs == 1 else scores
 
     def _layer(self) -> tuple[Floats, Floats]:
         """Weights (outputs, width) and biases of the linear layer."""
