@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hogwild.cli.flags import Page
 from hogwild.cli.summary import add_row, make_table, print_json, print_tables, trace_of
@@ -125,15 +125,7 @@ def run(options: Options) -> int:
     return 0
 
 
-class _Events(NamedTuple):
-    """What is kept of a run."""
-
-    started: Started
-    finished: Finished
-    epochs: list[EpochEnded]
-
-
-def _run(options: Options, program: Any, data: Any, **settings: Any) -> _Events:
+def _run(options: Options, program: Any, data: Any, **settings: Any) -> tuple[Started, Finished, list[EpochEnded]]:
     """Train under the progress bar."""
     from hogwild.executor.readers.display import show_progress
     from hogwild.executor.run import AsyncExecutor
@@ -143,7 +135,7 @@ def _run(options: Options, program: Any, data: Any, **settings: Any) -> _Events:
         for event in AsyncExecutor(seed=options.demo.seed, **settings).run(program, data):
             show(event)
             kept.get(event.kind, []).append(event)
-    return _Events(kept["started"][0], kept["finished"][0], kept["epoch"])
+    return kept["started"][0], kept["finished"][0], kept["epoch"]
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------

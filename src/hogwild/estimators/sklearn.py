@@ -31,9 +31,7 @@ def keep_arguments(estimator: object, given: dict[str, Any]) -> None:
     vars(estimator).update({name: value for name, value in given.items() if name not in ("self", "others")})
 
 
-def train_for(
-    estimator: Any, executor: AsyncExecutor, program: Any, feed: Any, valid: Any, quiet: bool = True
-) -> None:
+def train_for(estimator: Any, executor: AsyncExecutor, program: Any, feed: Any, valid: Any, quiet: bool = True) -> None:
     """Train for an estimator, and let it have what was learnt; with `valid` the weights of the best epoch."""
     estimator.loss_curve_ = []
     best: Any = None
