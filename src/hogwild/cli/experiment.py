@@ -57,7 +57,6 @@ class ReadConfig(TaggingConfig):
     """Feature templates: a preset, or a file of templates. Default: those of the task."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         if self.features:
             super().check()
         else:

@@ -19,7 +19,6 @@ class ClassConfig(Config):
     """Weigh classes inversely to their frequency."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         for weight in self.class_weight.values():
             require(self, "class_weight", 0 < weight < float("inf"), "weights must be positive numbers.")
         both = bool(self.class_weight) and self.balanced

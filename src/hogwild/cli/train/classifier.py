@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import hogwild
+from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
-from hogwild.cli.train.job import Job, RunOptions, training
+from hogwild.cli.train.job import Job, RunOptions
 from hogwild.config import FeedConfig, Files, SaveConfig, ShowConfig, TrainConfig, WatchConfig
 from hogwild.config.classifying import ClassConfig, Classifier, ClassifierOptions
 from hogwild.config.models import FMConfig, LinearConfig, SparseMLPConfig, TextConfig

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
 from hogwild.cli.train.classifier import ClassifierJob
-from hogwild.cli.train.job import RunOptions, training
+from hogwild.cli.train.job import RunOptions
 from hogwild.config import FeedConfig, Files, SaveConfig, ShowConfig, SparseMLPConfig, TrainConfig, WatchConfig
 from hogwild.config.classifying import ClassConfig, Ctr, CtrOptions
 from hogwild.config.options import Shown

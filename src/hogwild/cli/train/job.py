@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hogwild.config import SaveConfig, ShowConfig, TrainConfig, WatchConfig
@@ -24,18 +23,6 @@ class RunOptions:
     save: SaveConfig
     watch: WatchConfig
     show: ShowConfig
-
-
-def training(job: type[Job]) -> Callable[[Any], int]:
-    """The `run` of a command that does this job."""
-
-    def run(options: Any) -> int:
-        """Train; returns the exit code."""
-        from hogwild.cli.train.run import run_training  # here: it needs everything there is
-
-        return run_training(options, job(options))
-
-    return run
 
 
 class Job(ABC):

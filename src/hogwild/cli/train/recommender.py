@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
-from hogwild.cli.train.job import Job, RunOptions, training
+from hogwild.cli.train.job import Job, RunOptions
 from hogwild.config import Files, RatingConfig, RecommenderConfig, SaveConfig, ShowConfig, WatchConfig
 from hogwild.config.options import Config, Shown, require
 from hogwild.config.training import RecommenderTrainConfig
@@ -39,7 +40,6 @@ class Ranking(Config):
     """Measure the so many best items of each user, with --valid."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         require(self, "top", 1 <= self.top <= 10_000, "it must lie between 1 and 10000. Try 20.")
 
 

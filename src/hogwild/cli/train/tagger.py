@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
-from hogwild.cli.train.job import Job, RunOptions, training
+from hogwild.cli.train.job import Job, RunOptions
 from hogwild.config import CRFConfig, Files, SaveConfig, ShowConfig, TaggerTrainConfig, TaggingConfig, WatchConfig
 from hogwild.config.options import Shown
 from hogwild.messages import counted, shown

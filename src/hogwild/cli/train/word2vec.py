@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
-from hogwild.cli.train.job import Job, RunOptions, training
+from hogwild.cli.train.job import Job, RunOptions
 from hogwild.config import CorpusConfig, Files, SaveConfig, ShowConfig, WatchConfig, Word2VecConfig, WordTrainConfig
 from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
