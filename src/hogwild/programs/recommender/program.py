@@ -34,21 +34,6 @@ _SIDES = ("user", "item")
 _PLAIN = ("user_vectors", "user_biases", "item_vectors", "item_biases", "seen", "seen_offsets", "range")
 
 
-def factors_of(weights: FactorWeights, cells: int, dim: int, bias: bool, mean: float) -> Factors:
-    """Vectors and biases; zeros where no biases are learnt."""
-    parts: list[Any] = []
-    for table in weights:
-        rows = table.reshape(-1, cells)
-        parts.append(np.ascontiguousarray(rows[:, :dim]))
-        parts.append(rows[:, dim].copy() if bias else np.zeros(len(rows), np.float32))
-    return Factors(parts[0], parts[1], parts[2], parts[3], mean)
-
-
-def pack(factors: Factors, seen: Seen) -> dict[str, npt.NDArray[Any]]:
-    """Named arrays."""
-    return {**dict(zip(_PLAIN[:4], factors[:4], strict=True)), "seen": seen.items, "seen_offsets": seen.offsets}
-
-
 def pack_state(weights: FactorWeights, rule: Any, penalty: Any, width: int) -> dict[str, npt.NDArray[Any]]:
     """What the update rule and the penalty remember of users and of items, by name."""
     found = {}
@@ -274,7 +259,13 @@ class MatrixFactorization(RowProgram):
         return self._factors_of(self.paid_weights())
 
     def _factors_of(self, weights: FactorWeights) -> Factors:
-        return factors_of(weights, self._cells, self.config.dim, self.config.bias, self.mean)
+        """Vectors and biases; zeros where no biases are learnt."""
+        parts: list[Floats] = []
+        for table in weights:
+            rows = table.reshape(-1, self._cells)
+            parts.append(np.ascontiguousarray(rows[:, : self.config.dim]))
+            parts.append(rows[:, self.config.dim].copy() if self.config.bias else np.zeros(len(rows), np.float32))
+        return Factors(parts[0], parts[1], parts[2], parts[3], self.mean)
 
     def open(self, paths: Any, config: RatingConfig | None = None, *, with_ratings: bool = True) -> RatingFeed:
         """Files in the ids of this model."""
@@ -377,7 +368,9 @@ class MatrixFactorization(RowProgram):
 
         With `state` also what the update rule remembers, such as users_squares and items_squares (adagrad).
         """
-        found = pack(self._factors_of(self.trained()) if state else self.factors(), self.seen)
+        factors = self._factors_of(self.trained()) if state else self.factors()
+        found: dict[str, npt.NDArray[Any]] = dict(zip(_PLAIN[:4], factors[:4], strict=True))
+        found |= {"seen": self.seen.items, "seen_offsets": self.seen.offsets}
         found["range"] = np.array([self.mean, self.lowest, self.highest], np.float64)
         if state:
             found.update(pack_state(self.trained(), self._rule, self._penalty, self.width))
