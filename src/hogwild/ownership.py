@@ -16,7 +16,7 @@ import re
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 MARKER = ".made-by-hogwild"
@@ -174,14 +174,11 @@ def remove_marked(directory: Path, kind: str, names: re.Pattern[str], folders: s
     with suppress(FileNotFoundError), _opened(directory) as descriptor:
         if not _has_mark(descriptor, kind):
             return 0
-        lock = os.open(MARKER, os.O_RDWR | _NO_LINK, dir_fd=descriptor)
-        try:
+        with _closing(os.open(MARKER, os.O_RDWR | _NO_LINK, dir_fd=descriptor)) as lock:
             free = _lock(lock)
             if free is False or (orphans and free is None):
                 return 0
             return _empty(directory, descriptor, names, folders)
-        finally:
-            os.close(lock)
     return 0
 
 
@@ -200,14 +197,10 @@ def remove_unmarked(directory: Path) -> None:
     with _opened(directory) as descriptor:
         if os.fstat(descriptor).st_uid != os.geteuid() or os.listdir(descriptor) not in ([], [MARKER]):
             return
-        with suppress(FileNotFoundError):
-            lock = os.open(MARKER, os.O_RDWR | _NO_LINK, dir_fd=descriptor)
-            try:
-                if os.fstat(lock).st_size or not _lock(lock):
-                    return
-                os.unlink(MARKER, dir_fd=descriptor)
-            finally:
-                os.close(lock)
+        with suppress(FileNotFoundError), _closing(os.open(MARKER, os.O_RDWR | _NO_LINK, dir_fd=descriptor)) as lock:
+            if os.fstat(lock).st_size or not _lock(lock):
+                return
+            os.unlink(MARKER, dir_fd=descriptor)
         os.rmdir(directory)
 
 
@@ -217,13 +210,13 @@ def _empty(directory: Path, descriptor: int, names: re.Pattern[str], folders: st
     for folder in os.listdir(descriptor) if folders else ():
         with suppress(FileNotFoundError, NotADirectoryError):
             if re.fullmatch(folders, folder):
-                inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK, dir_fd=descriptor)
-                try:
+                with _opened(folder, descriptor) as inner:
                     freed += _unlink_all(inner, inside, all_owners=True)  # nobody but us could put it there
-                finally:
-                    os.close(inner)
-                with _leaving_strangers():
+                try:
                     os.rmdir(folder, dir_fd=descriptor)
+                except OSError as error:
+                    if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # strangers in it stay
+                        raise
     freed += _unlink_all(descriptor, names)
     if os.listdir(descriptor) == [MARKER]:
         freed += os.stat(MARKER, dir_fd=descriptor, follow_symlinks=False).st_size
@@ -245,21 +238,15 @@ def _unlink_all(descriptor: int, names: re.Pattern[str], all_owners: bool = Fals
 
 
 @contextmanager
-def _leaving_strangers() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
-
-
-@contextmanager
-def _opened(directory: Path) -> Iterator[int]:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK)
+def _closing(descriptor: int) -> Iterator[int]:
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _opened(directory: str | Path, within: int | None = None) -> AbstractContextManager[int]:
+    return _closing(os.open(directory, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK, dir_fd=within))
 
 
 def _has_mark(directory: int, kind: str) -> bool:
@@ -269,10 +256,8 @@ def _has_mark(directory: int, kind: str) -> bool:
         marker = open_private(MARKER, directory)
     except OSError:
         return False
-    try:
+    with _closing(marker):
         return os.read(marker, _SHORT) == kind.encode()
-    finally:
-        os.close(marker)
 
 
 def _lock(descriptor: int) -> bool | None:

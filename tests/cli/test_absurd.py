@@ -10,7 +10,7 @@ import pytest
 
 from hogwild.cli.commands import COMMANDS
 from hogwild.config import TrainConfig
-from hogwild.config.options import choices_of, convert, flags_of, read_toml
+from hogwild.config.options import choices_of, convert, flags_of, read_toml, values_of
 from hogwild.errors import ConfigError
 
 LONG = "x" * 100_000
@@ -120,7 +120,7 @@ def test_hostile_toml(name, tmp_path):
     file = tmp_path / "o.toml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigError, match=said) as caught:
-        read_toml(str(file), TrainConfig)
+        values_of(read_toml(str(file)), str(file), flags_of(TrainConfig))
     assert len(str(caught.value)) < SHORT + len(str(file))
     assert "\n" not in str(caught.value)
 
@@ -132,7 +132,7 @@ def test_a_text_with_nul_is_no_name(refused, tmp_path):
 
 def test_a_file_without_end_is_no_file_of_options():
     with pytest.raises(ConfigError, match="1,048,576 bytes"):
-        read_toml("/dev/zero", TrainConfig)
+        read_toml("/dev/zero")
 
 
 def test_options_may_come_through_a_pipe():
@@ -140,7 +140,7 @@ def test_options_may_come_through_a_pipe():
     thread = threading.Thread(target=lambda: (os.write(writer, b"epochs = 7\n"), os.close(writer)))
     thread.start()
     try:
-        assert read_toml(f"/dev/fd/{reader}", TrainConfig) == {"epochs": 7}
+        assert read_toml(f"/dev/fd/{reader}") == {"epochs": 7}
     finally:
         thread.join()
         os.close(reader)

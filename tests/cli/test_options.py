@@ -31,7 +31,17 @@ from hogwild.config import (
     WordTrainConfig,
 )
 from hogwild.config.classifying import CtrOptions
-from hogwild.config.options import build, choices_of, convert, groups_of, nearest, options_of, read_toml
+from hogwild.config.options import (
+    build,
+    choices_of,
+    convert,
+    flags_of,
+    groups_of,
+    nearest,
+    options_of,
+    read_toml,
+    values_of,
+)
 from hogwild.errors import ConfigError
 
 ALL = (
@@ -226,15 +236,15 @@ def test_toml_that_cannot_be_used(text, said, tmp_path):
     path = tmp_path / "run.toml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=said):
-        read_toml(str(path), TrainConfig)
+        values_of(read_toml(str(path)), str(path), flags_of(TrainConfig))
 
 
 def test_toml_keys_may_have_dashes(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text("hot-rows = 7\nlr = 1")
-    assert read_toml(str(path), TrainConfig) == {"hot_rows": 7, "lr": 1.0}
+    assert values_of(read_toml(str(path)), str(path), flags_of(TrainConfig)) == {"hot_rows": 7, "lr": 1.0}
 
 
 def test_toml_file_that_is_missing():
     with pytest.raises(ConfigError, match=r"nowhere.toml: No such file"):
-        read_toml("nowhere.toml", TrainConfig)
+        read_toml("nowhere.toml")

@@ -17,7 +17,7 @@ from fuzz.keptloaders import KEPT
 from fuzz.models import SEEDS, SLOTS_TOML, checkpoint, go_on, model, use
 from fuzz.recipes import apply_recipe, make_recipe, seed_of
 from hogwild.cli.train.classifier import Options as ClassifierOptions
-from hogwild.config.options import build, read_toml
+from hogwild.config.options import build, flags_of, read_toml, values_of
 from hogwild.executor.readers.checkpoint import KIND as CHECKPOINT
 from hogwild.executor.readers.checkpoint import checkpoint_path
 from hogwild.feeds.slots.description import read_slots
@@ -99,7 +99,7 @@ output = '''model'''
 
 
 def read_options(path: Path) -> None:
-    values = read_toml(str(path), ClassifierOptions)
+    values = values_of(read_toml(str(path)), str(path), flags_of(ClassifierOptions))
     build(ClassifierOptions, values)
 
 

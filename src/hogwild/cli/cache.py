@@ -28,6 +28,7 @@ Examples:
 )
 
 _ACTIONS = ("list", "clear", "path")
+_FEEDS, _CODE = "encoded data set", "state of compiled code"
 
 
 @dataclass(frozen=True)
@@ -42,23 +43,24 @@ class Options:
     """Encoded data only."""
     show: ShowConfig = field(default_factory=ShowConfig)
 
-    @property
-    def both(self) -> bool:
-        """Whether neither was asked for alone."""
-        return self.code == self.feeds
-
 
 def run(options: Options) -> int:
     """Do it."""
     if options.action not in _ACTIONS:
         close = nearest(options.action, _ACTIONS)
         raise ConfigError(f"cache cannot {brief(options.action)}{close}; choose one of {', '.join(_ACTIONS)}.")
+    found: dict[str, Any] = {}
+    lines: list[str] = []
     if options.action == "path":
         if options.code or options.feeds:
             raise ConfigError("cache path shows where both are; leave --code and --feeds out.")
-        found, lines = dict[str, Any](), [str(cache_home())]
+        lines.append(str(cache_home()))
     else:
-        found, lines = _clear(options) if options.action == "clear" else _list(options)
+        both = options.code == options.feeds
+        for asked, look in ((options.feeds, _feeds), (options.code, _code)):
+            if asked or both:
+                more, told = look(options.action == "clear")
+                found, lines = {**found, **more}, lines + told
     if options.show.json:
         print_json({"path": str(cache_home()), **found})
     elif not (options.show.quiet and options.action == "clear"):
@@ -67,40 +69,28 @@ def run(options: Options) -> int:
     return 0
 
 
-def _list(options: Options) -> tuple[dict[str, Any], list[str]]:
+def _feeds(clear: bool) -> tuple[dict[str, Any], list[str]]:
     from hogwild.feeds.storage import cache
+
+    entries = cache.entries()
+    if clear:
+        freed = cache.clear()
+        return {"removed": len(entries), "bytes": freed}, [f"removed {_total(_FEEDS, len(entries), freed)}"]
+    lines = [_line(entry, f"{entry.rows:>12,} {entry.unit:<6}  {' '.join(entry.sources)}") for entry in entries]
+    total = _total(_FEEDS, len(entries), sum(entry.bytes for entry in entries))
+    return {"entries": [vars(entry) for entry in entries]}, [*lines, total]
+
+
+def _code(clear: bool) -> tuple[dict[str, Any], list[str]]:
     from hogwild.kernels.compiler import codecache
 
-    found: dict[str, Any] = {}
-    lines = []
-    if options.feeds or options.both:
-        entries = cache.entries()
-        found["entries"] = [vars(entry) for entry in entries]
-        lines += [_line(entry, f"{entry.rows:>12,} {entry.unit:<6}  {' '.join(entry.sources)}") for entry in entries]
-        lines.append(_total("encoded data set", len(entries), sum(entry.bytes for entry in entries)))
-    if options.code or options.both:
-        states = codecache.kept()
-        found["code"] = [state._asdict() for state in states]
-        lines += [_line(state, f"code {state.name}") for state in states]
-        lines.append(_total("state of compiled code", len(states), sum(state.bytes for state in states)))
-    return found, lines
-
-
-def _clear(options: Options) -> tuple[dict[str, Any], list[str]]:
-    from hogwild.feeds.storage import cache
-    from hogwild.kernels.compiler import codecache
-
-    found: dict[str, Any] = {}
-    lines = []
-    if options.feeds or options.both:
-        entries, freed = len(cache.entries()), cache.clear()
-        found |= {"removed": entries, "bytes": freed}
-        lines.append(f"removed {_total('encoded data set', entries, freed)}")
-    if options.code or options.both:
-        states, freed = codecache.clear()
-        found |= {"removed_code": states, "code_bytes": freed}
-        lines.append(f"removed {_total('state of compiled code', states, freed)}")
-    return found, lines
+    if clear:
+        count, freed = codecache.clear()
+        return {"removed_code": count, "code_bytes": freed}, [f"removed {_total(_CODE, count, freed)}"]
+    states = codecache.kept()
+    lines = [_line(state, f"code {state.name}") for state in states]
+    total = _total(_CODE, len(states), sum(state.bytes for state in states))
+    return {"code": [state._asdict() for state in states]}, [*lines, total]
 
 
 def _line(kept: Any, what: str) -> str:

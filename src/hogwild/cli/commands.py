@@ -7,7 +7,11 @@ A module of a command has `PAGE` (the head of its help), `Options` (a frozen dat
 from __future__ import annotations
 
 import importlib
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from hogwild.cli.train.job import Job
 
 
 class Entry(NamedTuple):
@@ -25,6 +29,18 @@ class Entry(NamedTuple):
     def load(self) -> Any:
         """The module."""
         return importlib.import_module(f"hogwild.cli.{self.module}")
+
+
+def training(job: type[Job]) -> Callable[[Any], int]:
+    """The `run` of a command that does this job."""
+
+    def run(options: Any) -> int:
+        """Train; returns the exit code."""
+        from hogwild.cli.train.run import run_training  # here: it needs everything there is
+
+        return run_training(options, job(options))
+
+    return run
 
 
 COMMANDS = (

@@ -66,7 +66,8 @@ def _add(parser: argparse.ArgumentParser, option: Option, shtab: Any) -> None:
         parser.add_argument(option.flag, action=argparse.BooleanOptionalAction, help=about)
         return
     several: dict[str, Any] = {"nargs": "*"} if option.positional or option.shown.many else {}
-    words = _words_for(option)
+    listed = option.positional and option.metavar.islower()  # choices that stand for the option by themselves
+    words = option.choices or (tuple(option.metavar.split("|")) if listed else ())
     made = parser.add_argument(*names, choices=words or None, help=about, **several)
     if not words and "DIR" in option.metavar:
         made.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
@@ -83,9 +84,3 @@ def _options(entry: Entry) -> list[Option]:
             before = found.setdefault(name, option)
             found[name] = replace(before, choices=tuple(dict.fromkeys(before.choices + option.choices)))
     return list(found.values())
-
-
-def _words_for(option: Option) -> tuple[str, ...]:
-    """What can stand for the option: its choices, also where they are words of a positional one."""
-    words = tuple(option.metavar.split("|")) if option.positional and option.metavar.islower() else ()
-    return option.choices or words

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hogwild.cli.flags import Page
 from hogwild.cli.summary import add_row, make_table, print_json, print_tables, trace_of
@@ -116,30 +116,16 @@ def run(options: Options) -> int:
         print(f"The true weights that the data was made with reach accuracy {best:.4f}.", flush=True)
     words = show_words(options, tell) if demo.words else None
     if options.show.json:
-        print_json(
-            {
-                "modes": [vars(serial), vars(hogwild)],
-                "speed_up": speed_up,
-                "error_rate": error_rate,
-                "trace": traced.trace,
-                "truth": best,
-                "words": words,
-            }
-        )
+        print_json({
+            "modes": [vars(serial), vars(hogwild)], "speed_up": speed_up, "error_rate": error_rate,
+            "trace": traced.trace, "truth": best, "words": words,
+        })  # fmt: skip
     elif words is not None:
         _print_words(words)
     return 0
 
 
-class _Events(NamedTuple):
-    """What is kept of a run."""
-
-    started: Started
-    finished: Finished
-    epochs: list[EpochEnded]
-
-
-def _run(options: Options, program: Any, data: Any, **settings: Any) -> _Events:
+def _run(options: Options, program: Any, data: Any, **settings: Any) -> tuple[Started, Finished, list[EpochEnded]]:
     """Train under the progress bar."""
     from hogwild.executor.readers.display import show_progress
     from hogwild.executor.run import AsyncExecutor
@@ -149,7 +135,7 @@ def _run(options: Options, program: Any, data: Any, **settings: Any) -> _Events:
         for event in AsyncExecutor(seed=options.demo.seed, **settings).run(program, data):
             show(event)
             kept.get(event.kind, []).append(event)
-    return _Events(kept["started"][0], kept["finished"][0], kept["epoch"])
+    return kept["started"][0], kept["finished"][0], kept["epoch"]
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------
@@ -177,17 +163,11 @@ def _train(options: Options, feed: Feed, test: Feed, **chosen: Any) -> Outcome:
     # The rate is given, so that both modes do the same work.
     settings = {"epochs": options.demo.epochs, "threads": threads, "lr": 0.2, **chosen}
     started, finished, epochs = _run(options, program, feed, **settings)
-    return Outcome(
-        mode=started.mode,
-        threads=started.threads,
-        sharing=started.sharing,
-        seconds=finished.train_seconds,
-        compile_seconds=started.compile_seconds,
-        # Of the epoch in the middle: other programs on the machine disturb some of them.
-        samples_per_second=len(feed) / max(median(event.epoch_seconds for event in epochs), 1e-9),
-        accuracy=program.evaluate(test, options.demo.threads)["accuracy"],
-        trace=trace_of(epochs),
-    )
+    # Of the epoch in the middle: other programs on the machine disturb some of them.
+    speed = len(feed) / max(median(event.epoch_seconds for event in epochs), 1e-9)
+    accuracy = program.evaluate(test, options.demo.threads)["accuracy"]
+    how = started.mode, started.threads, started.sharing
+    return Outcome(*how, finished.train_seconds, started.compile_seconds, speed, accuracy, trace_of(epochs))
 
 
 def _print_table(outcomes: tuple[Outcome, ...], error_rates: tuple[float, ...]) -> None:
@@ -195,15 +175,9 @@ def _print_table(outcomes: tuple[Outcome, ...], error_rates: tuple[float, ...]) 
 
     table = make_table(["mode", "workers", "samples/s", "speed-up", "test accuracy", "gradient errors"])
     for outcome, rate in zip(outcomes, error_rates, strict=True):
-        add_row(
-            table,
-            outcome.mode,
-            str(outcome.threads),
-            count(outcome.samples_per_second),
-            f"{outcome.samples_per_second / outcomes[0].samples_per_second:.2f}x",
-            f"{outcome.accuracy:.4f}",
-            f"{rate:.2%}",
-        )
+        speed, first = outcome.samples_per_second, outcomes[0].samples_per_second
+        numbers = (count(speed), f"{speed / first:.2f}x", f"{outcome.accuracy:.4f}", f"{rate:.2%}")
+        add_row(table, outcome.mode, str(outcome.threads), *numbers)
     print_tables([table])
 
 
@@ -231,18 +205,13 @@ def show_words(options: Options, tell: Callable[[str], None]) -> dict[str, Any] 
     started, finished, _ = _run(options, program, corpus, threads=demo.threads, **settings)
     vectors = program.vectors
     asked = [word for word in ASKED if word in vectors]
+    found = zip(asked, vectors.neighbors(asked, topn=_NEAR), strict=True)
     return {
-        "words": corpus.total,
-        "vocabulary": len(corpus.words),
-        "dim": demo.dim,
-        "threads": started.threads,
+        "words": corpus.total, "vocabulary": len(corpus.words), "dim": demo.dim, "threads": started.threads,
         "seconds": {"gather": gathered, "compile": started.compile_seconds, "train": finished.train_seconds},
         "words_per_second": finished.units_per_second,
-        "neighbors": {
-            word: [near for near, _ in similar]
-            for word, similar in zip(asked, vectors.neighbors(asked, topn=_NEAR), strict=True)
-        },
-    }
+        "neighbors": {word: [near for near, _ in similar] for word, similar in found},
+    }  # fmt: skip
 
 
 def _print_words(found: dict[str, Any]) -> None:

@@ -57,7 +57,6 @@ class ReadConfig(TaggingConfig):
     """Feature templates: a preset, or a file of templates. Default: those of the task."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         if self.features:
             super().check()
         else:
@@ -209,14 +208,10 @@ def _print_table(found: dict[str, Any]) -> None:
     for entry in found["methods"]:
         seconds, errors, speed_up = entry["seconds"], entry["errors"], entry["speed_up"]
         add_row(
-            table,
-            entry["method"],
-            str(entry["threads"]),
-            _score_text(entry["final_score"]),
-            f"{seconds['median']:.3g}" if seconds else "",
-            f"{speed_up:.2f}x" if speed_up else "",
+            table, entry["method"], str(entry["threads"]), _score_text(entry["final_score"]),
+            f"{seconds['median']:.3g}" if seconds else "", f"{speed_up:.2f}x" if speed_up else "",
             f"{errors['error_rate']:.2%}" if errors else "",
-        )
+        )  # fmt: skip
     print_tables([table])
 
 

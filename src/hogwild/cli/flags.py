@@ -10,17 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from hogwild.config.options import (
-    Option,
-    build,
-    chosen_of,
-    convert,
-    flags_of,
-    groups_of,
-    nearest,
-    toml_table,
-    values_of,
-)
+from hogwild.config.options import Option, build, chosen_of, convert, flags_of, groups_of, nearest, read_toml, values_of
 from hogwild.errors import ConfigError, brief, shorten
 
 Command = TypeVar("Command")
@@ -48,7 +38,7 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     deciding = ("config", chosen.by if chosen else "")  # which options there are, and their defaults
     first, _ = _given([option for option in flags_of(command).values() if option.name in deciding], page, argv)
     toml = convert(flags_of(command)["config"], first["config"], "--config") if "config" in first else ""
-    table = toml_table(toml) if toml else {}
+    table = read_toml(toml) if toml else {}
     choice = _choice(command, first, table, toml)
     known = flags_of(command, choice)
     _check_choice(command, choice, [] if asked else argv, table, toml)
@@ -59,8 +49,9 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     argv = _with_values(argv, known)
     _check_lists(argv, known)
     given, extra = _given(known.values(), page, argv)
-    if flags := [word for word in extra if word.startswith("-") and word != "-"]:
-        raise _unknown_flag(flags[0], known, page)
+    if flags := [word.partition("=")[0] for word in extra if word.startswith("-") and word != "-"]:
+        close = nearest(flags[0], _all_flags(known))
+        raise ConfigError(f"unknown flag {shorten(flags[0], 80)}{close}. See: {page.prog} --help")
     for name, value in {**values, **given}.items():
         if value in ("", [""], ("",)) and {"DIR", "FILE"} & set(re.split(r"\W", known[name].metavar)):
             where = known[name].flag if name in given else f"{toml}: {name}"
@@ -229,9 +220,3 @@ def _check_lists(argv: list[str], known: Mapping[str, Option]) -> None:
                 f"({before} {shorten(word, 80)}), or a pattern in quotes ({before} '*.svm')."
             )
         before, files = "", files + 1
-
-
-def _unknown_flag(word: str, known: Mapping[str, Option], page: Page) -> ConfigError:
-    flag = word.partition("=")[0]
-    close = nearest(flag, _all_flags(known))
-    return ConfigError(f"unknown flag {shorten(flag, 80)}{close}. See: {page.prog} --help")

@@ -87,23 +87,15 @@ def trace_of(epochs: Sequence[EpochEnded]) -> dict[str, Any] | None:
 
 def run_summary(program: Any, started: Started, finished: Finished, epochs: Sequence[EpochEnded]) -> dict[str, Any]:
     """What a run was and did, without its metrics and the seconds around it."""
+    throughput = {
+        "samples_per_second": finished.samples_per_second, "unit": program.unit,
+        "units_per_second": finished.units_per_second,
+    }  # fmt: skip
     return {
-        "program": program.name,
-        "mode": started.mode,
-        "threads": started.threads,
-        "sharing": started.sharing,
-        "lr": started.lr,
-        "epochs": finished.epoch,
-        "samples": finished.samples,
-        "reason": finished.reason,
-        "loss": finished.loss,
-        "throughput": {
-            "samples_per_second": finished.samples_per_second,
-            "unit": program.unit,
-            "units_per_second": finished.units_per_second,
-        },
-        "trace": trace_of(epochs),
-    }
+        "program": program.name, "mode": started.mode, "threads": started.threads, "sharing": started.sharing,
+        "lr": started.lr, "epochs": finished.epoch, "samples": finished.samples, "reason": finished.reason,
+        "loss": finished.loss, "throughput": throughput, "trace": trace_of(epochs),
+    }  # fmt: skip
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------

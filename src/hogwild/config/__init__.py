@@ -3,18 +3,7 @@
 from hogwild.config.classifying import ClassConfig
 from hogwild.config.datasets import ClicksConfig, MadeRatingsConfig, SparseConfig
 from hogwild.config.experiments import AsynGradConfig
-from hogwild.config.kinds import (
-    Column,
-    Columns,
-    Directory,
-    File,
-    Files,
-    Format,
-    Mode,
-    Optimizer,
-    ScheduleName,
-    Sharing,
-)
+from hogwild.config.kinds import Column, Columns, Directory, File, Files, Format, Mode, Optimizer, ScheduleName, Sharing
 from hogwild.config.models import (
     CRFConfig,
     FMConfig,

@@ -19,7 +19,6 @@ class ClassConfig(Config):
     """Weigh classes inversely to their frequency."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         for weight in self.class_weight.values():
             require(self, "class_weight", 0 < weight < float("inf"), "weights must be positive numbers.")
         both = bool(self.class_weight) and self.balanced
@@ -31,30 +30,14 @@ class ClassConfig(Config):
 
 
 Classifier = Literal["linear", "fm", "mlp", "text"]
-ClassifierOptions = Annotated[
-    Any,
-    Chosen(
-        "model",
-        {
-            "linear": Variant(LinearConfig),
-            "fm": Variant(FMConfig),
-            "mlp": Variant(SparseMLPConfig),
-            "text": Variant(TextConfig),
-        },
-    ),
-]
+_CONFIGS = {"linear": LinearConfig, "fm": FMConfig, "mlp": SparseMLPConfig, "text": TextConfig}
+ClassifierOptions = Annotated[Any, Chosen("model", {name: Variant(config) for name, config in _CONFIGS.items()})]
 
 Ctr = Literal["mlp", "wide-deep", "fm", "ffm", "linear"]
-CtrOptions = Annotated[
-    Any,
-    Chosen(
-        "model",
-        {
-            "mlp": Variant(SparseMLPConfig, {"loss": "auto", "wide": False}),
-            "wide-deep": Variant(SparseMLPConfig, {"loss": "auto", "wide": True}),
-            "fm": Variant(FMConfig, {"loss": "auto", "field_aware": False}),
-            "ffm": Variant(FMConfig, {"loss": "auto", "field_aware": True}),
-            "linear": Variant(LinearConfig, {"loss": "auto"}),
-        },
-    ),
-]
+CtrOptions = Annotated[Any, Chosen("model", {
+    "mlp": Variant(SparseMLPConfig, {"loss": "auto", "wide": False}),
+    "wide-deep": Variant(SparseMLPConfig, {"loss": "auto", "wide": True}),
+    "fm": Variant(FMConfig, {"loss": "auto", "field_aware": False}),
+    "ffm": Variant(FMConfig, {"loss": "auto", "field_aware": True}),
+    "linear": Variant(LinearConfig, {"loss": "auto"}),
+})]  # fmt: skip

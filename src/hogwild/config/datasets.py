@@ -36,7 +36,6 @@ class SparseConfig(Config):
     """Another number gives other rows of the same problem: train on part 0, test on part 1."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         _check_made(self)
         require(self, "features", 1 <= self.features < 2**31, "it must lie between 1 and 2147483647.")
         low, high = self.lengths
@@ -81,7 +80,6 @@ class ClicksConfig(Config):
     """Another number gives other rows of the same problem: train on part 0, test on part 1."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         _check_made(self)
         require(self, "slots", 1 <= self.slots <= 10_000, "it must lie between 1 and 10000. Try 26.")
         require(self, "numbers", 0 <= self.numbers <= 10_000, "it must lie between 0 and 10000. Try 13.")
@@ -124,7 +122,6 @@ class MadeRatingsConfig(Config):
     """Another number gives other ratings by the same users: train on part 0, test on part 1."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         _check_made(self)
         require(self, "users", 1 <= self.users < 2**31, "it must lie between 1 and 2147483647.")
         require(self, "items", 2 <= self.items < 2**31, "it must lie between 2 and 2147483647.")

@@ -40,7 +40,6 @@ class AsynGradConfig(Config):
     """Pieces that AsynGrad with structure regularization cuts each sentence into."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         fits = all(1 <= count <= 4096 for count in self.threads)
         require(self, "threads", fits, "numbers of threads lie between 1 and 4096. Try 1 2 4 10.")
         distinct = len(set(self.threads)) == len(self.threads)

@@ -31,7 +31,6 @@ class LinearConfig(Config):
     """Learn an intercept."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         require_not_negative(self, "l1", "l2", remedy="Try 0 or 1e-6.")
 
 
@@ -60,7 +59,6 @@ class FMConfig(Config):
     """Learn an intercept."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         most = 256  # compiled code is made for each number of factors
         require(self, "dim", 0 <= self.dim <= most, f"it must lie between 0 (a linear model) and {most}. Try 8.")
         require_not_negative(self, "l2", "l2_factors", remedy="Try 0 or 1e-6.")
@@ -100,7 +98,6 @@ class SparseMLPConfig(Config):
     """Embeddings begin as random numbers between -X and X; 0: the root of 1 / DIM, divided by 4."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         require(self, "dim", 1 <= self.dim <= 65536, "it must lie between 1 and 65536. Try 16.")
         fits = all(0 <= size <= 1 << 20 for size in self.hidden)
         require(self, "hidden", fits, "layers have between 1 and 1048576 outputs. Try 128,64.")
@@ -127,7 +124,6 @@ class TextConfig(Config):
     """N-grams count as often as they occur in a text. Default: once."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 16.")
         require_not_negative(self, "row_decay", remedy="Try 0.002.")
         require_not_negative(self, "l2", remedy="Try 0 or 1e-6.")
@@ -151,7 +147,6 @@ class Word2VecConfig(Config):
     """Draw new negatives for each pair. Default: draw them once for a run of words, which is faster."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 100.")
         require(self, "window", 1 <= self.window <= 100, "it must lie between 1 and 100. Try 5.")
         require(self, "negatives", 1 <= self.negatives <= 100, "it must lie between 1 and 100. Try 5.")
@@ -184,7 +179,6 @@ class CRFConfig(Config):
     """Only features of these templates have rich edges, such as w[0] pos[0]. Default: all."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         require_not_negative(self, "l1", remedy="Try 0.")
         require_not_negative(self, "l2", remedy="Try 1.")
         fits = self.rich_edge_min_count >= 1
@@ -218,7 +212,6 @@ class RecommenderConfig(Config):
     """Standard deviation of the random numbers that vectors begin with."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 64.")
         require(self, "negatives", 0 <= self.negatives <= 1000, "it must lie between 1 and 1000, or be 0: chosen.")
         needless = self.loss == "squared" and self.negatives > 0

@@ -217,14 +217,9 @@ def _helps_in(module: str) -> dict[str, dict[str, str]]:
 def _helps_beneath(body: list[ast.stmt]) -> dict[str, str]:
     found: dict[str, str] = {}
     for before, node in pairwise(body):
-        if (
-            isinstance(before, ast.AnnAssign)
-            and isinstance(before.target, ast.Name)
-            and isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            found[before.target.id] = " ".join(node.value.value.split())
+        match before, node:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = " ".join(text.split())
     return found
 
 
@@ -241,9 +236,7 @@ def convert(option: Option, value: Any, where: str) -> Any:
     if option.shown.left_out and value == option.shown.left_out:
         return option.default
     wrong = ConfigError(f"{where} is {brief(value)}; it must be {_NOUNS.get(option.kind, 'a list of texts')}.")
-    if option.kind is bool:
-        if not isinstance(value, bool):
-            raise wrong
+    if option.kind is bool and isinstance(value, bool):
         return value
     if option.kind is tuple:
         items = [value] if isinstance(value, str) else value
@@ -254,7 +247,7 @@ def convert(option: Option, value: Any, where: str) -> Any:
         return tuple(_text(option, item, where) for item in items)
     if option.kind is dict:
         return _convert_pairs(option, value, where)
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if option.kind is bool or isinstance(value, bool) or not isinstance(value, str | int | float):
         raise wrong
     if option.kind is str:
         if not isinstance(value, str | int) or (option.choices and not isinstance(value, str)):
@@ -304,14 +297,9 @@ def _text(option: Option, value: str | int, where: str) -> str:
     text = str(value)
     if "\0" in text:
         raise ConfigError(f"{where} is {brief(text)}; a text holds no NUL.")
-    if option.metavar in _NAMES and _is_long(text):
+    if option.metavar in _NAMES and (len(text) > 4095 or max(map(len, text.split("/"))) > 255):
         raise ConfigError(f"{where} is {brief(text)}; no file has so long a name.")
     return text
-
-
-def _is_long(name: str) -> bool:
-    """Whether no file can have the name, on the systems that there are."""
-    return len(name) > 4095 or max(len(part) for part in name.split("/")) > 255
 
 
 def _convert_pairs(option: Option, value: Any, where: str) -> dict[str, float]:
@@ -455,13 +443,8 @@ class Config:
 _TOML_LIMIT = 1 << 20  # bytes
 
 
-def read_toml(path: str, config: type, choice: str = "") -> dict[str, Any]:
-    """Checked values by option name from a TOML file whose keys are flag names, with dashes or underscores."""
-    return values_of(toml_table(path), path, flags_of(config, choice))
-
-
 def values_of(table: Mapping[str, Any], path: str, known: Mapping[str, Option]) -> dict[str, Any]:
-    """Checked values by option name from the table of a TOML file."""
+    """Checked values by option name from the table of a TOML file; its keys are flag names, with dashes or not."""
     values: dict[str, Any] = {}
     keys = {key: name for name, option in known.items() for key in (name, option.shown.also) if key}
     keys.pop("config", None)
@@ -476,7 +459,7 @@ def values_of(table: Mapping[str, Any], path: str, known: Mapping[str, Option]) 
     return values
 
 
-def toml_table(path: str) -> dict[str, Any]:
+def read_toml(path: str) -> dict[str, Any]:
     """The table in a TOML file, which may be a pipe; no more is read of it than options can need."""
     try:
         text = read_start(path, _TOML_LIMIT).decode("utf-8-sig")

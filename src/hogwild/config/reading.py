@@ -34,7 +34,6 @@ class LinesConfig(SourceConfig):
     """With `skip`: give up when more than this share of the lines (tagged text: sentences) is malformed."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         require(self, "bad_share", 0 <= self.bad_share <= 1, "it is a share between 0 and 1. Try 0.01.")
 
 
@@ -96,7 +95,6 @@ class FeedConfig(LinesConfig):
     """Longest line in bytes; a longer one means that this is not the format it seems to be."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         super().check()
         require(self, "hash_bits", 1 <= self.hash_bits <= 30, "it must lie between 1 and 30. Try 20.")
         require(self, "hash_seed", 0 <= self.hash_seed < 2**64, "it must lie between 0 and 18446744073709551615.")
@@ -131,7 +129,6 @@ class CorpusConfig(SourceConfig):
     """Longest word in bytes; a longer one is left out and counted."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every word. Try 5.")
         require(self, "max_vocab", 0 <= self.max_vocab < 2**31, "it must lie between 0 (no limit) and 2147483647.")
         fits = 2 <= self.max_vocabulary <= 1 << 30
@@ -163,7 +160,6 @@ class TaggingConfig(LinesConfig):
         super().__post_init__()
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         super().check()
         require(self, "features", bool(self.features), "name a preset (chunking, pos, segmentation) or a file.")
         require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every feature. Try 1.")
@@ -191,6 +187,5 @@ class RatingConfig(LinesConfig):
     """Longest line in bytes; a longer one means that this is not the format it seems to be."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         super().check()
         require(self, "max_line", self.max_line >= 1, "it must be at least 1 byte. Try 67108864.")

@@ -47,7 +47,6 @@ class TrainConfig(Config):
     _rates: ClassVar[str] = "Try 0.1 with adagrad, 0.01 with sgd"
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         require(self, "epochs", self.epochs >= 1, "it must be at least 1. Try 5.")
         require(self, "epochs", self.epochs < 2**30, "it must be at most 1073741823. Try 5.")
         if self.threads is not None:
@@ -116,7 +115,6 @@ class SaveConfig(Config):
     """Go on where the last checkpoint beside the output directory stands; start if there is none."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         asked = bool(self.checkpoint_every or self.resume)
         name = "checkpoint_every" if self.checkpoint_every else "resume"
         require(self, name, bool(self.output) or not asked, "checkpoints live beside the output directory. Add output.")

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from hogwild.config.options import nearest
 from hogwild.errors import HogwildWarning, InputError
 from hogwild.estimators.crf_model import Excerpts, StateWeights
-from hogwild.estimators.sklearn import value_errors
-from hogwild.executor.readers.display import show_progress
+from hogwild.estimators.sklearn import keep_arguments, train_for, value_errors
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import tagging_of
@@ -90,15 +89,6 @@ _LEAST, _MOST = 20, 200  # epochs where the user gives no number
 Objects = npt.NDArray[np.object_]
 
 
-def _known_idle(given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of theirs that have no effect here; TypeError for a name that they have not either."""
-    for name in given:
-        if name not in _IDLE:
-            known = [*inspect.signature(CRF).parameters, *_IDLE]
-            raise TypeError(f"CRF has no argument {name!r}{nearest(name, known)}.")
-    return dict(given)
-
-
 class CRF(BaseEstimator):  # type: ignore[misc]
     """A linear-chain CRF with the arguments, methods and attributes of `sklearn_crfsuite.CRF` 0.5.
 
@@ -149,30 +139,12 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         structure_regularization: int = 0, average: bool = False, patience: int = 0, constrain: bool = False,
         random_state: Any = None, **others: Any,
     ) -> None:  # fmt: skip
-        self.algorithm = algorithm
-        self.min_freq = min_freq
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.c1 = c1
-        self.c2 = c2
-        self.max_iterations = max_iterations
-        self.verbose = verbose
-        self.model_filename = model_filename
-        self.epochs = epochs
-        self.lr = lr
-        self.optimizer = optimizer
-        self.schedule = schedule
-        self.threads = threads
-        self.mode = mode
-        self.sharing = sharing
-        self.rich_edges = rich_edges
-        self.rich_edge_min_count = rich_edge_min_count
-        self.structure_regularization = structure_regularization
-        self.average = average
-        self.patience = patience
-        self.constrain = constrain
-        self.random_state = random_state
-        self._idle = _known_idle(others)
+        keep_arguments(self, locals())
+        for name in others:
+            if name not in _IDLE:
+                known = [*inspect.signature(CRF).parameters, *_IDLE]
+                raise TypeError(f"CRF has no argument {name!r}{nearest(name, known)}.")
+        self._idle = others  # arguments of theirs that have no effect here
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All parameters by name; of those without effect the ones that were given."""
@@ -198,7 +170,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             raise ValueError("Pass both X_dev and y_dev to use the holdout data")
         with value_errors():
             self._check()
-            feed = in_order_of_places(tagging_of(*without_empty(X, y), min_count=self._min_count()))
+            least = max(1, math.ceil(self.min_freq or 0))
+            feed = in_order_of_places(tagging_of(*without_empty(X, y), min_count=least))
             valid = None
             if X_dev is not None:
                 valid = tagging_of(*without_empty(X_dev, y_dev, "X_dev"), names=feed.names, tags=feed.tags)
@@ -219,15 +192,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         states = ("all_possible_states", "all_possible_transitions")
         idle += [f"{name}=False" for name in states if getattr(self, name) is False]
         if idle:
-            warnings.warn(
-                f"no effect: {', '.join(idle)}. Training is stochastic gradient descent on the likelihood, with a "
-                "weight for every pair.",
-                HogwildWarning,
-                stacklevel=3,
-            )
-
-    def _min_count(self) -> int:
-        return max(1, math.ceil(self.min_freq or 0))
+            why = "Training is stochastic gradient descent on the likelihood, with a weight for every pair."
+            warnings.warn(f"no effect: {', '.join(idle)}. {why}", HogwildWarning, stacklevel=3)
 
     def _program(self) -> crf.CRF:
         """The factor 2: here the penalty is l2 w^2 / 2."""
@@ -237,36 +203,17 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             structure_regularization=self.structure_regularization, average=self.average,
         )  # fmt: skip
 
-    def _epochs(self, sentences: int) -> int:
-        if self.epochs is not None:
-            return self.epochs
-        usual = min(_MOST, max(_LEAST, math.ceil(_VISITS / sentences)))
-        return min(usual, max(1, self.max_iterations)) if self.max_iterations is not None else usual
-
     def _train(self, program: crf.CRF, feed: TaggingFeed, valid: TaggingFeed | None) -> None:
+        epochs = self.epochs
+        if epochs is None:
+            usual = min(_MOST, max(_LEAST, math.ceil(_VISITS / len(feed))))
+            epochs = usual if self.max_iterations is None else min(usual, max(1, self.max_iterations))
         executor = AsyncExecutor(
-            self.threads, self.mode, self.sharing, epochs=self._epochs(len(feed)), lr=self.lr, schedule=self.schedule,
-            seed=seed_of(self.random_state),
-            patience=self.patience if valid is not None else 0,
+            self.threads, self.mode, self.sharing, epochs=epochs, lr=self.lr, schedule=self.schedule,
+            seed=seed_of(self.random_state), patience=self.patience if valid is not None else 0,
         )  # fmt: skip
-        self.loss_curve_: list[float] = []
-        best: Any = None
-        with show_progress(quiet=not self.verbose, epochs=executor.config.epochs) as show:
-            for event in executor.run(program, feed, valid=valid):
-                show(event)
-                if event.kind == "started":
-                    self.lr_ = event.lr  # type: ignore[attr-defined]
-                elif event.kind == "epoch":
-                    self.loss_curve_.append(event.loss)  # type: ignore[attr-defined]
-                    if valid is not None and event.is_best:
-                        best = tuple(array.copy() for array in program.weights), program.mean
-                elif event.kind == "finished" and best is not None:
-                    for array, kept in zip(program.weights, best[0], strict=True):
-                        array[:] = kept
-                    program.mean = best[1]
-        self.program_ = program
+        train_for(self, executor, program, feed, valid, quiet=not self.verbose)
         self._excerpts: Excerpts | None = None
-        self.n_iter_ = len(self.loss_curve_)
 
     # -- predicting -------------------------------------------------------------------------------------------------
 

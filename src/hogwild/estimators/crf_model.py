@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.programs.taggers.crf import CRF
 from hogwild.programs.taggers.crf_weights import Plain, RichPairs, no_pairs
 from hogwild.programs.taggers.decoding import Decoder, rules_of
-
-if TYPE_CHECKING:
-    from hogwild.programs.taggers.crf import CRF
 
 
 class Excerpts:

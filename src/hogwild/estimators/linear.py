@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats
 from hogwild.errors import ConfigError
-from hogwild.estimators.sklearn import value_errors
+from hogwild.estimators.sklearn import keep_arguments, train_for, value_errors
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.memory import feed_of
 from hogwild.feeds.sparse.feed import Feed
@@ -99,25 +99,15 @@ _PARAMETERS = """
 class _LinearEstimator(BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor have in common."""
 
+    program_: Linear
+
     def __init__(
         self, *, optimizer: str = "adagrad", l1: float = 0.0, l2: float = 0.0, fit_intercept: bool = True,
         epochs: int | None = None, lr: float | None = None, schedule: str = "linear", n_jobs: int | None = None,
         mode: str = "hogwild", sharing: str = "auto", validation_fraction: float = 0.0, patience: int = 3,
         random_state: Any = None,
     ) -> None:  # fmt: skip
-        self.optimizer = optimizer
-        self.l1 = l1
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.epochs = epochs
-        self.lr = lr
-        self.schedule = schedule
-        self.n_jobs = n_jobs
-        self.mode = mode
-        self.sharing = sharing
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.random_state = random_state
+        keep_arguments(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -148,20 +138,7 @@ class _LinearEstimator(BaseEstimator):  # type: ignore[misc]
         if valid is not None:
             options["patience"] = self.patience
         executor = AsyncExecutor(threads=threads, mode=self.mode, sharing=self.sharing, **options)
-        best: Any = None
-        self.loss_curve_ = []
-        for event in executor.run(program, feed, valid=valid):
-            if event.kind == "started":
-                self.lr_ = event.lr  # type: ignore[attr-defined]
-            elif event.kind == "epoch":
-                self.loss_curve_.append(event.loss)  # type: ignore[attr-defined]
-                if valid is not None and event.is_best:
-                    best = tuple(array.copy() for array in program.weights)
-            elif event.kind == "finished" and best is not None:
-                for array, kept in zip(program.weights, best, strict=True):
-                    array[:] = kept
-        self.program_ = program
-        self.n_iter_ = len(self.loss_curve_)
+        train_for(self, executor, program, feed, valid)
 
     def _fit(self, X: Any, targets: Array, weight: Array, program: Linear, strata: Array | None) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -222,13 +199,7 @@ class HogwildClassifier(ClassifierMixin, _LinearEstimator):  # type: ignore[misc
         schedule: str = "linear", n_jobs: int | None = None, mode: str = "hogwild", sharing: str = "auto",
         validation_fraction: float = 0.0, patience: int = 3, random_state: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(
-            optimizer=optimizer, l1=l1, l2=l2, fit_intercept=fit_intercept, epochs=epochs, lr=lr, schedule=schedule,
-            n_jobs=n_jobs, mode=mode, sharing=sharing, validation_fraction=validation_fraction, patience=patience,
-            random_state=random_state,
-        )  # fmt: skip
-        self.loss = loss
-        self.class_weight = class_weight
+        keep_arguments(self, locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scratch."""

@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hogwild.errors import SaveError
 from hogwild.executor.events import EpochEnded, Event, Progress, Watched
 
@@ -139,22 +141,14 @@ def _watched(name: str, value: Any) -> Iterator[tuple[str, float]]:
     if not isinstance(value, list):
         yield name, float(value)
         return
-    cells = list(_cells(value))
-    if len(cells) <= _MOST:
-        for place, cell in cells:
-            yield f"{name}/{','.join(map(str, place))}", cell
+    cells = np.array(value, np.float64)
+    if cells.size <= _MOST:
+        for place, cell in np.ndenumerate(cells):
+            yield f"{name}/{','.join(map(str, place))}", float(cell)
     else:
-        numbers = [cell for _, cell in cells]
+        numbers = cells.reshape(-1).tolist()
         yield from ((f"{name}/min", min(numbers)), (f"{name}/mean", sum(numbers) / len(numbers)))
         yield f"{name}/max", max(numbers)
-
-
-def _cells(value: Any, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], float]]:
-    if isinstance(value, list):
-        for k, item in enumerate(value):
-            yield from _cells(item, (*place, k))
-    else:
-        yield place, float(value)
 
 
 class TensorBoard(Log):

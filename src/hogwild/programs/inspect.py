@@ -67,21 +67,14 @@ def _of_crf(program: CRF, asked: Asked) -> list[Strongest]:
     arrays = program.arrays()
     tags, names = program.tags, program.names
     tag = _place(asked.tag, tags, "tag")
-    found = []
     rows = _holding(names, asked.feature)
-    columns = np.arange(len(tags)) if tag is None else np.array([tag])
-    nodes = arrays["nodes"][rows][:, columns]
-    width = len(columns)
-    found.append(
-        _chosen("features", ("feature", "tag"), nodes.reshape(-1), asked.top,
-                lambda at: (names[rows[at // width]], tags[columns[at % width]]))
-    )  # fmt: skip
+    found = [_by_column("tag", arrays["nodes"][rows], tag, asked.top, lambda at: names[rows[at]], tags)]
     pairs = np.arange(len(tags) ** 2)
     if not asked.feature:
         kept = pairs[_with_tag(pairs, tag, len(tags))]
         found.append(
             _chosen("transitions", ("former", "tag"), arrays["edges"].reshape(-1)[kept], asked.top,
-                    lambda at: (tags[kept[at] // len(tags)], tags[kept[at] % len(tags)]))
+                    lambda at: _pair(tags, int(kept[at])))
         )  # fmt: skip
     starts, numbers = arrays["rich_starts"], arrays["rich_pairs"]
     owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -105,13 +98,18 @@ def _of_linear(program: Linear, schema: Mapping[str, Any], asked: Asked) -> Stro
         rows = names.holding(asked.feature, len(weight))
         return _chosen("features", ("feature",), weight[rows], asked.top, lambda at: (names[int(rows[at])],))
     column = _place(asked.tag, classes, "class")
-    columns = np.arange(len(classes)) if column is None else np.array([column])
     rows = names.holding(asked.feature, len(weight))
-    width = len(columns)
-    return _chosen(
-        "features", ("feature", "class"), weight[rows][:, columns].reshape(-1), asked.top,
-        lambda at: (names[int(rows[at // width])], classes[columns[at % width]]),
-    )  # fmt: skip
+    return _by_column("class", weight[rows], column, asked.top, lambda at: names[int(rows[at])], classes)
+
+
+def _by_column(
+    head: str, weights: Floats, column: int | None, top: int, name: Callable[[int], str], columns: Sequence[str]
+) -> Strongest:
+    """The strongest of a table of features by tags, or classes; of one column, or of all."""
+    chosen = np.arange(len(columns)) if column is None else np.array([column])
+    width, values = len(chosen), weights[:, chosen].reshape(-1)
+    heads = ("feature", head)
+    return _chosen("features", heads, values, top, lambda at: (name(at // width), columns[chosen[at % width]]))
 
 
 class Names:
@@ -182,9 +180,8 @@ def _chosen(
     kind: str, heads: tuple[str, ...], values: Floats, top: int, names: Callable[[int], tuple[str, ...]]
 ) -> Strongest:
     """The strongest of these weights; `names` gives those of the weight at a place."""
-    listed = [
-        tuple((names(at), float(values[at])) for at in _largest(sign * values, top).tolist()) for sign in (1, -1)
-    ]
+    places = [_largest(sign * values, top).tolist() for sign in (1, -1)]
+    listed = [tuple((names(at), float(values[at])) for at in several) for several in places]
     zeros = int(np.count_nonzero(values == 0))
     return Strongest(kind, heads, len(values), zeros, *listed)
 

@@ -202,7 +202,7 @@ def test_there_are_no_vectors_before_training() -> None:
 
 
 def test_more_words_than_memory_are_refused(monkeypatch: pytest.MonkeyPatch, text: hogwild.Corpus) -> None:
-    monkeypatch.setattr("hogwild.programs.words.word2vec.memory", lambda: 1000)
+    monkeypatch.setattr("hogwild.machine.memory", lambda: 1000)
     with pytest.raises(ConfigError, match=r"52 words of 16 numbers need .* GB.*--min-count"):
         made().startup(text, 1)
 

@@ -51,9 +51,11 @@ def run(options: Options) -> int:
     """Write the file."""
     check_outputs([options.file], [options.show.config], [options.model])
     wanted = options.write.format
-    if wanted == "safetensors" or (wanted == "auto" and options.file.endswith(".safetensors")):
-        return _write_tensors(options)
-    return _write_vectors(options, wanted)
+    tensors = wanted == "safetensors" or (wanted == "auto" and options.file.endswith(".safetensors"))
+    if options.show.json and options.file == "-":
+        what = "weights" if tensors else "vectors"
+        raise ConfigError(f"--json and the {what} cannot both go to standard output; name a file.")
+    return _write_tensors(options) if tensors else _write_vectors(options, wanted)
 
 
 def _write_tensors(options: Options) -> int:
@@ -61,8 +63,6 @@ def _write_tensors(options: Options) -> int:
     from hogwild.programs.saving.tensors import encode
     from hogwild.programs.store import load_model
 
-    if options.show.json and options.file == "-":
-        raise ConfigError("--json and the weights cannot both go to standard output; name a file.")
     program = load_model(options.model).program
     arrays = program.arrays()
     with write_file(options.file) as file:
@@ -83,8 +83,6 @@ def _write_vectors(options: Options, wanted: Any) -> int:
     from hogwild.programs.words.vectors import Vectors
 
     piped = options.file == "-"
-    if options.show.json and piped:
-        raise ConfigError("--json and the vectors cannot both go to standard output; name a file.")
     began = time.perf_counter()
     chosen = format_of_name(options.file) if wanted == "auto" else wanted
     if chosen is None and not piped:
@@ -94,18 +92,10 @@ def _write_vectors(options: Options, wanted: Any) -> int:
     notes = [f"{counted(changed, 'word')} with blanks or ends of lines written with `_` for each."] if changed else []
     say_notes(notes, options.show.quiet)
     if options.show.json:
-        print_json(
-            {
-                "model": options.model,
-                "file": options.file,
-                "format": chosen,
-                "words": len(vectors),
-                "dim": vectors.dim,
-                "changed": changed,
-                "seconds": time.perf_counter() - began,
-                "notes": notes,
-            }
-        )
+        print_json({
+            "model": options.model, "file": options.file, "format": chosen, "words": len(vectors), "dim": vectors.dim,
+            "changed": changed, "seconds": time.perf_counter() - began, "notes": notes,
+        })  # fmt: skip
     elif not options.show.quiet and not piped:
         show(f"{options.file}: {len(vectors):,} words, {vectors.dim} numbers each, {chosen}")
     return 0

@@ -46,13 +46,10 @@ class ReadConfig:
     def shared(self) -> dict[str, Any]:
         """What readers of tagged text and of ratings take as it is; they know no `same`."""
         return {
-            "format": "auto" if self.format == "same" else self.format,
-            "bad_lines": self.bad_lines,
-            "bad_share": self.bad_share,
-            "invalid_utf8": "replace" if self.invalid_utf8 == "replace" else "stop",
-            "pipe": self.pipe,
-            "cache": self.cache,
-        }
+            "format": "auto" if self.format == "same" else self.format, "bad_lines": self.bad_lines,
+            "bad_share": self.bad_share, "invalid_utf8": "replace" if self.invalid_utf8 == "replace" else "stop",
+            "pipe": self.pipe, "cache": self.cache,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,9 +66,7 @@ class TaggedConfig:
 
 def given(group: Any) -> list[str]:
     """The flags of a group of options that have another value than by default."""
-    return [
-        "--" + item.name.replace("_", "-") for item in fields(group) if getattr(group, item.name) != item.default
-    ]
+    return ["--" + item.name.replace("_", "-") for item in fields(group) if getattr(group, item.name) != item.default]
 
 
 def refuse(group: Any, kind: str, why: str) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from hogwild.cli.apply.options import RECOMMENDERS, EvaluateOptions, PredictOptions, ReadConfig
 from hogwild.cli.flags import Page
-from hogwild.cli.outputs import check_outputs
+from hogwild.cli.outputs import OutputConfig, check_outputs
 from hogwild.cli.summary import metrics_text, print_evaluation, print_json, print_prediction, say_notes
-from hogwild.config import File, ShowConfig
+from hogwild.config import ShowConfig
 from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
 
@@ -35,15 +35,13 @@ _USERS = 1 << 13  # users for whom items are looked for together
 
 
 @dataclass(frozen=True)
-class ListConfig:
+class ListConfig(OutputConfig):
     """What is listed, and where."""
 
     top: int = 10
     """Items for each user."""
     seen: bool = False
     """List also what the user has in training."""
-    output: File = "-"
-    """File to write; - is standard output, and names that end in .gz, .xz or .zst are compressed."""
 
     def __post_init__(self) -> None:
         require(self, "top", 1 <= self.top <= 10_000, "it must lie between 1 and 10000. Try 10.")
@@ -154,8 +152,7 @@ def evaluate_pairs(options: EvaluateOptions, model: Model, began: float) -> int:
     notes = [*feed.notes, *program.evaluation_notes()]
     say_notes(notes, options.show.quiet)
     if options.show.json:
-        unknown = {"users": program.unknown[0], "items": program.unknown[1]}
-        times = (began, loaded)
+        unknown, times = dict(zip(("users", "items"), program.unknown, strict=True)), (began, loaded)
         print_evaluation(options, program.name, len(feed), metrics, times, unknown=unknown, notes=notes)
     else:
         print(metrics_text(metrics))

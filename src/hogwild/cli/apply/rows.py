@@ -25,17 +25,8 @@ _AT_ONCE = 1 << 17  # rows that are predicted together
 
 def open_for(model: Model, files: tuple[str, ...], reading: ReadConfig, unlabelled: bool = False) -> Feed:
     """The files as samples with the ids of the model; with `unlabelled` they need no labels."""
-    config = model.feed_config or FeedConfig()
-    if reading.format != "same":
-        config = replace(config, format=reading.format)  # type: ignore[arg-type]  # it checks
-    if reading.label:
-        config = replace(config, label=reading.label)
-    if reading.invalid_utf8 != "same":
-        config = replace(config, invalid_utf8=reading.invalid_utf8)
-    config = replace(
-        config, bad_lines=reading.bad_lines, bad_share=reading.bad_share, pipe=reading.pipe, cache=reading.cache,
-        unlabelled=unlabelled,
-    )  # fmt: skip
+    changed = {name: value for name, value in vars(reading).items() if value not in ("same", "") or name == "pipe"}
+    config = replace(model.feed_config or FeedConfig(), **changed, unlabelled=unlabelled)
     feed = open_feed(files, config, schema=model.schema)
     if not model.schema and feed.schema.get("format") == "table":
         raise ConfigError(

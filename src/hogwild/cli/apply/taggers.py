@@ -44,9 +44,7 @@ def open_tagged(
         )
     program: Any = model.program
     config = TaggingConfig(columns=tagged.columns, tag_column=tagged.tag_column, **read.shared())
-    return open_tagging(
-        files, config, schema=model.schema, names=program.names, tags=program.tags, with_tags=with_tags
-    )
+    return open_tagging(files, config, schema=model.schema, names=program.names, tags=program.tags, with_tags=with_tags)
 
 
 def pieces(feed: TaggingFeed) -> Iterator[TaggingFeed]:

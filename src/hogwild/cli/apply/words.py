@@ -71,12 +71,9 @@ def run(options: Options) -> int:
     found = _search(vectors, options)
     seconds = {"load": loaded - began, "search": time.perf_counter() - loaded}
     if options.show.json:
+        minus = list(options.search.minus)
         queries = [
-            {
-                "words": list(words),
-                "minus": list(options.search.minus),
-                "neighbors": [{"word": word, "similarity": value} for word, value in similar],
-            }
+            {"words": list(words), "minus": minus, "neighbors": [{"word": w, "similarity": s} for w, s in similar]}
             for words, similar in found
         ]
         shape: dict[str, Any] = {"words": len(vectors), "dim": vectors.dim}

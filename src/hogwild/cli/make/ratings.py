@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 from hogwild.cli.flags import Page
 from hogwild.cli.outputs import OutputConfig
@@ -62,27 +62,17 @@ def run(options: Options) -> int:
                 stream.write(f"{user} {' '.join(map(str, items.tolist()))}\n".encode())
 
     size = write_counted(options.file.output, options.show, write)
-    best = _truth(truth, options.file.format)
+    best = {"rmse": truth.rmse}
+    if options.file.format == "lists":
+        best = {"recall@20": truth.recall / truth.users, "ndcg@20": truth.ndcg / truth.users}
     if options.show.json:
-        summary = {
-            "output": options.file.output,
-            "rows": truth.rows,
-            "users": options.problem.users,
-            "items": options.problem.items,
-            "bytes": size,
-            "truth": best,
-            "seconds": time.perf_counter() - began,
-        }
-        print_json(summary)
+        print_json({
+            "output": options.file.output, "rows": truth.rows, "users": options.problem.users,
+            "items": options.problem.items, "bytes": size, "truth": best, "seconds": time.perf_counter() - began,
+        })  # fmt: skip
     elif not options.show.quiet:
         name = "data" if options.file.output == "-" else options.file.output
         scores = " and ".join(f"{metric} {value:.4f}" for metric, value in best.items())
         say(f"{name}: {truth.rows:,} rows, {size / 1e6:.1f} MB")
         say(f"the true model reaches {scores} on these rows")
     return 0
-
-
-def _truth(truth: Any, form: str) -> dict[str, float]:
-    if form == "csv":
-        return {"rmse": truth.rmse}
-    return {"recall@20": truth.recall / truth.users, "ndcg@20": truth.ndcg / truth.users}

@@ -68,26 +68,21 @@ def make(making: Making, show: ShowConfig, facts: dict[str, Any]) -> int:
     size = write_counted(making.output, show, making.write, described)
     description = _describe(making, to_stdout, notes)
     say_notes(notes, show.quiet)
+    two = len(truth.counts) == 2
     if show.json:
+        shares = {"positive": truth.positive / truth.rows} if two else {"shares": (truth.counts / truth.rows).tolist()}
         print_json({
             "output": making.output, "format": making.format, "description": description, "rows": truth.rows, **facts,
-            "nonzeros": truth.nonzeros, "bytes": size, **_shares(truth), "bayes": truth.bayes(),
+            "nonzeros": truth.nonzeros, "bytes": size, **shares, "bayes": truth.bayes(),
             "truth": truth.reached(), "notes": notes, "seconds": time.perf_counter() - began,
         })  # fmt: skip
     elif not show.quiet:
         name = "data" if to_stdout else making.output
-        classes = len(truth.counts)
-        kinds = f"{truth.positive / truth.rows:.1%} positive" if classes == 2 else f"{classes} classes"
+        kinds = f"{truth.positive / truth.rows:.1%} positive" if two else f"{len(truth.counts)} classes"
         say(f"{name}: {truth.rows:,} rows, {truth.nonzeros:,} nonzeros, {size / 1e6:.1f} MB, {kinds}")
         say(f"best possible on these rows, expected under the true chances: {_figures(truth.bayes())}")
         say(f"the true chances reach on the labels drawn: {_figures(truth.reached())}")
     return 0
-
-
-def _shares(truth: Truth) -> dict[str, Any]:
-    if len(truth.counts) == 2:
-        return {"positive": truth.positive / truth.rows}
-    return {"shares": (truth.counts / truth.rows).tolist()}
 
 
 def _describe(making: Making, to_stdout: bool, notes: list[str]) -> str | None:

@@ -6,28 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import hogwild
+from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
-from hogwild.cli.train.job import Job
-from hogwild.config import (
-    ClassConfig,
-    FeedConfig,
-    Files,
-    FMConfig,
-    LinearConfig,
-    SaveConfig,
-    ShowConfig,
-    SparseMLPConfig,
-    TextConfig,
-    TrainConfig,
-    WatchConfig,
-)
-from hogwild.config.classifying import Classifier, ClassifierOptions
+from hogwild.cli.train.job import Job, RunOptions
+from hogwild.config import FeedConfig, Files, SaveConfig, ShowConfig, TrainConfig, WatchConfig
+from hogwild.config.classifying import ClassConfig, Classifier, ClassifierOptions
+from hogwild.config.models import FMConfig, LinearConfig, SparseMLPConfig, TextConfig
 from hogwild.config.options import Shown
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hogwild.executor.events import Finished
     from hogwild.executor.readers.checkpoint import Output
     from hogwild.feeds.sparse.feed import Feed
 
@@ -50,7 +39,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(RunOptions):
     """All flags of the command."""
 
     files: Annotated[tuple[str, ...], Shown("TRAIN...", positional=True)] = ()
@@ -69,26 +58,17 @@ class Options:
     show: ShowConfig = field(default_factory=ShowConfig)
 
 
-def run(options: Options) -> int:
-    """Train; returns the exit code."""
-    from hogwild.cli.train.run import run_training  # here: it needs everything there is
-
-    return run_training(options, ClassifierJob(options))
-
-
 PROGRAMS = {
-    LinearConfig: "Linear",
-    FMConfig: "FactorizationMachine",
-    SparseMLPConfig: "SparseMLP",
+    LinearConfig: "Linear", FMConfig: "FactorizationMachine", SparseMLPConfig: "SparseMLP",
     TextConfig: "TextClassifier",
-}
+}  # fmt: skip
 
 
 class ClassifierJob(Job):
     """A classifier or regression. Models that tell slots apart read columns as slots and dense numbers."""
 
     def __init__(self, options: Any) -> None:
-        self.options, self.train = options, options.train
+        super().__init__(options)
         slots = isinstance(options.own, SparseMLPConfig) or getattr(options.own, "field_aware", False)
         self.feed = replace(options.feed, layout="slots" if slots else options.feed.layout)
 
@@ -127,7 +107,5 @@ class ClassifierJob(Job):
             return []
         return ["The labels are quantities, not classes: this is a regression (--loss squared)."]
 
-    def training_metrics(self, program: Any, feed: Feed, finished: Finished, threads: int) -> dict[str, float]:
-        """Metrics on the training data."""
-        found: dict[str, float] = program.evaluate(feed, threads)
-        return found
+
+run = training(ClassifierJob)

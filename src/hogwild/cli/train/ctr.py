@@ -5,19 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
 from hogwild.cli.train.classifier import ClassifierJob
-from hogwild.config import (
-    ClassConfig,
-    FeedConfig,
-    Files,
-    SaveConfig,
-    ShowConfig,
-    SparseMLPConfig,
-    TrainConfig,
-    WatchConfig,
-)
-from hogwild.config.classifying import Ctr, CtrOptions
+from hogwild.cli.train.job import RunOptions
+from hogwild.config import FeedConfig, Files, SaveConfig, ShowConfig, SparseMLPConfig, TrainConfig, WatchConfig
+from hogwild.config.classifying import ClassConfig, Ctr, CtrOptions
 from hogwild.config.options import Shown
 from hogwild.errors import InputError
 
@@ -41,7 +34,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(RunOptions):
     """All flags of the command."""
 
     files: Annotated[tuple[str, ...], Shown("TRAIN...", positional=True)] = ()
@@ -58,13 +51,6 @@ class Options:
     classes: ClassConfig = field(default_factory=ClassConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
-
-
-def run(options: Options) -> int:
-    """Train; returns the exit code."""
-    from hogwild.cli.train.run import run_training  # here: it needs everything there is
-
-    return run_training(options, CtrJob(options))
 
 
 _PAIRS = ({0.0, 1.0}, {-1.0, 1.0})
@@ -101,3 +87,6 @@ def _with_clicks(feed: Feed) -> Feed:
             f"{feed.place(row)}: the label is {targets[row]:g}; clicks are 0 or 1. Is it the right column (--label)?"
         )
     return feed
+
+
+run = training(CtrJob)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from hogwild.config import SaveConfig, ShowConfig, TrainConfig, WatchConfig
 
@@ -14,35 +14,23 @@ if TYPE_CHECKING:  # the flags of all commands are read with this module: it is 
     from hogwild.executor.readers.checkpoint import Output
 
 
-class RunOptions(Protocol):
-    """The flags that all training commands have."""
+class RunOptions:
+    """The flags that all training commands have; the dataclass of each says what they do and their defaults."""
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Training files."""
-
-    @property
-    def valid(self) -> tuple[str, ...]:
-        """Validation files."""
-
-    @property
-    def save(self) -> SaveConfig:
-        """What is written."""
-
-    @property
-    def watch(self) -> WatchConfig:
-        """What is looked at."""
-
-    @property
-    def show(self) -> ShowConfig:
-        """What is printed."""
+    files: tuple[str, ...]
+    valid: tuple[str, ...]
+    train: TrainConfig
+    save: SaveConfig
+    watch: WatchConfig
+    show: ShowConfig
 
 
 class Job(ABC):
     """One kind of training. `run.py` calls the methods in the order in which they stand here."""
 
-    train: TrainConfig
-    """How it runs, all defaults filled in."""
+    def __init__(self, options: Any) -> None:
+        self.options = options
+        self.train: TrainConfig = options.train
 
     def inputs(self) -> list[str]:
         """Files that are read besides those to train on and to validate with."""
@@ -70,9 +58,11 @@ class Job(ABC):
 
         return identity_of(program, self.train, feed, valid)
 
-    @abstractmethod
     def output(self, path: Path, feed: Any, keep_best: bool) -> Output:
-        """What is saved beside the weights."""
+        """What is saved beside the weights: how files become ids."""
+        from hogwild.executor.readers.checkpoint import Output
+
+        return Output(path, feed.schema, keep_best=keep_best)
 
     def started_notes(self, program: Any, feed: Any) -> list[str]:
         """What to say once the program has seen the data."""
@@ -82,6 +72,7 @@ class Job(ABC):
         """Sizes for the JSON object."""
         return {}
 
-    @abstractmethod
     def training_metrics(self, program: Any, feed: Any, finished: Finished, threads: int) -> dict[str, float]:
         """How good the model is, where there is no validation data and the run was not interrupted."""
+        found: dict[str, float] = program.evaluate(feed, threads)
+        return found

@@ -5,25 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
-from hogwild.cli.train.job import Job
-from hogwild.config import (
-    Files,
-    RatingConfig,
-    RecommenderConfig,
-    RecommenderTrainConfig,
-    SaveConfig,
-    ShowConfig,
-    WatchConfig,
-)
+from hogwild.cli.train.job import Job, RunOptions
+from hogwild.config import Files, RatingConfig, RecommenderConfig, SaveConfig, ShowConfig, WatchConfig
 from hogwild.config.options import Config, Shown, require
+from hogwild.config.training import RecommenderTrainConfig
 from hogwild.messages import counted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from hogwild.executor.events import Finished
-    from hogwild.executor.readers.checkpoint import Output
     from hogwild.feeds.ratings.feed import RatingFeed
     from hogwild.programs.recommender.program import MatrixFactorization
 
@@ -50,12 +40,11 @@ class Ranking(Config):
     """Measure the so many best items of each user, with --valid."""
 
     def check(self) -> None:
-        """Raise ConfigError where a value cannot work."""
         require(self, "top", 1 <= self.top <= 10_000, "it must lie between 1 and 10000. Try 20.")
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(RunOptions):
     """All flags of the command."""
 
     files: Annotated[tuple[str, ...], Shown("TRAIN...", positional=True)] = ()
@@ -71,18 +60,8 @@ class Options:
     show: ShowConfig = field(default_factory=ShowConfig)
 
 
-def run(options: Options) -> int:
-    """Train; returns the exit code."""
-    from hogwild.cli.train.run import run_training  # here: it needs everything there is
-
-    return run_training(options, RecommenderJob(options))
-
-
 class RecommenderJob(Job):
     """A matrix factorization."""
-
-    def __init__(self, options: Options) -> None:
-        self.options, self.train = options, options.train
 
     def make_program(self) -> MatrixFactorization:
         """The model that the flags ask for."""
@@ -104,12 +83,6 @@ class RecommenderJob(Job):
 
         return open_ratings(files, self.options.ratings, users=feed.users, items=feed.items)
 
-    def output(self, path: Path, feed: RatingFeed, keep_best: bool) -> Output:
-        """With the model go the names of users and items, which are its own."""
-        from hogwild.executor.readers.checkpoint import Output
-
-        return Output(path, feed.schema, keep_best=keep_best)
-
     def started_notes(self, program: MatrixFactorization, feed: RatingFeed) -> list[str]:
         """How much there is to learn, and what is learnt."""
         import numpy as np
@@ -128,15 +101,9 @@ class RecommenderJob(Job):
     def counts(self, program: MatrixFactorization, feed: RatingFeed) -> dict[str, Any]:
         """Sizes of the data and of the model."""
         return {
-            "users": len(program.users),
-            "items": len(program.items),
-            "objective": program.loss,
-            "l2": program.l2,
+            "users": len(program.users), "items": len(program.items), "objective": program.loss, "l2": program.l2,
             "negatives": program.negatives,
-        }
+        }  # fmt: skip
 
-    def training_metrics(
-        self, program: MatrixFactorization, feed: RatingFeed, finished: Finished, threads: int
-    ) -> dict[str, float]:
-        """Metrics on the training data."""
-        return program.evaluate(feed, threads)
+
+run = training(RecommenderJob)

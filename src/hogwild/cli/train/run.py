@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -196,14 +196,11 @@ class Training:
         metrics = self.metrics()
         return {
             **run_summary(self.program, self.started, self.finished, self.epochs),
-            **self.job.counts(self.program, self.feed),
-            "seconds": self.seconds,
-            "metrics": metrics,
+            **self.job.counts(self.program, self.feed), "seconds": self.seconds, "metrics": metrics,
             "evaluated_on": "valid" if self.valid is not None else "train",
             "best_epoch": self.executor.state().best_epoch if self.valid is not None else None,
-            "output": self.rescued.place if self.rescued else self.options.save.output or None,
-            "notes": self.notes,
-        }
+            "output": self.rescued.place if self.rescued else self.options.save.output or None, "notes": self.notes,
+        }  # fmt: skip
 
     def metrics(self) -> dict[str, float]:
         """How good the model is: on the validation data (that of the best epoch), else on the training data."""
@@ -216,8 +213,7 @@ class Training:
                 found = self.job.training_metrics(self.program, self.feed, self.finished, self.started.threads)
             self.seconds["evaluate"] += time.perf_counter() - began
             return found
-        best = [event.metrics for event in self.epochs if event.best]
-        if best:
+        if best := [event.metrics for event in self.epochs if event.best]:
             return best[-1]
         # The best epoch was before this process went on; without an output there is none to go on from.
         return load_model(self.options.save.output).metrics if self.options.save.output else {}
@@ -263,20 +259,13 @@ class Profiling:
         self.path = trace_path(options)
         self.profile = Profile(self.path) if self.path else None
 
-    @contextmanager
-    def watching(self) -> Iterator[None]:
+    def watching(self) -> AbstractContextManager[Any]:
         """Keep where the time goes; at the end write the file."""
-        if self.profile is None:
-            yield
-            return
-        with self.profile:
-            yield
+        return self.profile or nullcontext()
 
     def summary(self) -> dict[str, Any]:
         """For the JSON object."""
-        if self.profile is None:
-            return {}
-        return {"profile": {"file": self.path, **self.profile.report()}}
+        return {"profile": {"file": self.path, **self.profile.report()}} if self.profile else {}
 
     def show(self) -> None:
         """The table, for people; nothing with --quiet, or with --json, where the object has it."""

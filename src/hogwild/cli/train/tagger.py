@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
-from hogwild.cli.train.job import Job
+from hogwild.cli.train.job import Job, RunOptions
 from hogwild.config import CRFConfig, Files, SaveConfig, ShowConfig, TaggerTrainConfig, TaggingConfig, WatchConfig
 from hogwild.config.options import Shown
 from hogwild.messages import counted, shown
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from hogwild.executor.events import Finished
-    from hogwild.executor.readers.checkpoint import Output
     from hogwild.feeds.tagged.feed import TaggingFeed
     from hogwild.programs.taggers.crf import CRF
 
@@ -36,7 +33,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(RunOptions):
     """All flags of the command."""
 
     files: Annotated[tuple[str, ...], Shown("TRAIN...", positional=True)] = ()
@@ -53,21 +50,11 @@ class Options:
     show: ShowConfig = field(default_factory=ShowConfig)
 
 
-def run(options: Options) -> int:
-    """Train; returns the exit code."""
-    from hogwild.cli.train.run import run_training  # here: it needs everything there is
-
-    return run_training(options, TaggerJob(options))
-
-
 _SHOWN = 5  # tags that a note names
 
 
 class TaggerJob(Job):
     """A linear-chain CRF."""
-
-    def __init__(self, options: Options) -> None:
-        self.options, self.train = options, options.train
 
     def inputs(self) -> list[str]:
         """A file of templates."""
@@ -96,12 +83,6 @@ class TaggerJob(Job):
         config = self.options.tagging
         return open_tagging(files, config, schema=feed.schema, names=feed.names, tags=feed.tags)
 
-    def output(self, path: Path, feed: TaggingFeed, keep_best: bool) -> Output:
-        """With the model goes how text becomes features."""
-        from hogwild.executor.readers.checkpoint import Output
-
-        return Output(path, feed.schema, keep_best=keep_best)
-
     def started_notes(self, program: CRF, feed: TaggingFeed) -> list[str]:
         """How much there is to learn, and of what kind."""
         sizes = (counted(len(feed), "sentence"), counted(feed.tokens, "token"), counted(len(feed.names), "feature"))
@@ -113,18 +94,9 @@ class TaggerJob(Job):
     def counts(self, program: CRF, feed: TaggingFeed) -> dict[str, Any]:
         """Sizes of the text and of the model."""
         return {
-            "sentences": len(feed),
-            "tokens": feed.tokens,
-            "features": len(program.names),
-            "tags": len(program.tags),
-            "rich_features": _rich(program),
-            "rich_pairs": len(program.pairs.pairs),
-            "l2": program.l2,
-        }
-
-    def training_metrics(self, program: CRF, feed: TaggingFeed, finished: Finished, threads: int) -> dict[str, float]:
-        """Metrics on the training data."""
-        return program.evaluate(feed, threads)
+            "sentences": len(feed), "tokens": feed.tokens, "features": len(program.names), "tags": len(program.tags),
+            "rich_features": _rich(program), "rich_pairs": len(program.pairs.pairs), "l2": program.l2,
+        }  # fmt: skip
 
 
 def _rich(program: CRF) -> int:
@@ -151,3 +123,6 @@ def tag_notes(feed: TaggingFeed) -> list[str]:
         more = f" and {len(strays) - _SHOWN} more" if len(strays) > _SHOWN else ""
         notes.append(f"{counted(len(strays), 'tag')} of no scheme ({named}{more}): I with a type, else O.")
     return [note for note in notes if note]
+
+
+run = training(TaggerJob)

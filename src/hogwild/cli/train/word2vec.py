@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
-from hogwild.cli.train.job import Job
+from hogwild.cli.train.job import Job, RunOptions
 from hogwild.config import CorpusConfig, Files, SaveConfig, ShowConfig, WatchConfig, Word2VecConfig, WordTrainConfig
 from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
 
 if TYPE_CHECKING:
     from hogwild.executor.events import Finished
-    from hogwild.executor.readers.checkpoint import Output
     from hogwild.feeds.corpus.feed import Corpus
     from hogwild.programs.words.word2vec import Word2Vec
 
@@ -35,7 +35,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(RunOptions):
     """All flags of the command."""
 
     files: Annotated[tuple[str, ...], Shown("TEXT...", positional=True)] = ()
@@ -52,13 +52,6 @@ class Options:
     show: ShowConfig = field(default_factory=ShowConfig)
 
 
-def run(options: Options) -> int:
-    """Train; returns the exit code."""
-    from hogwild.cli.train.run import run_training  # here: it needs everything there is
-
-    return run_training(options, WordVectorsJob(options))
-
-
 _MUCH = 1 << 30  # bytes of vectors that are told before they are made
 _LITTLE = 0.2  # share of the text: where less is left, frequent words are most of it
 
@@ -67,8 +60,7 @@ class WordVectorsJob(Job):
     """Word vectors, from nothing or from vectors that there are."""
 
     def __init__(self, options: Options) -> None:
-        self.options = options
-        self.train = options.train
+        super().__init__(options)
         self.known = 0  # words to start from
         self._start_digest = "none"
 
@@ -134,12 +126,6 @@ class WordVectorsJob(Job):
         same = super().identity(program, feed, valid)
         return {name: value for name, value in same.items() if name != "words"} | {"start data": self._start_digest}
 
-    def output(self, path: Path, feed: Corpus, keep_best: bool) -> Output:
-        """With the model goes how text becomes words."""
-        from hogwild.executor.readers.checkpoint import Output
-
-        return Output(path, feed.schema, keep_best=keep_best)
-
     def started_notes(self, program: Word2Vec, feed: Corpus) -> list[str]:
         """What became of the vectors to start from; whether too little of the text is left."""
         from hogwild.kernels.word2vec.windows import chances_to_stay
@@ -164,3 +150,6 @@ class WordVectorsJob(Job):
     def training_metrics(self, program: Word2Vec, feed: Corpus, finished: Finished, threads: int) -> dict[str, float]:
         """The loss of the last epoch, which is known: another pass over the text would say no more."""
         return {"loss": finished.loss} if math.isfinite(finished.loss) else {}
+
+
+run = training(WordVectorsJob)

@@ -60,14 +60,12 @@ def _entry(method: str, threads: int, runs: Iterable[Record]) -> dict[str, Any]:
     seconds = [iteration["seconds"] for run in plain for iteration in run["iterations"]]
     traced = [iteration for run in mine if run["traced"] for iteration in run["iterations"]]
     return {
-        "method": method,
-        "threads": threads,
-        "runs": len(done),
+        "method": method, "threads": threads, "runs": len(done),
         "final_score": _spread([last["score"] for last in done]),
         "final_loss": _spread([last["loss"] for last in done]),
         "seconds": {"median": median(seconds), "best": min(seconds)} if seconds else None,
         "errors": _errors(traced),
-    }
+    }  # fmt: skip
 
 
 def _spread(values: Sequence[float]) -> dict[str, Any] | None:
@@ -222,12 +220,9 @@ class Experiment:
         if self.score not in event.metrics:
             self.score = "accuracy"  # tags that are neither chunks nor words
         found: dict[str, Any] = {
-            "iteration": event.epoch,
-            "traced_seconds" if traced else "seconds": event.epoch_seconds,
-            "loss": event.loss,
-            "test_loss": event.metrics["loss"],
-            "score": event.metrics[self.score],
-        }
+            "iteration": event.epoch, "traced_seconds" if traced else "seconds": event.epoch_seconds,
+            "loss": event.loss, "test_loss": event.metrics["loss"], "score": event.metrics[self.score],
+        }  # fmt: skip
         if traced:
             found["errors"] = add_up(event.trace)
             found["workers"] = [_without_counts(worker) for worker in event.trace]
@@ -241,35 +236,26 @@ class Experiment:
     def record(self) -> dict[str, Any]:
         """All that is known so far, as JSON values; docs/experiments.md says what each is."""
         config = self.config
-        whole: dict[str, Any] = plain(
-            {
-                "schema": SCHEMA,
-                "version": VERSION,
-                "complete": self.complete,
-                "hogwild": __version__,
-                "task": config.task,
-                "score": self.score,
-                "seconds_from": "runs without a trace",
-                "errors_from": "traced runs",
-                "options": {
-                    "threads": list(config.counts), "iterations": config.iterations, "lr": self.lr, "l2": self.l2,
-                    "seeds": [config.seed + place for place in range(config.repeats)], "sharing": "all",
-                    "rich_edges": config.rich_edges, "rich_edge_min_count": config.rich_edge_min_count,
-                    "structure_regularization": config.structure_regularization,
-                },
-                "data": {
-                    "train": _facts(self.train), "test": _facts(self.test), "features": len(self.train.names),
-                    "tags": list(self.train.tags), "templates": list(self.train.schema.get("templates", ())),
-                },
-                "machine": {
-                    "cores": cores(), "processor": processor(), "system": f"{platform.system()} {platform.release()}",
-                    "python": platform.python_version(), "load_before": self._load,
-                },
-                "methods": compare(self.records),
-                "runs": self.records,
-                "notes": self._notes(),
-            }
-        )  # fmt: skip
+        whole: dict[str, Any] = plain({
+            "schema": SCHEMA, "version": VERSION, "complete": self.complete, "hogwild": __version__,
+            "task": config.task, "score": self.score, "seconds_from": "runs without a trace",
+            "errors_from": "traced runs",
+            "options": {
+                "threads": list(config.counts), "iterations": config.iterations, "lr": self.lr, "l2": self.l2,
+                "seeds": [config.seed + place for place in range(config.repeats)], "sharing": "all",
+                "rich_edges": config.rich_edges, "rich_edge_min_count": config.rich_edge_min_count,
+                "structure_regularization": config.structure_regularization,
+            },
+            "data": {
+                "train": _facts(self.train), "test": _facts(self.test), "features": len(self.train.names),
+                "tags": list(self.train.tags), "templates": list(self.train.schema.get("templates", ())),
+            },
+            "machine": {
+                "cores": cores(), "processor": processor(), "system": f"{platform.system()} {platform.release()}",
+                "python": platform.python_version(), "load_before": self._load,
+            },
+            "methods": compare(self.records), "runs": self.records, "notes": self._notes(),
+        })  # fmt: skip
         return whole
 
     def _notes(self) -> list[str]:

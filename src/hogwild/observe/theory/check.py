@@ -121,7 +121,9 @@ def experiment(
     check = BoundCheck(engine.label, epsilon, beta, known, limit, smallest_epsilon(known.c, known.q, known.tau))
     constants = (known.c, known.q, known.kappa, epsilon, known.tau)
     if known.tau >= limit:
-        return replace(check, problem=_why(check))
+        why = f"The condition fails: tau is {known.tau:.3g}, and must be below {limit:.3g}. Use fewer workers, begin "
+        why += f"nearer to the optimum (start), or an epsilon above {check.smallest_epsilon:.3g}."
+        return replace(check, problem=why)
     gamma = learning_rate(*constants, beta)
     count = updates(*constants, known.a0, beta)
     first = engine.objective.on_the_way(known.gap0)
@@ -134,10 +136,3 @@ def experiment(
         distances=tuple(tuple(window.distance for window in run) for run in found),
         gaps=tuple(tuple(window.gap for window in run) for run in found),
     )  # fmt: skip
-
-
-def _why(check: BoundCheck) -> str:
-    return (
-        f"The condition fails: tau is {check.estimates.tau:.3g}, and must be below {check.largest_tau:.3g}. "
-        f"Use fewer workers, begin nearer to the optimum (start), or an epsilon above {check.smallest_epsilon:.3g}."
-    )

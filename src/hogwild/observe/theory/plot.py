@@ -37,8 +37,7 @@ def draw(checks: BoundCheck | Sequence[BoundCheck], path: str | Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.subplots(2, len(shown), sharex="col", sharey="row", squeeze=False)
     for (above, below), check in zip(axes.T, shown, strict=True):
-        _distances(above, check)
-        _gaps(below, check)
+        _curves(above, below, check)
         above.set_title(f"{check.label}\n{_about(check)}", fontsize=9)
         below.set_xlabel("updates, in thousands")
     axes[0, 0].set_ylabel("squared distance from the optimum\n|w − w*|²")
@@ -58,28 +57,19 @@ def _about(check: BoundCheck) -> str:
     return f"updates: {stale:.0%} from stale weights, {lost:.0%} over others"
 
 
-def _distances(axis: Any, check: BoundCheck) -> None:
-    times, bounds = _bound_curve(check)
-    axis.plot(times, bounds, color=_BOUND, linewidth=1.6, label="bound on the mean")
-    known = check.estimates
-    steady = Recursion(known.c, known.kappa, known.tau, check.gamma).steady
-    axis.axhline(steady, color=_BOUND, linewidth=0.8, linestyle=":", label="where the bound ends")
-    _runs(axis, check, known.a0, check.distances, [window.distance for window in check.windows])
-
-
-def _gaps(axis: Any, check: BoundCheck) -> None:
-    times, bounds = _bound_curve(check)
-    gaps = [gap_bound(check.estimates.q, bound) for bound in bounds]
-    axis.plot(times, gaps, color=_BOUND, linewidth=1.6, label="bound on the mean")
-    axis.axhline(check.epsilon, color="black", linewidth=0.8, linestyle="--", label="wanted: ε")
-    _runs(axis, check, check.estimates.gap0, check.gaps, [window.gap for window in check.windows])
-
-
-def _bound_curve(check: BoundCheck) -> tuple[list[float], list[float]]:
+def _curves(above: Any, below: Any, check: BoundCheck) -> None:
+    """Distances and gaps beneath their bounds."""
     known = check.estimates
     recursion = Recursion(known.c, known.kappa, known.tau, check.gamma)
     times = [check.windows[-1].end * k / _POINTS for k in range(_POINTS + 1)]
-    return [time / _THOUSAND for time in times], [recursion.after(known.a0, time) for time in times]
+    bounds = [recursion.after(known.a0, time) for time in times]
+    gaps = [gap_bound(known.q, bound) for bound in bounds]
+    for axis, curve in ((above, bounds), (below, gaps)):
+        axis.plot([t / _THOUSAND for t in times], curve, color=_BOUND, linewidth=1.6, label="bound on the mean")
+    above.axhline(recursion.steady, color=_BOUND, linewidth=0.8, linestyle=":", label="where the bound ends")
+    below.axhline(check.epsilon, color="black", linewidth=0.8, linestyle="--", label="wanted: ε")
+    _runs(above, check, known.a0, check.distances, [window.distance for window in check.windows])
+    _runs(below, check, known.gap0, check.gaps, [window.gap for window in check.windows])
 
 
 def _runs(axis: Any, check: BoundCheck, first: float, runs: Sequence[Sequence[float]], mean: Sequence[float]) -> None:

@@ -128,9 +128,8 @@ def _window(objective: Objective, end: int, weight: Any, sums: Any = None) -> Wi
     counted = int(total[asyngrad.UPDATES])
     names = ("ERROR", "ERROR_SQUARE", "STEP_SQUARE", "MOVED", "STALE", "LOST")
     values = {name.lower(): float(total[getattr(asyngrad, name)]) / counted for name in names}
-    values |= {
-        name.lower(): float(largest[getattr(asyngrad, name)]) for name in ("LARGEST_STEP", "LARGEST_TERM", "FARTHEST")
-    }
+    most = ("LARGEST_STEP", "LARGEST_TERM", "FARTHEST")
+    values |= {name.lower(): float(largest[getattr(asyngrad, name)]) for name in most}
     return Window(end, distance, gap, counted, **values)
 
 
@@ -204,29 +203,24 @@ class _Sums:
 
     def __init__(self) -> None:
         self.counted = self.stale = self.lost = 0
-        self._error = self._error_square = self._step_square = self._moved = 0.0
-        self._largest_step = self._largest_term = self._farthest = 0.0
+        self._sums = dict.fromkeys(("error", "error_square", "step_square", "moved"), 0.0)
+        self._most = dict.fromkeys(("largest_step", "largest_term", "farthest"), 0.0)
 
     def add(self, away: Vector, steps: Vector, true: Vector, terms: Vector, gamma: float) -> None:
         """One update of each copy."""
         errors = np.einsum("ij,ij->i", true - steps, away)
         squares = np.einsum("ij,ij->i", steps, steps)
         self.counted += len(away)
-        self._error += float(errors.sum())
-        self._error_square += float(errors @ errors)
-        self._step_square += float(squares.sum())
-        self._moved += float(gamma**2 * squares.sum() - 2 * gamma * np.einsum("ij,ij->", steps, away))
-        self._largest_step = max(self._largest_step, float(squares.max()) ** 0.5)
-        self._largest_term = max(self._largest_term, float(np.einsum("ij,ij->i", terms, terms).max()) ** 0.5)
-        self._farthest = max(self._farthest, float(np.einsum("ij,ij->i", away, away).max()))
+        moved = gamma**2 * squares.sum() - 2 * gamma * np.einsum("ij,ij->", steps, away)
+        for name, value in zip(self._sums, (errors.sum(), errors @ errors, squares.sum(), moved), strict=True):
+            self._sums[name] += float(value)
+        term, distance = (float(np.einsum("ij,ij->i", rows, rows).max()) for rows in (terms, away))
+        for name, value in zip(self._most, (float(squares.max()) ** 0.5, term**0.5, distance), strict=True):
+            self._most[name] = max(self._most[name], value)
 
     def window(self, objective: Objective, end: int, weights: Vector) -> Window:
         """Means over updates and copies."""
-        return Window(
-            end, float(np.mean([objective.distance(w) for w in weights])),
-            float(np.mean([objective.gap(w) for w in weights])), self.counted,
-            error=self._error / self.counted, error_square=self._error_square / self.counted,
-            step_square=self._step_square / self.counted, moved=self._moved / self.counted,
-            largest_step=self._largest_step, largest_term=self._largest_term, farthest=self._farthest,
-            stale=self.stale / self.counted, lost=self.lost / self.counted,
-        )  # fmt: skip
+        distance, gap = (float(np.mean([of(w) for w in weights])) for of in (objective.distance, objective.gap))
+        sums = {**self._sums, "stale": self.stale, "lost": self.lost}
+        means = {name: value / self.counted for name, value in sums.items()}
+        return Window(end, distance, gap, self.counted, **means, **self._most)

@@ -81,11 +81,7 @@ def mean_of(windows: Sequence[Window], name: str) -> float:
 
 
 def _together(windows: Sequence[Window]) -> Window:
-    counted = sum(window.counted for window in windows)
-
-    def plain_mean(name: str) -> float:
-        return float(sum(getattr(window, name) for window in windows) / len(windows))
-
+    distance, gap = (sum(getattr(w, name) for w in windows) / len(windows) for name in ("distance", "gap"))
     values: dict[str, Any] = {name: mean_of(windows, name) for name in _MEANS}
     values |= {name: max(getattr(w, name) for w in windows) for name in ("largest_step", "largest_term", "farthest")}
-    return Window(windows[0].end, plain_mean("distance"), plain_mean("gap"), counted, **values)
+    return Window(windows[0].end, distance, gap, sum(window.counted for window in windows), **values)

@@ -14,8 +14,7 @@ from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.kernels.optim.losses import Squared
-from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
+from hogwild.kernels.optim.rules import additive_cells, row_cells
 from hogwild.kernels.sparse.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
 from hogwild.machine import check_memory
 from hogwild.messages import counted
@@ -24,7 +23,7 @@ from hogwild.programs.recommender import ranking as recommending
 from hogwild.programs.recommender.ranking import Factors, Seen
 from hogwild.programs.rows import RowProgram
 from hogwild.programs.saving.tensors import Arrays, no_others, required
-from hogwild.programs.sparse.supervised import make_rule
+from hogwild.programs.sparse.supervised import rule_and_penalty
 from hogwild.programs.sparse.tables import put_together, take_apart
 
 # -- The weights of a factorization as named arrays: taken apart for saving and predicting, checked and put together --
@@ -33,21 +32,6 @@ from hogwild.programs.sparse.tables import put_together, take_apart
 _LARGE = float(np.finfo(np.float32).max)
 _SIDES = ("user", "item")
 _PLAIN = ("user_vectors", "user_biases", "item_vectors", "item_biases", "seen", "seen_offsets", "range")
-
-
-def factors_of(weights: FactorWeights, cells: int, dim: int, bias: bool, mean: float) -> Factors:
-    """Vectors and biases; zeros where no biases are learnt."""
-    parts: list[Any] = []
-    for table in weights:
-        rows = table.reshape(-1, cells)
-        parts.append(np.ascontiguousarray(rows[:, :dim]))
-        parts.append(rows[:, dim].copy() if bias else np.zeros(len(rows), np.float32))
-    return Factors(parts[0], parts[1], parts[2], parts[3], mean)
-
-
-def pack(factors: Factors, seen: Seen) -> dict[str, npt.NDArray[Any]]:
-    """Named arrays."""
-    return {**dict(zip(_PLAIN[:4], factors[:4], strict=True)), "seen": seen.items, "seen_offsets": seen.offsets}
 
 
 def pack_state(weights: FactorWeights, rule: Any, penalty: Any, width: int) -> dict[str, npt.NDArray[Any]]:
@@ -81,9 +65,7 @@ def seen_of(arrays: Arrays, users: int, items: int) -> Seen:
     return Seen(np.array(offsets), np.array(seen))
 
 
-def unpack(
-    arrays: Arrays, sizes: tuple[int, int], rule: Any, penalty: Any, shape: tuple[int, bool]
-) -> FactorWeights:
+def unpack(arrays: Arrays, sizes: tuple[int, int], rule: Any, penalty: Any, shape: tuple[int, bool]) -> FactorWeights:
     """Weights for so many users and items of `shape` (dim, and whether there are biases)."""
     dim, bias = shape
     tables, used = [], set(_PLAIN)
@@ -145,10 +127,8 @@ class MatrixFactorization(RowProgram):
         self.mean, self.lowest, self.highest = 0.0, 0.0, 0.0
         self.seen = Seen(np.zeros(len(self.users) + 1, np.int64), np.zeros(0, np.int32))
         self.unknown, self.repeated, self.top = (0, 0), 0, 20
-        self._numbers: dict[str, dict[str, int]] = {}
-        self._rule = make_rule(config.optimizer, self.constants, 0.0, config.shrink)
-        free = isinstance(self._rule, Ftrl) or not config.shrink
-        self._penalty = Free() if free else Penalty(np.float32(0), np.float32(config.shrink))
+        self._numbers: dict[str, int] = {}  # of the users
+        self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, 0.0, config.shrink)
 
     # -- for the executor -------------------------------------------------------------------------------------------
 
@@ -270,8 +250,7 @@ class MatrixFactorization(RowProgram):
 
     def watchable(self) -> Mapping[str, Any]:
         """user_vectors, item_vectors: (rows, dim); user_biases, item_biases: (rows,); the most frequent first."""
-        names = Factors._fields[:4]
-        return {name: lambda name=name: getattr(self.factors(), name) for name in names}
+        return {name: lambda name=name: getattr(self.factors(), name) for name in Factors._fields[:4]}
 
     # -- predicting -------------------------------------------------------------------------------------------------
 
@@ -280,7 +259,13 @@ class MatrixFactorization(RowProgram):
         return self._factors_of(self.paid_weights())
 
     def _factors_of(self, weights: FactorWeights) -> Factors:
-        return factors_of(weights, self._cells, self.config.dim, self.config.bias, self.mean)
+        """Vectors and biases; zeros where no biases are learnt."""
+        parts: list[Floats] = []
+        for table in weights:
+            rows = table.reshape(-1, self._cells)
+            parts.append(np.ascontiguousarray(rows[:, : self.config.dim]))
+            parts.append(rows[:, self.config.dim].copy() if self.config.bias else np.zeros(len(rows), np.float32))
+        return Factors(parts[0], parts[1], parts[2], parts[3], self.mean)
 
     def open(self, paths: Any, config: RatingConfig | None = None, *, with_ratings: bool = True) -> RatingFeed:
         """Files in the ids of this model."""
@@ -318,8 +303,9 @@ class MatrixFactorization(RowProgram):
         if count < 1:
             raise ConfigError(f"{count} items cannot be recommended; ask for 1 or more.")
         factors = self.factors()
-        numbers = self._ids_of("users", self.users)
-        rows = np.array([numbers.get(user, -1) for user in users], np.int32)
+        if len(self._numbers) != len(self.users):
+            self._numbers = {name: number for number, name in enumerate(self.users)}
+        rows = np.array([self._numbers.get(user, -1) for user in users], np.int32)
         self.unknown = int(np.count_nonzero(rows < 0)), 0
         found: list[tuple[list[str], list[float]]] = []
         for block in recommending.best_items(factors, rows, None if seen else self.seen, count):
@@ -327,11 +313,6 @@ class MatrixFactorization(RowProgram):
                 kept = [k for k, item in enumerate(items) if item >= 0]
                 found.append(([self.items[items[k]] for k in kept], [scores[k] for k in kept]))
         return found
-
-    def _ids_of(self, kind: str, names: tuple[str, ...]) -> dict[str, int]:
-        if len(self._numbers.get(kind, ())) != len(names):
-            self._numbers[kind] = {name: number for number, name in enumerate(names)}
-        return self._numbers[kind]
 
     def evaluate(self, feed: RatingFeed, threads: int = 0, top: int = 0) -> Metrics:
         """loss, rmse and mae of ratings; of rankings the loss and precision, recall, NDCG and hit rate of the top.
@@ -387,7 +368,9 @@ class MatrixFactorization(RowProgram):
 
         With `state` also what the update rule remembers, such as users_squares and items_squares (adagrad).
         """
-        found = pack(self._factors_of(self.trained()) if state else self.factors(), self.seen)
+        factors = self._factors_of(self.trained()) if state else self.factors()
+        found: dict[str, npt.NDArray[Any]] = dict(zip(_PLAIN[:4], factors[:4], strict=True))
+        found |= {"seen": self.seen.items, "seen_offsets": self.seen.offsets}
         found["range"] = np.array([self.mean, self.lowest, self.highest], np.float64)
         if state:
             found.update(pack_state(self.trained(), self._rule, self._penalty, self.width))
@@ -400,11 +383,10 @@ class MatrixFactorization(RowProgram):
                 raise ModelError("the options of the model do not say its users and items, each once.")
         if self.loss == "auto":
             raise ModelError("the options of the model do not say its loss; it cannot be used.")
-        sizes = len(self.users), len(self.items)
+        sizes, shape = (len(self.users), len(self.items)), (self.config.dim, self.config.bias)
         self.mean, self.lowest, self.highest = range_of(arrays)
         self.seen = seen_of(arrays, *sizes)
-        rule, penalty = self._rule, self._penalty
-        self.weights = unpack(arrays, sizes, rule, penalty, (self.config.dim, self.config.bias))
+        self.weights = unpack(arrays, sizes, self._rule, self._penalty, shape)
 
 
 def _check_names(names: Sequence[str]) -> None:

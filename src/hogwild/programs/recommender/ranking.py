@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from hogwild.kernels.compiler.rng import seeds
 from hogwild.kernels.sparse.factorization import best_of_rows, draw_unseen_items, hide_seen
 from hogwild.machine import cores, one_blas_thread
 from hogwild.programs.program import Metrics
+from hogwild.programs.sparse.metrics import mae, mean, rmse
 
 _PAIRS = 1 << 15        # pairs that are scored together
 _BLOCK_BYTES = 1 << 24  # of the scores of a block of users
@@ -185,14 +186,5 @@ def sampled_loss(factors: Factors, samples: Ratings, seen: Seen, negatives: int,
 
 def rating_metrics(predicted: Floats, scores: Floats, true: Floats) -> Metrics:
     """loss (half the mean squared error of the scores), RMSE and MAE of the predicted ratings."""
-    apart = predicted.astype(np.float64) - true
-    raw = scores.astype(np.float64) - true
-    return {
-        "loss": _mean(raw**2) / 2,
-        "rmse": math.sqrt(_mean(apart**2)),
-        "mae": _mean(np.abs(apart)),
-    }
-
-
-def _mean(values: Any) -> float:
-    return float(values.mean()) if len(values) else math.nan
+    loss = mean((scores.astype(np.float64) - true) ** 2) / 2
+    return {"loss": loss, "rmse": rmse(predicted, true), "mae": mae(predicted, true)}

@@ -27,17 +27,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from hogwild import ownership
 from hogwild.errors import SaveError
 from hogwild.messages import remedy
-from hogwild.ownership import (
-    drop_marked,
-    give_group,
-    is_marked,
-    keep_permissions,
-    make_marked,
-    remove_marked,
-    remove_unmarked,
-)
 
 T = TypeVar("T")
 Check = Callable[[int], None]
@@ -121,12 +113,12 @@ def _staging(target: Path, check_old: Check) -> Iterator[Path]:
     """A directory of our own beside `target`; whatever we put there is removed at the end."""
     _sweep(target)
     _occupied(target, check_old)
-    staging, lock = make_marked(target.parent, _prefix(target), _KIND)
+    staging, lock = ownership.make_marked(target.parent, _prefix(target), _KIND)
     try:
         _check_movable(target)
         yield staging
     finally:
-        drop_marked(staging, lock, _FILES, _FOLDERS)
+        ownership.drop_marked(staging, lock, _FILES, _FOLDERS)
 
 
 # -- what stands there ------------------------------------------------------------------------------------------
@@ -160,7 +152,7 @@ def _look(target: Path, look: Callable[[int], T]) -> T | None:
         try:
             return look(descriptor)
         except (SaveError, FileNotFoundError):
-            if _stands(target, descriptor):
+            if stands(target, descriptor):
                 raise
         finally:
             os.close(descriptor)
@@ -187,9 +179,10 @@ def _check_movable(target: Path) -> None:
     _look(target, look)
 
 
-def _stands(path: Path, descriptor: int) -> bool:
+def stands(path: Path, descriptor: int, follow: bool = False) -> bool:
+    """Whether what is open still stands there; `follow` a link that does."""
     try:
-        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+        return os.path.samestat(os.stat(path, follow_symlinks=follow), os.fstat(descriptor))
     except FileNotFoundError:
         return False
 
@@ -209,14 +202,14 @@ def _keep_permissions(new: Path, target: Path) -> None:
         parent = os.stat(target.parent)
         if parent.st_mode & stat.S_ISGID:
             for made in (*new.iterdir(), new):
-                give_group(made, parent.st_gid)
+                ownership.give_group(made, parent.st_gid)
             os.chmod(new, stat.S_IMODE(os.stat(new).st_mode) | stat.S_ISGID)
         return
     for file in new.iterdir():
         like = old.get(file.name) or old.get("config.json")
         if like is not None:
-            keep_permissions(file, like)
-    keep_permissions(new, old["."])
+            ownership.keep_permissions(file, like)
+    ownership.keep_permissions(new, old["."])
 
 
 # -- putting the new one in its place ---------------------------------------------------------------------------
@@ -291,10 +284,10 @@ def _sweep(target: Path) -> None:
             for old in _olds(staging) if not os.path.lexists(target) else ():
                 os.rename(old, target)
         with suppress(OSError):
-            remove_marked(staging, _KIND, _FILES, _FOLDERS, orphans=True)
+            ownership.remove_marked(staging, _KIND, _FILES, _FOLDERS, orphans=True)
     for name in _names(target):
         with suppress(OSError):
-            remove_unmarked(target.parent / name)
+            ownership.remove_unmarked(target.parent / name)
 
 
 def _prefix(target: Path) -> str:
@@ -310,7 +303,7 @@ def _names(target: Path) -> list[str]:
 
 def _beside(target: Path) -> list[Path]:
     """Directories of ours in which saves of `target` are or were at work."""
-    return [target.parent / name for name in _names(target) if is_marked(target.parent / name, _KIND)]
+    return [target.parent / name for name in _names(target) if ownership.is_marked(target.parent / name, _KIND)]
 
 
 def _olds(staging: Path) -> list[Path]:

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.errors import ModelError, SaveError, brief, shorten
-from hogwild.programs.saving.directory import Check, check_output, find, remove_directory, replace_directory
+from hogwild.programs.saving.directory import Check, check_output, find, remove_directory, replace_directory, stands
 from hogwild.programs.saving.tensors import Arrays, Buffer, decode, encode, parse_object
 
 # -- A vocabulary as UTF-8 text: one entry a line; backslash, line feed and carriage return are written \\, \n and \r --
@@ -49,8 +49,9 @@ def encode_entries(entries: Sequence[str]) -> bytes:
     return "".join(lines).encode("utf-8", errors="backslashreplace")
 
 
-def decode_entries(text: bytes, where: str) -> list[str]:
+def decode_entries(mapped: bytes | mmap.mmap, where: str) -> list[str]:
     """The entries that `encode_entries` wrote; `where` begins the error message."""
+    text = bytes(mapped)
     try:
         *lines, rest = text.decode("utf-8").split("\n")
         if rest:
@@ -64,13 +65,11 @@ def decode_entries(text: bytes, where: str) -> list[str]:
 
 def _unescape(match: re.Match[str]) -> str:
     code = match[1]
-    if code.startswith("u"):
-        return chr(int(code[1:], 16)) if len(code) == 5 else _unknown(match)
-    return _MEANING[code] if code in _MEANING else _unknown(match)
-
-
-def _unknown(match: re.Match[str]) -> str:
-    raise ValueError(f"{match[0]!r} means nothing here")
+    if len(code) == 5:
+        return chr(int(code[1:], 16))
+    if code not in _MEANING:
+        raise ValueError(f"{match[0]!r} means nothing here")
+    return _MEANING[code]
 
 
 # -- What a directory holds -------------------------------------------------------------------------------------------
@@ -251,7 +250,7 @@ def _opened(path: Path, kind: str, read: Callable[[int], T]) -> T:
         try:
             return read(descriptor)
         except FileNotFoundError as error:
-            if _stands(find(path), descriptor):
+            if stands(find(path), descriptor, follow=True):
                 raise ModelError(
                     f"{path}: {error.filename} is missing, so this is no complete {kind}; give the directory of one."
                 ) from None
@@ -259,13 +258,6 @@ def _opened(path: Path, kind: str, read: Callable[[int], T]) -> T:
         finally:
             os.close(descriptor)
     raise ModelError(f"{path}: is replaced faster than it can be read; try again.")
-
-
-def _stands(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
 
 
 def _map_all(directory: int, path: Path, kind: str, access: int, verify: bool) -> Mapped:
@@ -288,12 +280,8 @@ def _map_all(directory: int, path: Path, kind: str, access: int, verify: bool) -
     for name, place in places.items():
         if not _is_free(place, config) or tuple(place) in lists:
             raise ModelError(f"{path / CONFIG}: there is no place for {name}; copy the directory again.")
-        lists[tuple(place)] = partial(_entries, texts[name], f"{path / name}")
+        lists[tuple(place)] = partial(decode_entries, texts[name], f"{path / name}")
     return Mapped(config, arrays, lists)
-
-
-def _entries(text: mmap.mmap | bytes, where: str) -> list[str]:
-    return decode_entries(bytes(text), where)
 
 
 def _is_free(place: Any, config: dict[str, Any]) -> bool:
@@ -323,24 +311,16 @@ def _files(config: dict[str, Any], where: Path) -> dict[str, dict[str, Any]]:
     """The files that config.json vouches for, after a check that they are plain names with a size and a checksum."""
     files = config.get("files")
     for name, seal in files.items() if isinstance(files, dict) else [("", None)]:
-        if (
-            not _NAME.fullmatch(name)
-            or not isinstance(seal, dict)
-            or type(seal.get("bytes")) is not int
-            or not isinstance(seal.get("sha256"), str)
-        ):
+        sealed = isinstance(seal, dict) and type(seal.get("bytes")) is int and isinstance(seal.get("sha256"), str)
+        if not _NAME.fullmatch(name) or not sealed:
             raise ModelError(f"{where}: the file {brief(name)} cannot be one of ours; do not trust this directory.")
     return files or {}
 
 
 def _map(
-    directory: int,
-    name: str,
-    path: Path,
-    limit: int | None = None,
-    expected: int | None = None,
+    directory: int, name: str, path: Path, limit: int | None = None, expected: int | None = None,
     access: int = mmap.ACCESS_COPY,
-) -> mmap.mmap | bytes:
+) -> mmap.mmap | bytes:  # fmt: skip
     """The bytes of a regular file of the directory, mapped so that nothing can be written to the file."""
     where = path / name
     try:

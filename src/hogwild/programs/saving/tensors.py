@@ -60,12 +60,9 @@ def _is_deep(found: Any) -> bool:
     """Whether lists and objects are nested deeper than anything of ours: what comes after need not count."""
     level = [found]
     for _ in range(_DEPTH):
-        level = [item for value in level for item in _items(value)]
+        inner = [v.values() if isinstance(v, dict) else v for v in level if isinstance(v, dict | list)]
+        level = [item for values in inner for item in values]
     return bool(level)
-
-
-def _items(value: Any) -> list[Any]:
-    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
 
 
 # -- Arrays by name ---------------------------------------------------------------------------------------------------

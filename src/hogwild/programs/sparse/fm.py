@@ -19,24 +19,14 @@ from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.optim.init import draw_rows
 from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import Ftrl, Sgd, additive_cells, row_cells
+from hogwild.kernels.optim.rules import Ftrl, Sgd, row_cells
 from hogwild.kernels.simd.rules8 import EIGHT
 from hogwild.kernels.sparse.fm import Fields, FMTask, FMWeights, OneField, ValuedSlotEntries, score_one, score_rows
 from hogwild.kernels.sparse.fm_rows import FactorPenalty
 from hogwild.kernels.sparse.samples import Entries
-from hogwild.programs.program import plain_constants
 from hogwild.programs.saving.tensors import no_others
-from hogwild.programs.sparse.supervised import ClassWeight, Label, checked_weight, make_rule, unknown_entries
-from hogwild.programs.sparse.tables import (
-    Tabled,
-    in_parts,
-    make_table,
-    named,
-    natural,
-    put_together,
-    take_apart,
-    whole_order,
-)
+from hogwild.programs.sparse.supervised import ClassWeight, Label, make_rule, unknown_entries
+from hogwild.programs.sparse.tables import Tabled, in_parts, make_table, named, put_together, take_apart, whole_order
 
 # -- Rows of factorization machines: how they are made up, what they begin with, and the arrays they are saved as -----
 
@@ -75,11 +65,6 @@ class FMLayout(NamedTuple):
             shape = (len(rows), self.fields, self.dim) if self.fields > 1 else (len(rows), self.dim)
             found[named("factors", name)] = rows[:, 1:].reshape(shape).copy()
         return found
-
-
-def new_table(rows: int, cells: int) -> Floats:
-    """Zeros; ConfigError, before anything is allocated, where they need more memory than there is."""
-    return make_table(rows, cells, _REMEDY)
 
 
 def start_factors(table: Floats, layout: FMLayout, order: Ids | None, known: int, seed: int, scale: float) -> None:
@@ -253,14 +238,9 @@ class FactorizationMachine(Tabled):
         self, *values: Any, class_weight: ClassWeight = None, features: int = 0, slots: Iterable[str] = (),
         classes: Iterable[Any] | None = None, constants: Mapping[str, float] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        self.config = config = config_of(self, FMConfig, values, options)
-        self.loss = config.loss
-        self.class_weight = checked_weight(class_weight)
-        self.features, self.slots = int(features), tuple(str(name) for name in slots)
-        self.constants = plain_constants(constants)
-        self.take_classes(classes)
-        self.order: Ids | None = None
-        self.ignored = 0
+        config = config_of(self, FMConfig, values, options)
+        self.begin(config, class_weight, features, classes, constants)
+        self.slots = tuple(str(name) for name in slots)
         self._flat = Flattener(keep_slots=config.field_aware)
         self._one: OneRow | None = None
         rates = config.l2, config.l2_factors
@@ -325,7 +305,7 @@ class FactorizationMachine(Tabled):
             self._learn_slots(flat)
         rows, cells = max(self.features, flat.features), self.layout.cells
         order = whole_order(flat.original, flat.features, rows)
-        table, known = new_table(rows, cells), 0
+        table, known = make_table(rows, cells, _REMEDY), 0
         bias = np.zeros(row_cells(self._rule, Free(), 1), np.float32)
         if self.weights is not None:
             known, bias = self.features, self.weights.bias
@@ -348,10 +328,7 @@ class FactorizationMachine(Tabled):
 
     def tables(self) -> dict[str, Table]:
         """One row a feature, and one of the bias that every visit writes."""
-        layout = self.layout
-        additive = additive_cells(self._rule, self._penalty, layout.width)
-        bias = Table(1, row_cells(self._rule, Free(), 1), "scalar", additive_cells(self._rule, Free(), 1))
-        return {"table": Table(self.features, layout.cells, "ranked", additive), "bias": bias}
+        return dict(zip(("table", "bias"), self.shared_as(1, 1), strict=True))
 
     def watchable(self) -> Mapping[str, Any]:
         """weights: (features,); factors: (features, factors of a feature); bias: (1,); in the features' own order."""
@@ -402,7 +379,7 @@ class FactorizationMachine(Tabled):
         if not state:
             plain = self.plain(None, self.features)
             return {**layout.split("", plain), "bias": trained.bias[:1].copy()}
-        return save_arrays(layout, natural(trained.table, layout.cells, self.order), trained.bias)
+        return save_arrays(layout, self.in_own_order(trained.table), trained.bias)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `arrays` made, with or without state."""

@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
+from hogwild.arrays import AnyRows, Floats, Room, Table
 from hogwild.config import LinearConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ModelError
 from hogwild.feeds.slots.flatten import Flattener
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
-from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import Ftrl, additive_cells, row_cells
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import row_cells
 from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, LinearWeights, score_class_rows, score_rows
-from hogwild.programs.program import plain_constants
 from hogwild.programs.saving.tensors import no_others
-from hogwild.programs.sparse.supervised import ClassWeight, checked_weight, make_rule, unknown_entries
-from hogwild.programs.sparse.tables import Tabled, in_parts, named, natural, put_together, take_apart, whole_order
+from hogwild.programs.sparse.supervised import ClassWeight, rule_and_penalty, unknown_entries
+from hogwild.programs.sparse.tables import Tabled, in_parts, named, put_together, take_apart, taken, whole_order
 
 _LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
 
@@ -60,18 +59,10 @@ class Linear(Tabled):
         self, *values: Any, class_weight: ClassWeight = None, features: int = 0, classes: Iterable[Any] | None = None,
         constants: Mapping[str, float] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        self.config = config = config_of(self, LinearConfig, values, options)
-        self.loss = config.loss
-        self.class_weight = checked_weight(class_weight)
-        self.features = int(features)
-        self.constants = plain_constants(constants)
-        self.take_classes(classes)
+        config = config_of(self, LinearConfig, values, options)
+        self.begin(config, class_weight, features, classes, constants)
+        self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, config.l1, config.l2)
         self._flat = Flattener()
-        self.order: Ids | None = None
-        self.ignored = 0
-        self._rule = make_rule(config.optimizer, self.constants, config.l1, config.l2)
-        free = isinstance(self._rule, Ftrl) or not (config.l1 or config.l2)
-        self._penalty = Free() if free else Penalty(np.float32(config.l1), np.float32(config.l2))
 
     # -- what the executor asks ---------------------------------------------------------------------------------
 
@@ -115,13 +106,7 @@ class Linear(Tabled):
 
     def tables(self) -> dict[str, Table]:
         """One row a feature, and one of biases that every visit writes."""
-        bias_cells = row_cells(self._rule, Free(), self.width)
-        return {
-            "table": Table(
-                self.features, self.cells, "ranked", additive_cells(self._rule, self._penalty, self.width)
-            ),
-            "bias": Table(1, bias_cells, "scalar", additive_cells(self._rule, Free(), self.width)),
-        }
+        return dict(zip(("table", "bias"), self.shared_as(1, self.width), strict=True))
 
     def watchable(self) -> Mapping[str, Any]:
         """weights: (features, outputs); bias: (outputs,); in the features' own order."""
@@ -163,8 +148,7 @@ class Linear(Tabled):
         if not state:
             weight, bias = self.plain(None, self.features), trained.bias[: self.width].copy()
             return {"weight": weight if self.width > 1 else weight[:, 0], "bias": bias}
-        table = natural(trained.table, self.cells, self.order)
-        parts = take_apart(table, self._rule, self._penalty, self.width)
+        parts = take_apart(self.in_own_order(trained.table), self._rule, self._penalty, self.width)
         biases = take_apart(trained.bias, self._rule, Free(), self.width)
         return {
             **{named("weight", name): part for name, part in parts.items()},
@@ -180,12 +164,8 @@ class Linear(Tabled):
         rows = len(arrays["weight"])
         if self.features and rows != self.features:
             raise ModelError(f"the options say {self.features} features, but weight has {rows} rows.")
-        tables = []
-        used = set()
-        for owner, penalty, count in (("weight", self._penalty, rows), ("bias", Free(), 1)):
-            names = ["", *(name[len(owner) + 1 :] for name in arrays if name.startswith(owner + "_"))]
-            used |= {named(owner, name) for name in names}
-            parts = {name: arrays[named(owner, name)] for name in names}
-            tables.append(put_together(parts, self._rule, penalty, self.width, count))
-        no_others(arrays, used, "a linear model")
-        self.weights, self.features, self.order = LinearWeights(*tables), rows, None
+        left = dict(arrays)
+        table = put_together(taken(left, "weight"), self._rule, self._penalty, self.width, rows)
+        bias = put_together(taken(left, "bias"), self._rule, Free(), self.width, 1)
+        no_others(left, (), "a linear model")
+        self.weights, self.features, self.order = LinearWeights(table, bias), rows, None

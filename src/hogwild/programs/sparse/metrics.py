@@ -63,9 +63,7 @@ def auc(scores: Array, positive: npt.NDArray[np.bool_], weight: Array | None = N
     return float(np.diff(ups, prepend=0.0) @ (below + downs) / (2.0 * ups[-1] * downs[-1]))
 
 
-def _areas_of_keys(
-    scores: Array, positive: npt.NDArray[np.bool_], weight: Array | None
-) -> tuple[Doubles, Doubles]:
+def _areas_of_keys(scores: Array, positive: npt.NDArray[np.bool_], weight: Array | None) -> tuple[Doubles, Doubles]:
     """The same as `_areas_in_order`, of float32 scores in any order.
 
     A score becomes 32 bits that are in the same order as whole numbers, with what belongs to it in the bits below:
@@ -210,9 +208,7 @@ def chosen_classes(scores: Floats) -> npt.NDArray[np.int64]:
     return (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1).astype(np.int64)
 
 
-def classifier_metrics(
-    loss: str, scores: Floats, true: npt.NDArray[np.int64], weight: Floats | None
-) -> Metrics:
+def classifier_metrics(loss: str, scores: Floats, true: npt.NDArray[np.int64], weight: Floats | None) -> Metrics:
     """accuracy; logloss of a logistic model; auc (of several classes: the mean of each against the rest); for two
     classes precision, recall and f1 of the second, and of a logistic model its calibration (mean prediction by share of
     the second) and ece (expected calibration error). What cannot be computed is left out."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import AnyRows, BinaryRows, DenseRows, Ids, Rows, SlotRows, ValuedSlotRows
+from hogwild.arrays import AnyRows, BinaryRows, DenseRows, Ids, SlotRows, ValuedSlotRows
 from hogwild.feeds.sparse.feed import Feed
 
 
@@ -62,9 +62,5 @@ def _aligned(feed: Feed, order: Ids | None, features: int) -> AnyRows:
         return samples._replace(ids=ids)
     keep = ids >= 0
     offsets = np.concatenate([[0], np.cumsum(keep)])[samples.offsets]
-    kept: dict[str, Any] = {"ids": ids[keep], "offsets": offsets}
-    if isinstance(samples, Rows | ValuedSlotRows):
-        kept["values"] = samples.values[keep]
-    if isinstance(samples, SlotRows | ValuedSlotRows):
-        kept["slots"] = samples.slots[keep]
-    return samples._replace(**kept)
+    kept = {name: getattr(samples, name)[keep] for name in ("values", "slots") if name in samples._fields}
+    return samples._replace(ids=ids[keep], offsets=offsets, **kept)

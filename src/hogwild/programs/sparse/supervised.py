@@ -13,6 +13,7 @@ from hogwild.arrays import AnyRows, DenseRows, Floats
 from hogwild.config.options import Config
 from hogwild.errors import ConfigError, InputError, brief
 from hogwild.feeds.sparse.feed import Feed
+from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import RULES, Ftrl
 from hogwild.programs.program import Metrics, Program
 from hogwild.programs.sparse import metrics
@@ -168,7 +169,7 @@ class Supervised(Program):
     """
 
     config: Config
-    loss: str
+    loss: str = "auto"
     features: int
     constants: dict[str, float]
     classes: tuple[Label, ...] | None = None
@@ -201,13 +202,11 @@ class Supervised(Program):
         weight = self.class_weight
         given = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self.config).items()}
         return {
-            **given,
-            **({"loss": self.loss} if "loss" in given else {}),
+            **given, **({"loss": self.loss} if "loss" in given else {}),
             "class_weight": weight if weight is None or isinstance(weight, str) else [list(pair) for pair in weight],
-            "features": self.features,
-            "classes": None if self.classes is None else list(self.classes),
+            "features": self.features, "classes": None if self.classes is None else list(self.classes),
             "constants": self.constants,
-        }
+        }  # fmt: skip
 
     def samples(self, feed: Feed) -> AnyRows:
         """The feed's rows; labels as -1 and 1, or as class numbers; importance times class weight."""
@@ -263,6 +262,13 @@ def make_rule(optimizer: str, constants: Mapping[str, float], l1: float = 0.0, l
     if kind is Ftrl:
         own.update(l1=np.float32(l1), l2=np.float32(l2))
     return kind(**own)
+
+
+def rule_and_penalty(optimizer: str, constants: Mapping[str, float], l1: float, l2: float) -> tuple[Any, Any]:
+    """An update rule, and the penalty that rows pay late: none beside FTRL."""
+    rule = make_rule(optimizer, constants, l1, l2)
+    free = isinstance(rule, Ftrl) or not (l1 or l2)
+    return rule, Free() if free else Penalty(np.float32(l1), np.float32(l2))
 
 
 def checked_weight(weight: ClassWeight) -> Literal["balanced"] | list[tuple[Label, float]] | None:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import mmap
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import CELL, Floats, Ids
+from hogwild.arrays import CELL, Floats, Ids, Table
+from hogwild.config.options import Config
 from hogwild.errors import InputError, ModelError
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.kernels.optim.rules import cell_names, row_cells
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import additive_cells, cell_names, row_cells
 from hogwild.machine import check_memory
+from hogwild.programs.program import plain_constants
 from hogwild.programs.rows import RowProgram
-from hogwild.programs.sparse.supervised import Supervised
+from hogwild.programs.sparse.supervised import ClassWeight, Supervised, checked_weight
 
 # -- Rows of weights in a flat array: brought into an order of features and back, grown, taken apart for saving -------
 
@@ -60,6 +63,12 @@ def grown(table: Floats, cells: int, rows: int) -> Floats:
 def named(owner: str, part: str) -> str:
     """The name of an array: what a part of a row, "" for its weights, is of."""
     return f"{owner}_{part}" if part else owner
+
+
+def taken(left: Arrays, owner: str) -> Arrays:
+    """The arrays of an owner by the parts that they are, taken out of what is left."""
+    names = [name for name in left if name == owner or name.startswith(f"{owner}_")]
+    return {name[len(owner) + 1 :]: left.pop(name) for name in names}
 
 
 def take_apart(table: Floats, rule: Any, penalty: Any, width: int) -> Arrays:
@@ -112,10 +121,23 @@ class Tabled(RowProgram, Supervised):
     ----------
     order : feature of each row of `table` while it is in the order of a feed; None for the features' own order.
     features : rows of the table.
+    ignored : entries of the last scored feed whose feature the model does not know.
     """
 
     order: Ids | None = None
     features: int
+    ignored = 0
+
+    def begin(
+        self, config: Config, class_weight: ClassWeight, features: int, classes: Iterable[Any] | None,
+        constants: Mapping[str, float] | None,
+    ) -> None:  # fmt: skip
+        """Take over the arguments that all such programs have."""
+        self.config = config
+        self.loss = getattr(config, "loss", self.loss)
+        self.class_weight = checked_weight(class_weight)
+        self.features, self.constants = int(features), plain_constants(constants)
+        self.take_classes(classes)
 
     @property
     @abstractmethod
@@ -131,11 +153,16 @@ class Tabled(RowProgram, Supervised):
         """The table."""
         return ((weights.table, self.width),)
 
+    def shared_as(self, rows: int, width: int) -> tuple[Table, Table]:
+        """How the table is shared, and how a few rows of so many weights are, which every visit writes."""
+        few = Table(rows, row_cells(self._rule, Free(), width), "scalar", additive_cells(self._rule, Free(), width))
+        return Table(self.features, self.cells, "ranked", additive_cells(self._rule, self._penalty, self.width)), few
+
     def finish(self, feed: Feed) -> None:
         """Weights in the features' own order again, in memory of their own."""
         if self.weights is not None:
             table, *others = self.weights
-            own = table.copy() if self.order is None else natural(table, self.cells, self.order)
+            own = table.copy() if self.order is None else self.in_own_order(table)
             self.weights, self.order = type(self.weights)(own, *(array.copy() for array in others)), None
 
     def paid(self) -> Floats:
@@ -158,7 +185,11 @@ class Tabled(RowProgram, Supervised):
 
     def rearranged(self, rows: int, order: Ids | None) -> Floats:
         """The table with room for so many rows, in another order of features."""
-        return ranked(grown(natural(self.weights.table, self.cells, self.order), self.cells, rows), self.cells, order)
+        return ranked(grown(self.in_own_order(self.weights.table), self.cells, rows), self.cells, order)
+
+    def in_own_order(self, table: Floats) -> Floats:
+        """What stands as `table` does, in the features' own order."""
+        return natural(table, self.cells, self.order)
 
 
 def in_parts(rows: int, threads: int, work: Callable[[int, int], None], step: int = 1) -> None:

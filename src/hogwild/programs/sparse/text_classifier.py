@@ -18,24 +18,14 @@ from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.hashing import Hashing
 from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.ids.tokens import make_bags
-from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import Ftrl, additive_cells, cell_names, row_cells
+from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import cell_names, row_cells
 from hogwild.kernels.simd.rows16 import LANES, layout
 from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_of_text, mean_rows
-from hogwild.programs.program import plain_constants
 from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.metrics import probabilities
-from hogwild.programs.sparse.supervised import ClassWeight, Label, checked_weight, make_rule, unknown_entries
-from hogwild.programs.sparse.tables import (
-    Tabled,
-    in_parts,
-    make_table,
-    named,
-    natural,
-    put_together,
-    take_apart,
-    whole_order,
-)
+from hogwild.programs.sparse.supervised import ClassWeight, Label, rule_and_penalty, unknown_entries
+from hogwild.programs.sparse.tables import Tabled, in_parts, make_table, named, put_together, take_apart, whole_order
 
 # -- Scores of one text at a time, for serving: all room is made beforehand, and one compiled call does the work ------
 
@@ -183,17 +173,10 @@ class TextClassifier(Tabled):
         self, *values: Any, class_weight: ClassWeight = None, features: int = 0, classes: Iterable[Any] | None = None,
         constants: Mapping[str, float] | None = None, hashing: Mapping[str, Any] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        self.config = config = config_of(self, TextConfig, values, options)
-        self.class_weight = checked_weight(class_weight)
-        self.features = int(features)
-        self.constants = plain_constants(constants)
-        self.take_classes(classes)
+        config = config_of(self, TextConfig, values, options)
+        self.begin(config, class_weight, features, classes, constants)
         self.hashing = None if hashing is None else _checked_hashing(hashing)
-        self.order: Ids | None = None
-        self.ignored = 0
-        self._rule = make_rule(config.optimizer, self.constants, 0.0, config.l2)
-        free = isinstance(self._rule, Ftrl) or not config.l2
-        self._penalty = Free() if free else Penalty(np.float32(0), np.float32(config.l2))
+        self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, 0.0, config.l2)
         self._one: OneText | None = None
         self._texts = 0
 
@@ -271,14 +254,7 @@ class TextClassifier(Tabled):
 
     def tables(self) -> dict[str, Table]:
         """One row a feature, and few rows of outputs that every visit writes."""
-        width = self.width
-        return {
-            "table": Table(self.features, self.cells, "ranked", additive_cells(self._rule, self._penalty, width)),
-            "outputs": Table(
-                self.outputs, row_cells(self._rule, Free(), width + 1), "scalar",
-                additive_cells(self._rule, Free(), width + 1),
-            ),
-        }  # fmt: skip
+        return dict(zip(("table", "outputs"), self.shared_as(self.outputs, self.width + 1), strict=True))
 
     def watchable(self) -> Mapping[str, Any]:
         """embedding: (features, dim); output: (outputs, dim); bias: (outputs,); in the features' own order."""
@@ -302,7 +278,9 @@ class TextClassifier(Tabled):
             mean_rows(samples, table, means[first:end], first)
 
         in_parts(len(feed), threads, work)
-        return self._scored(means)
+        output, bias = self._layer()
+        scores = means + bias if self._folds else means @ output.T + bias
+        return scores[:, 0] if self.outputs == 1 else scores
 
     def predict_one(self, text: str) -> Label:
         """The label of one text, for serving: some 15 microseconds for 200 words, after the first call.
@@ -340,11 +318,6 @@ class TextClassifier(Tabled):
         """Whether the layer above is taken into the rows for prediction: then a row has one number an output."""
         return self.outputs <= self.width
 
-    def _scored(self, means: Floats) -> Floats:
-        output, bias = self._layer()
-        scores = means + bias if self._folds else means @ output.T + bias
-        return scores[:, 0] if self.outputs == 1 else scores
-
     def _layer(self) -> tuple[Floats, Floats]:
         """Weights (outputs, width) and biases of the linear layer."""
         outputs = self.trained().outputs.reshape(self.outputs, -1)
@@ -370,8 +343,7 @@ class TextClassifier(Tabled):
         (momentum), squares (adagrad), mean, square (adam) or pull, squares (ftrl); embedding_count and output_count
         (adam), and embedding_stamp with l2: the time up to which it is paid. Without, penalties are paid.
         """
-        table = self.trained().table if state else self.paid()
-        table = natural(table, self.cells, self.order)
+        table = self.in_own_order(self.trained().table if state else self.paid())
         return split_arrays(self, TextWeights(table, self.weights.outputs), state)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

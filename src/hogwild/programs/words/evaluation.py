@@ -69,13 +69,8 @@ def evaluate_pairs(vectors: Vectors, pairs: list[Pair], restrict_vocab: int = PA
     second = units(vectors.matrix[[rows[pair.b.upper()] for pair in known]]) if known else first
     found = np.einsum("ij,ij->i", first, second, dtype=np.float64)
     judged = np.array([pair.score for pair in known], np.float64)
-    return PairScores(
-        pairs=len(pairs),
-        known=len(known),
-        spearman=correlation(ranks(judged), ranks(found)),
-        pearson=correlation(judged, found),
-        oov=(len(pairs) - len(known)) / max(len(pairs), 1),
-    )
+    spearman, pearson = correlation(ranks(judged), ranks(found)), correlation(judged, found)
+    return PairScores(len(pairs), len(known), spearman, pearson, (len(pairs) - len(known)) / max(len(pairs), 1))
 
 
 def folded_rows(vectors: Vectors, restrict_vocab: int) -> dict[str, int]:
@@ -157,9 +152,8 @@ def evaluate_analogies(
 
 def total_of(scores: list[SectionScore], name: str = "total") -> SectionScore:
     """All sections as one."""
-    return SectionScore(
-        name, sum(s.questions for s in scores), sum(s.known for s in scores), sum(s.correct for s in scores)
-    )
+    sums = [sum(getattr(score, count) for score in scores) for count in ("questions", "known", "correct")]
+    return SectionScore(name, *sums)
 
 
 def _count_right(unit: Floats, forms: Rows, questions: Rows) -> int:

@@ -120,10 +120,8 @@ def read_header(head: bytes, name: str) -> Header | None:
         return None
     words, dim = int(match[1]), int(match[2])
     if not 0 < words < _MOST or not 0 < dim < _MOST:
-        raise InputError(
-            f"{name}:1: announces {shown(match[0].decode().strip())} as words and dimension, which cannot be; "
-            f"{_ELSE}."
-        )
+        announced = shown(match[0].decode().strip())
+        raise InputError(f"{name}:1: announces {announced} as words and dimension, which cannot be; {_ELSE}.")
     return Header(words, dim, match.end())
 
 
@@ -276,9 +274,7 @@ def _dimension(source: Source, header: Header | None, block: _Block) -> int:
         )
     if found == 0:
         word = shown(fields[0].decode("utf-8", "backslashreplace"))
-        raise InputError(
-            f"{source.place(line)}: `{word}` has no numbers behind it; {remedy(text[:4096])}."
-        )
+        raise InputError(f"{source.place(line)}: `{word}` has no numbers behind it; {remedy(text[:4096])}.")
     return header.dim if header else found
 
 
@@ -387,14 +383,9 @@ def write_vectors(name: str, words: Sequence[str], matrix: Floats, file_format: 
     step = max(1, _BLOCK // dim)
     encode = _lines if file_format == "text" else _records
     blocks = (slice(start, min(start + step, rows)) for start in range(0, rows, step))
-
-    def encoded() -> Iterator[bytes | memoryview]:
-        yield f"{rows} {dim}\n".encode()
-        for _, data in in_order(lambda block: encode(fitting[block], _finite(fitting, matrix, block)), blocks):
-            yield data
-
     with write_file(name) as stream:
-        for data in encoded():
+        stream.write(f"{rows} {dim}\n".encode())
+        for _, data in in_order(lambda block: encode(fitting[block], _finite(fitting, matrix, block)), blocks):
             stream.write(data)
     return changed
 

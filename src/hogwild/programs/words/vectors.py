@@ -88,16 +88,10 @@ class WordIndex:
     """
 
     def __init__(
-        self,
-        read: Callable[[], Sequence[str]],
-        size: int,
-        where: str = "words",
+        self, read: Callable[[], Sequence[str]], size: int, where: str = "words",
         error: type[HogwildError] = InputError,
-    ) -> None:
-        self._read = read
-        self._size = size
-        self._where = where
-        self._error = error
+    ) -> None:  # fmt: skip
+        self._read, self._size, self._where, self._error = read, size, where, error
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -208,10 +202,7 @@ class Vectors:
         self.norms  # noqa: B018  # numbers that are not finite too
 
     def _fill(self, index: WordIndex, matrix: Floats, error: type[HogwildError], where: str) -> None:
-        self._index = index
-        self._error = error
-        self._where = where
-        self.matrix = matrix
+        self._index, self.matrix, self._error, self._where = index, matrix, error, where
 
     # -- what there is --
 
@@ -265,12 +256,9 @@ class Vectors:
         return float(one @ other)
 
     def most_similar(
-        self,
-        positive: Query | Sequence[Query],
-        negative: Query | Sequence[Query] = (),
-        topn: int = 10,
+        self, positive: Query | Sequence[Query], negative: Query | Sequence[Query] = (), topn: int = 10,
         restrict_vocab: int = 0,
-    ) -> Similar:
+    ) -> Similar:  # fmt: skip
         """Words nearest to the sum of what is `positive` minus what is `negative`, with their similarities.
 
         Parameters

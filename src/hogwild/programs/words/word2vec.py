@@ -18,7 +18,7 @@ from hogwild.kernels.simd.rows16 import LANES, layout
 from hogwild.kernels.word2vec.cbow import Cbow, plan_cbow
 from hogwild.kernels.word2vec.skipgram import SkipGram, plan_skip_gram
 from hogwild.kernels.word2vec.windows import Embeddings, Text, alias_table, chances_to_stay
-from hogwild.machine import memory
+from hogwild.machine import check_memory
 from hogwild.programs.program import Metrics, Program
 from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.words.vectors import Vectors
@@ -236,11 +236,8 @@ class Word2Vec(Program):
     def check_memory(self, words: int) -> int:
         """The bytes of the weights of so many words; raises ConfigError if this machine has not so many."""
         needed = 2 * CELL * words * self.cells
-        if needed > memory():
-            raise ConfigError(
-                f"{words:,} words of {self.config.dim} numbers need {needed / 1e9:.1f} GB, and this machine has "
-                f"{memory() / 1e9:.1f} GB; raise --min-count, or lower --max-vocab or --dim."
-            )
+        what = f"{words:,} words of {self.config.dim} numbers need"
+        check_memory(needed, what, "raise --min-count, or lower --max-vocab or --dim.")
         return needed
 
     def _unpadded(self) -> tuple[Floats, Floats]:
@@ -253,12 +250,7 @@ class Word2Vec(Program):
 
     def options(self) -> dict[str, Any]:
         """Its parameters, and its words."""
-        config = self.config
-        return {
-            "dim": config.dim, "window": config.window, "negatives": config.negatives, "sample": config.sample,
-            "cbow": config.cbow, "pair_negatives": config.pair_negatives,
-            "words": [self.words[row] for row in self._order().tolist()],
-        }  # fmt: skip
+        return {**vars(self.config), "words": [self.words[row] for row in self._order().tolist()]}
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """Vectors and outputs without the zeros that fill their rows, and how often each word occurred."""
