@@ -259,11 +259,9 @@ class CRF(BaseEstimator):  # type: ignore[misc]
                 elif event.kind == "epoch":
                     self.loss_curve_.append(event.loss)  # type: ignore[attr-defined]
                     if valid is not None and event.is_best:
-                        best = tuple(array.copy() for array in program.weights), program.mean
+                        best = program.kept()
                 elif event.kind == "finished" and best is not None:
-                    for array, kept in zip(program.weights, best[0], strict=True):
-                        array[:] = kept
-                    program.mean = best[1]
+                    program.take_back(best)
         self.program_ = program
         self._excerpts: Excerpts | None = None
         self.n_iter_ = len(self.loss_curve_)

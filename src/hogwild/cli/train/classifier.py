@@ -27,7 +27,6 @@ from hogwild.config.options import Shown
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hogwild.executor.events import Finished
     from hogwild.executor.readers.checkpoint import Output
     from hogwild.feeds.sparse.feed import Feed
 
@@ -126,8 +125,3 @@ class ClassifierJob(Job):
         if getattr(self.options.own, "loss", "auto") != "auto" or program.classes:
             return []
         return ["The labels are quantities, not classes: this is a regression (--loss squared)."]
-
-    def training_metrics(self, program: Any, feed: Feed, finished: Finished, threads: int) -> dict[str, float]:
-        """Metrics on the training data."""
-        found: dict[str, float] = program.evaluate(feed, threads)
-        return found

@@ -22,7 +22,6 @@ from hogwild.messages import counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hogwild.executor.events import Finished
     from hogwild.executor.readers.checkpoint import Output
     from hogwild.feeds.ratings.feed import RatingFeed
     from hogwild.programs.recommender.program import MatrixFactorization
@@ -134,9 +133,3 @@ class RecommenderJob(Job):
             "l2": program.l2,
             "negatives": program.negatives,
         }
-
-    def training_metrics(
-        self, program: MatrixFactorization, feed: RatingFeed, finished: Finished, threads: int
-    ) -> dict[str, float]:
-        """Metrics on the training data."""
-        return program.evaluate(feed, threads)

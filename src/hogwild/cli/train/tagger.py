@@ -14,7 +14,6 @@ from hogwild.messages import counted, shown
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hogwild.executor.events import Finished
     from hogwild.executor.readers.checkpoint import Output
     from hogwild.feeds.tagged.feed import TaggingFeed
     from hogwild.programs.taggers.crf import CRF
@@ -121,10 +120,6 @@ class TaggerJob(Job):
             "rich_pairs": len(program.pairs.pairs),
             "l2": program.l2,
         }
-
-    def training_metrics(self, program: CRF, feed: TaggingFeed, finished: Finished, threads: int) -> dict[str, float]:
-        """Metrics on the training data."""
-        return program.evaluate(feed, threads)
 
 
 def _rich(program: CRF) -> int:

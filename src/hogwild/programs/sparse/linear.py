@@ -12,6 +12,7 @@ from hogwild.arrays import AnyRows, Floats, Ids, Room, Table
 from hogwild.config import LinearConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ModelError
+from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.slots.flatten import Flattener
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
@@ -21,7 +22,7 @@ from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, LinearWeights
 from hogwild.programs.program import plain_constants
 from hogwild.programs.saving.tensors import no_others
 from hogwild.programs.sparse.supervised import ClassWeight, checked_weight, make_rule, unknown_entries
-from hogwild.programs.sparse.tables import Tabled, in_parts, named, natural, put_together, take_apart, whole_order
+from hogwild.programs.sparse.tables import Tabled, named, natural, put_together, take_apart, whole_order
 
 _LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
 

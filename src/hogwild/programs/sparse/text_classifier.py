@@ -14,6 +14,7 @@ from hogwild.arrays import BinaryRows, Floats, Ids, Room, Rows, Table
 from hogwild.config import TextConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError
+from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.hashing import Hashing
 from hogwild.kernels.compiler.jit import entry
@@ -28,7 +29,6 @@ from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.supervised import ClassWeight, Label, checked_weight, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import (
     Tabled,
-    in_parts,
     make_table,
     named,
     natural,
