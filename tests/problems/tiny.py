@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.arrays import Room
 from hogwild.programs.program import Program
 from hogwild.programs.store import load_model, save_model
 
@@ -33,15 +32,7 @@ class Tiny(Program):
         self.memory = np.full((self.rows, self.width), value, np.float32)
         return self
 
-    task = property(lambda self: None)
-
     def startup(self, feed: Any, seed: int) -> None:
-        raise NotImplementedError
-
-    def samples(self, feed: Any) -> Any:
-        raise NotImplementedError
-
-    def room(self, feed: Any) -> Room:
         raise NotImplementedError
 
     def options(self) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.programs.taggers.crf import CRF
 from hogwild.programs.taggers.crf_weights import Plain, RichPairs, no_pairs
-from hogwild.programs.taggers.decoding import Decoder, rules_of
+from hogwild.programs.taggers.decoding import CRFDecoder
+from hogwild.programs.taggers.tagger import rules_of
 
 
 class Excerpts:
@@ -39,7 +40,7 @@ class Excerpts:
         found = [dict(zip(self.tags, row, strict=True)) for row in decoder.marginals(threads).tolist()]
         return _by_sentence(decoder.feed, found)
 
-    def _decoder(self, sentences: Sequence[Any]) -> Decoder:
+    def _decoder(self, sentences: Sequence[Any]) -> CRFDecoder:
         try:
             feed = tagging_of(sentences, tags=self.tags)
         except InputError:  # no token has a feature; any other mistake is told now
@@ -47,7 +48,7 @@ class Excerpts:
         ids = np.fromiter((self._places.get(name, -1) for name in feed.names), np.int64, len(feed.names))
         nodes = np.where((ids >= 0)[:, None], self.nodes[ids], np.float32(0)) if len(self.nodes) else self.nodes
         rich, pairs = self._rich_of(ids)
-        return Decoder(Plain(nodes.astype(np.float32, copy=False), self.edges, rich), pairs, len(self.tags), feed)
+        return CRFDecoder(Plain(nodes.astype(np.float32, copy=False), self.edges, rich), pairs, len(self.tags), feed)
 
     def _rich_of(self, ids: Any) -> tuple[Floats, RichPairs]:
         """Weights and pairs of the rich edges of these features, of which some are not in the model (-1)."""

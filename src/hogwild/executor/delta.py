@@ -96,14 +96,15 @@ class _Side:
                 "same vocabulary."
             )
         if change.cells.shape != (len(rows), self._common.shape[1]):
-            raise InputError(f"changes of {change.table!r} are {change.cells.shape}; a row has {self._common.shape[1]} cells.")
+            cells = self._common.shape[1]
+            raise InputError(f"changes of {change.table!r} are {change.cells.shape}; a row has {cells} cells.")
         order = np.argsort(rows, kind="stable")
-        rows, cells = rows[order], change.cells[order]
+        rows, changes = rows[order], change.cells[order]
         for first, last, lock in self._segments(0, len(self._common)):
             a, b = np.searchsorted(rows, (first, last))
             if a < b:
                 with lock:
-                    add_changed(self._common, self._base, rows[a:b], cells[a:b])
+                    add_changed(self._common, self._base, rows[a:b], changes[a:b])
 
     def _segments(self, first: int, last: int) -> Iterator[tuple[int, int, AbstractContextManager[Any]]]:
         """Runs of rows with what has to be held: the lock of those that workers have copies of and merge."""

@@ -23,6 +23,7 @@ from hogwild.kernels.loop.order import Order, file_order, shuffled
 from hogwild.kernels.loop.schedule import Schedule
 from hogwild.kernels.loop.trace import Untraced
 from hogwild.machine import memory
+from hogwild.programs.program import CompiledProgram
 
 _BLOCK = 1 << 14  # samples that stay together when data larger than memory is shuffled
 _MOST_ROWS = 1 << 31  # that an int32 can name
@@ -34,7 +35,7 @@ class Plan:
     """What a run is about, before anything of it runs. `weights` are the program's."""
 
     config: TrainConfig
-    program: Any
+    program: CompiledProgram
     task: Any
     samples: Any
     weights: Any
@@ -66,7 +67,7 @@ class Plan:
         return shuffled(self.visits, self.config.seed, epoch, 1 if self.fits else _BLOCK)
 
 
-def make_plan(config: TrainConfig, program: Any, feed: Any) -> Plan:
+def make_plan(config: TrainConfig, program: CompiledProgram, feed: Any) -> Plan:
     """Start the program up and gather what it says of itself."""
     part = program.divide(workers_of(config) if config.mode == "hogwild" else 1)
     program.startup(feed, config.seed)

@@ -16,6 +16,7 @@ from hogwild.executor.plan import Plan
 from hogwild.executor.trace import Trace
 from hogwild.executor.workers import Crew
 from hogwild.kernels.loop.schedule import elapsed_at, rate_after
+from hogwild.machine import cores
 from hogwild.timeline import timed
 
 # -- Where a run stands, and all that it needs to go on from there ----------------------------------------------------
@@ -178,10 +179,10 @@ class Course:
         )  # fmt: skip
 
     def evaluate(self, valid: Any) -> None:
-        """Metrics on the validation feed."""
+        """Metrics on the validation feed, on the cores of the workers, who stand still."""
         began = time.perf_counter()
         with timed("evaluate"):
-            self.metrics = self.plan.program.evaluate(valid)
+            self.metrics = self.plan.program.evaluate(valid, min(self.plan.workers, cores()))
         self._evaluate_seconds += time.perf_counter() - began
 
     # -- events -------------------------------------------------------------------------------------------------
@@ -198,7 +199,8 @@ class Course:
     def started(self, compile_seconds: float, prepare_seconds: float, notes: list[str]) -> Started:
         """The first event."""
         config, program = self.plan.config, self.plan.program
-        told = {"unit": program.unit, "each": self._units / self.plan.visits} if program.tells_units else {}
+        each = self._units / self.plan.visits
+        told: dict[str, Any] = {"unit": program.unit, "each": each} if program.tells_units else {}
         return Started(
             **self.when(), total=self.total, threads=self.plan.workers, mode=config.mode,
             sharing=self.crew.sharing.name, lr=self._first_rate, compile_seconds=compile_seconds,

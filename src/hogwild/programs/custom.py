@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,10 +12,10 @@ from hogwild.arrays import Room, Table
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.loop.task import apply, gradient
-from hogwild.programs.program import Metrics, Program
+from hogwild.programs.program import CompiledProgram, Metrics
 
 
-class CustomProgram(Program):
+class CustomProgram(CompiledProgram):
     """A program from a task and a function that makes its weights.
 
     Parameters
@@ -24,14 +25,15 @@ class CustomProgram(Program):
     room : the scratch that one visit needs at the most; by default a row of scratch for each row of weights.
     visits : visits in an epoch; by default the length of the feed, or of the first of its arrays.
     tables : how arrays are shared, by name; those not named are dense.
-    evaluate : metrics of the weights on a feed, by name; `loss` is what early stopping watches.
+    evaluate : metrics of the weights on a feed, by name; `loss` is what early stopping watches. If it has a parameter
+        `threads`, it is told by that how many cores it may use.
     """
 
     name = "custom"
 
     def __init__(
         self, task: Any, startup: Callable[[], Any], *, room: Room | None = None, visits: int | None = None,
-        tables: Mapping[str, Table] | None = None, evaluate: Callable[[Any, Any], Metrics] | None = None,
+        tables: Mapping[str, Table] | None = None, evaluate: Callable[..., Metrics] | None = None,
     ) -> None:  # fmt: skip
         for function in (gradient, apply):
             if function.find(type(task)) is None:
@@ -44,6 +46,7 @@ class CustomProgram(Program):
         self._visits = visits
         self._tables = dict(tables or {})
         self._evaluate = evaluate
+        self._takes_threads = evaluate is not None and _takes(evaluate, "threads")
 
     @property
     def task(self) -> Any:
@@ -76,11 +79,12 @@ class CustomProgram(Program):
         """Dense rows, unless the user said otherwise."""
         return {**super().tables(), **self._tables}
 
-    def evaluate(self, feed: Any) -> Metrics:
+    def evaluate(self, feed: Any, threads: int = 1) -> Metrics:
         """The user's metrics."""
         if self._evaluate is None:
             raise ConfigError("this program has no evaluate function; give one, or train without a validation feed.")
-        return self._evaluate(self.weights, feed)
+        more = {"threads": threads} if self._takes_threads else {}
+        return self._evaluate(self.weights, feed, **more)
 
     def options(self) -> dict[str, Any]:
         """The name of the task. The rest is code, which no model holds: give `load_model` the program too."""
@@ -102,6 +106,15 @@ class CustomProgram(Program):
             if found.shape != mine.shape or found.dtype != mine.dtype:
                 raise ModelError(f"array {name} is {found.dtype} {found.shape}, not float32 {mine.shape}.")
         self.weights = type(fresh)(**{name: np.array(arrays[name], order="C") for name in fresh._fields})
+
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function has a parameter of this name; what does not tell its parameters has none."""
+    try:
+        found = inspect.signature(function).parameters.get(name)
+    except (TypeError, ValueError):
+        return False
+    return found is not None and found.kind in (found.POSITIONAL_OR_KEYWORD, found.KEYWORD_ONLY)
 
 
 def _checked(weights: Any) -> Any:

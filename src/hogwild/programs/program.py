@@ -1,4 +1,4 @@
-"""What the executor asks of a program."""
+"""What the executor asks of a program: of any, and of one that is compiled code."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hogwild.arrays import Room, Step, Table
 from hogwild.errors import ConfigError, brief
 
 Metrics = dict[str, float]
+RowIds = npt.NDArray[np.int64]
 _LARGE = 1e30
 
 
@@ -26,11 +27,10 @@ def plain_constants(constants: Mapping[str, float] | None) -> dict[str, float]:
 
 
 class Program(ABC):
-    """A model: its startup, its task, and how it predicts, evaluates and is saved.
+    """A model: its startup, its weights, and how it predicts, evaluates and is saved; not what makes a visit.
 
-    The executor calls, in this order: `startup(feed, seed)` once a run; then, for every span, compiled code chosen by
-    the type of `task`, over `samples(feed)` and `weights`; `settle` where the workers are parked at the end of an
-    epoch; `finish(feed)` at the end of the run.
+    The executor calls, in this order: `startup(feed, seed)` once a run; then workers visit samples and change
+    `weights`; `settle` where they are parked at the end of an epoch; `finish(feed)` at the end of the run.
     """
 
     name: ClassVar[str] = "program"
@@ -57,11 +57,6 @@ class Program(ABC):
         """For pickle and copies: all but what answers single rows, which is made anew where it is asked for."""
         return {name: None if name == "_one" else value for name, value in vars(self).items()}
 
-    @property
-    @abstractmethod
-    def task(self) -> Any:
-        """The NamedTuple whose type selects the compiled `gradient` and `apply`."""
-
     def divide(self, workers: int) -> float:
         """Before startup: so many workers will visit at once, none waiting for another.
 
@@ -73,14 +68,6 @@ class Program(ABC):
     @abstractmethod
     def startup(self, feed: Any, seed: int) -> None:
         """Allocate and initialise `weights` if there are none, and bring them into the feed's order of ids."""
-
-    @abstractmethod
-    def samples(self, feed: Any) -> Any:
-        """The NamedTuple of arrays that compiled code reads."""
-
-    @abstractmethod
-    def room(self, feed: Any) -> Room:
-        """How much scratch a visit needs at the most."""
 
     def visits(self, feed: Any) -> int:
         """Visits in one epoch."""
@@ -96,6 +83,14 @@ class Program(ABC):
             name: Table(rows=len(array), cells=int(np.prod(array.shape[1:])), kind="dense")
             for name, array in zip(self.weights._fields, self.weights, strict=True)
         }
+
+    def row_ids(self, table: str) -> RowIds | None:
+        """A name for each row of a table that all processes share, in whatever order this one has ranked its ids.
+
+        None for a table that is the same everywhere. A process that has other rows exchanges by these names.
+        """
+        found = self.tables()[table]
+        return np.arange(found.rows) if found.kind == "ranked" else None
 
     def stand_at(self, elapsed: float) -> None:
         """The workers are parked at this time of lazy regularization."""
@@ -122,8 +117,11 @@ class Program(ABC):
     def finish(self, feed: Any) -> None:
         """Bring the weights back from the feed's order of ids."""
 
-    def evaluate(self, feed: Any) -> Metrics:
-        """Metrics on a feed, by lower-case name; `loss` among them. May be called where workers are parked."""
+    def evaluate(self, feed: Any, threads: int = 1) -> Metrics:
+        """Metrics on a feed, by lower-case name; `loss` among them. May be called where workers are parked.
+
+        They are the same, bit for bit, whatever the number of threads.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not say how it is evaluated")
 
     def judge(self, metrics: Metrics, loss: float) -> float:
@@ -147,3 +145,20 @@ class Program(ABC):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over arrays made by `arrays`; checks names and shapes."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is restored")
+
+
+class CompiledProgram(Program):
+    """A program whose visits are compiled code, chosen by the type of `task`, over `samples(feed)` and `weights`."""
+
+    @property
+    @abstractmethod
+    def task(self) -> Any:
+        """The NamedTuple whose type selects the compiled `gradient` and `apply`."""
+
+    @abstractmethod
+    def samples(self, feed: Any) -> Any:
+        """The NamedTuple of arrays that compiled code reads."""
+
+    @abstractmethod
+    def room(self, feed: Any) -> Room:
+        """How much scratch a visit needs at the most."""

@@ -12,10 +12,10 @@ from hogwild.arrays import Floats, Step
 from hogwild.errors import ConfigError
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import row_cells, settle, settle_copy
-from hogwild.programs.program import Program
+from hogwild.programs.program import CompiledProgram
 
 
-class RowProgram(Program):
+class RowProgram(CompiledProgram):
     """A program whose rows of weights stand with what an update rule and a penalty remember of them."""
 
     _rule: Any

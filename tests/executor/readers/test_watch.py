@@ -141,16 +141,8 @@ def test_the_default_of_a_program_is_its_raw_arrays():
     from hogwild.programs.program import Program
 
     class Bare(Program):
-        task = None
-
         def startup(self, feed, seed):
             self.weights = Weights(np.zeros((1, 2), np.float32), np.ones(1, np.float32))
-
-        def samples(self, feed):
-            return feed
-
-        def room(self, feed):
-            return None
 
     program = Bare()
     program.startup(None, 1)

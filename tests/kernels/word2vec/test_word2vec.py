@@ -89,7 +89,7 @@ def test_other_layouts(dim: int) -> None:
     before = 0.0
     for visits in range(1, visits_of(task, SENTENCES) + 1):
         scratch = scratch_for(task)
-        total = total_loss(task, text, weights, scratch, visits)
+        total = total_loss(task, text, weights, scratch, 0, visits)
         compare(task, total - before, weights, scratch)
         before = total
 
@@ -206,10 +206,10 @@ def test_the_loss_is_a_sum_in_double_precision(kind: type) -> None:
     visits = visits_of(task, ids)
     each = [run_visit(task, text, visit, weights, scratch, ONE, GRADIENT) for visit in range(visits)]
     assert isinstance(each[0], float)
-    total = total_loss(task, text, weights, scratch_for(task), visits)
+    total = total_loss(task, text, weights, scratch_for(task), 0, visits)
     assert total == pytest.approx(sum(each), rel=1e-12)
     halved = task._replace(scale=0.5)
-    assert total_loss(halved, text, weights, scratch_for(task), visits) == pytest.approx(total / 2, rel=1e-12)
+    assert total_loss(halved, text, weights, scratch_for(task), 0, visits) == pytest.approx(total / 2, rel=1e-12)
 
 
 @BOTH

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from hogwild.cli.apply.options import EVALUATE as PAGE
-from hogwild.cli.apply.options import RECOMMENDERS, TAGGERS, refuse
+from hogwild.cli.apply.options import RECOMMENDERS, refuse
 from hogwild.cli.apply.options import EvaluateOptions as Options
 
 __all__ = ["PAGE", "Options", "run"]
@@ -15,6 +15,7 @@ __all__ = ["PAGE", "Options", "run"]
 def run(options: Options) -> int:
     """Print the metrics."""
     from hogwild.programs.store import load_model
+    from hogwild.programs.taggers.tagger import Tagger
     from hogwild.programs.words.vectors import holds_words
 
     if holds_words(Path(options.model)):
@@ -25,7 +26,7 @@ def run(options: Options) -> int:
     began = time.perf_counter()
     model = load_model(options.model)
     refuse(options.words, "word vectors", "this model has none")
-    if model.program.name in TAGGERS:
+    if isinstance(model.program, Tagger):
         from hogwild.cli.apply.taggers import evaluate_tags
 
         return evaluate_tags(options, model, began)

@@ -58,6 +58,7 @@ def run(options: Options) -> int:
     """Search and print."""
     from hogwild.programs.inspect import Asked, strongest_of
     from hogwild.programs.store import load_model
+    from hogwild.programs.taggers.tagger import Tagger
     from hogwild.programs.words.vectors import holds_words
 
     if holds_words(Path(options.model)):
@@ -69,7 +70,7 @@ def run(options: Options) -> int:
     found = strongest_of(program, model.schema, Asked(**vars(options.search)))
     seconds = {"load": loaded - began, "search": time.perf_counter() - loaded}
     if options.show.json:
-        classes = getattr(program, "tags", None) or program.classes or ()
+        classes = program.tags if isinstance(program, Tagger) else program.classes or ()
         kinds = {strongest.kind.replace(" ", "_"): strongest.to_json() for strongest in found}
         print_json(
             {"program": program.name, "model": options.model, "classes": list(classes), **kinds, "seconds": seconds}

@@ -14,9 +14,6 @@ from hogwild.config import Column, ShowConfig
 from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
 
-TAGGERS = ("crf",)
-"""Names of the programs that tag."""
-
 RECOMMENDERS = ("matrix-factorization",)
 """Names of the programs that recommend."""
 

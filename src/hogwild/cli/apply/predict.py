@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from hogwild.cli.apply.options import PREDICT as PAGE
-from hogwild.cli.apply.options import RECOMMENDERS, TAGGERS, refuse
+from hogwild.cli.apply.options import RECOMMENDERS, refuse
 from hogwild.cli.apply.options import PredictOptions as Options
 from hogwild.cli.outputs import check_outputs
 from hogwild.errors import ConfigError
@@ -18,6 +18,7 @@ def run(options: Options) -> int:
     """Write the predictions."""
     from hogwild.feeds.open import description_path
     from hogwild.programs.store import load_model
+    from hogwild.programs.taggers.tagger import Tagger
 
     if options.show.json and options.write.output == "-":
         raise ConfigError("--json and the predictions cannot both go to standard output; add --output FILE.")
@@ -28,7 +29,7 @@ def run(options: Options) -> int:
     program: Any = model.program
     if not hasattr(program, "predict"):
         raise ConfigError(f"{options.model}: a {program.name} model predicts nothing; see hogwild neighbors.")
-    if program.name in TAGGERS:
+    if isinstance(program, Tagger):
         from hogwild.cli.apply.taggers import predict_tags
 
         return predict_tags(options, model, began)

@@ -145,10 +145,12 @@ def predict_pairs(options: PredictOptions, model: Model, began: float) -> int:
 
 def evaluate_pairs(options: EvaluateOptions, model: Model, began: float) -> int:
     """Print how good a recommender is; returns the exit code. began: when the command did."""
+    from hogwild.machine import cores
+
     program: Any = model.program
     feed = open_pairs(model, options.files, options.read, with_ratings=program.loss == "squared")
     loaded = time.perf_counter()
-    metrics = program.evaluate(feed, top=options.recommended.top)
+    metrics = program.evaluate(feed, cores(), options.recommended.top)
     notes = [*feed.notes, *program.evaluation_notes()]
     say_notes(notes, options.show.quiet)
     if options.show.json:

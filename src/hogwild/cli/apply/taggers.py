@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from hogwild.feeds.tagged.write import Path, write_paths
 from hogwild.machine import cores
 from hogwild.messages import for_output
 from hogwild.programs.store import Model
+from hogwild.programs.taggers.tagger import Tagger
 
 _READING, _TAGGING = "reading the text", "tagging (the first run compiles)"  # what goes on, where that takes long
 _AT_ONCE = 1 << 17  # tokens that are predicted together
@@ -42,7 +43,7 @@ def open_tagged(
             "the model does not say how text becomes its features; save it again with "
             "save_model(path, program, feed_schema=feed.schema)."
         )
-    program: Any = model.program
+    program = cast(Tagger, model.program)
     config = TaggingConfig(columns=tagged.columns, tag_column=tagged.tag_column, **read.shared())
     return open_tagging(files, config, schema=model.schema, names=program.names, tags=program.tags, with_tags=with_tags)
 
@@ -75,7 +76,7 @@ def _part(feed: TaggingFeed, first: int, last: int) -> TaggingFeed:
 
 def evaluate_tags(options: EvaluateOptions, model: Model, began: float) -> int:
     """Evaluate a tagger and print its scores; returns the exit code. began: when the command did."""
-    program: Any = model.program
+    program = cast(Tagger, model.program)
     with show_progress(quiet=options.show.quiet) as display:
         display.phase(_READING)
         feed = open_tagged(model, options.files, options.read, options.tagged)
@@ -104,7 +105,7 @@ def evaluate_tags(options: EvaluateOptions, model: Model, began: float) -> int:
 
 def predict_tags(options: PredictOptions, model: Model, began: float) -> int:
     """Write the text with its tags; returns the exit code. began: when the command did."""
-    program: Any = model.program
+    program = cast(Tagger, model.program)
     with show_progress(quiet=options.show.quiet) as display:
         display.phase(_READING)
         feed = open_tagged(model, options.files, options.read, options.tagged, with_tags=False)
@@ -128,7 +129,7 @@ def predict_tags(options: PredictOptions, model: Model, began: float) -> int:
     return 0
 
 
-def _paths(program: Any, feed: TaggingFeed, options: PredictOptions) -> Iterator[Sequence[Path]]:
+def _paths(program: Tagger, feed: TaggingFeed, options: PredictOptions) -> Iterator[Sequence[Path]]:
     """For each sentence the tags to write, with the probabilities that are asked for."""
     names = np.array(program.tags, object)
     constrain, proba = options.tagged.constrain, options.write.proba

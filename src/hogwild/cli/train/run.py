@@ -20,6 +20,7 @@ from hogwild.executor.readers.watch import make_watch, parse_every
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.state import RunState
 from hogwild.kernels.compiler.clock import seconds_compiled
+from hogwild.machine import cores
 from hogwild.messages import say, show
 from hogwild.observe.logs import NAME as LOG
 from hogwild.observe.logs import Logs
@@ -210,7 +211,9 @@ class Training:
             began = time.perf_counter()
             self.display.phase("evaluating on the training data")
             with timed("evaluate"):
-                found = self.job.training_metrics(self.program, self.feed, self.finished, self.started.threads)
+                found = self.job.training_metrics(
+                    self.program, self.feed, self.finished, min(self.started.threads, cores())
+                )
             self.seconds["evaluate"] += time.perf_counter() - began
             return found
         if best := [event.metrics for event in self.epochs if event.best]:

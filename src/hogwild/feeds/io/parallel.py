@@ -1,4 +1,4 @@
-"""Work by several threads whose results come in the order of what went in."""
+"""Work by several threads: items whose results come in the order of what went in, and parts of rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
+
+import numpy as np
 
 from hogwild.machine import cores
 from hogwild.timeline import timed, timed_items
@@ -51,3 +53,17 @@ def in_order(work: Callable[[T], R], items: Iterable[T], threads: int = 0) -> It
         finally:
             for _, future in waiting:
                 future.cancel()
+
+
+def in_parts(rows: int, threads: int, work: Callable[[int, int], None], step: int = 1) -> None:
+    """Do `work(first row, end)` on as many parts of the rows as there are threads, all at once.
+
+    step: parts begin at multiples of it. Where rows are worked on in batches of this size, a row is then in the same
+    batch whatever the number of threads: BLAS may round otherwise in a batch of another size.
+    """
+    ends = (np.linspace(0, -(-rows // step), max(1, threads) + 1).astype(int) * step).clip(max=rows).tolist()
+    if threads <= 1:
+        work(0, rows)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, ends[:-1], ends[1:]))

@@ -290,19 +290,18 @@ def _move_each(rows: Any, task: Any, weights: Any, scratch: Any, places: Any, ra
 
 
 @open_kernel
-def sum_losses(task: Any, samples: Any, weights: Any, scratch: Any, first: int, last: int) -> Any:
-    """The sum of the losses of sentences first … last - 1 whose tags are all known, and how many those are."""
+def fill_losses(task: Any, samples: Any, weights: Any, scratch: Any, first: int, losses: Any) -> int:
+    """The losses of the sentences from `first` on, 0 where a tag is not known; returns how many have all known."""
     chains = samples.chains
-    total, known = 0.0, 0
-    for visit in range(first, last):
+    known = 0
+    for k in range(len(losses)):
+        visit = first + k
         whole = True
         for t in range(chains.offsets[visit], chains.offsets[visit + 1]):
             whole &= chains.tags[t] >= 0
-        if whole:
-            loss, _ = begin_sentence(task, samples, visit, weights, scratch)
-            total += loss
-            known += 1
-    return total, known
+        losses[k] = begin_sentence(task, samples, visit, weights, scratch)[0] if whole else 0.0
+        known += whole
+    return known
 
 
 @open_kernel

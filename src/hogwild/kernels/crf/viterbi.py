@@ -32,25 +32,29 @@ class Trellis(NamedTuple):
 
 
 @open_kernel
-def find_paths(task: Any, samples: Any, weights: Any, scratch: Any, rules: Rules, trellis: Any, visit: int, out: Any, found: Any) -> Any:  # noqa: E501
-    """The best paths of a sentence, the best first, as rows of `out`, and the logarithms of their chances in `found`.
+def find_paths(task: Any, samples: Any, weights: Any, scratch: Any, rules: Rules, trellis: Any, span: Any, out: Any, found: Any) -> Any:  # noqa: E501
+    """The best paths of sentences span[0] … span[1] - 1, the best first, as rows of `out` with a column for each token,
+    and the logarithms of the chances of the last sentence's in `found`.
 
-    Returns how many there are: fewer than asked for where the sentence has fewer paths.
+    Returns how many paths the last one has: fewer than asked for where there are fewer.
     """
     chains = samples.chains
-    tokens = chains.offsets[visit + 1] - chains.offsets[visit]
-    places = places_of(task, tokens)
-    scratch.ints[0] = 1
-    for i in range(1, tokens):
-        scratch.ints[i] = 0
-    steep = read_sentence(task, samples, visit, weights, scratch, scale_at(task, scratch.clock[0]))
-    for i in range(tokens):
-        extend(task, tokens, i, scratch, places, rules, trellis)
-        lower(task, trellis, i % 2)
-    count = follow(task, tokens, scratch, places, trellis, out, found)
-    norm = forward(task, tokens, scratch, places) if steep <= STEEP else log_forward(task, tokens, scratch, places)
-    for rank in range(count):
-        found[rank] -= norm
+    begin, count = chains.offsets[span[0]], 0
+    for visit in range(span[0], span[1]):
+        first = chains.offsets[visit] - begin
+        tokens = chains.offsets[visit + 1] - chains.offsets[visit]
+        places = places_of(task, tokens)
+        scratch.ints[0] = 1
+        for i in range(1, tokens):
+            scratch.ints[i] = 0
+        steep = read_sentence(task, samples, visit, weights, scratch, scale_at(task, scratch.clock[0]))
+        for i in range(tokens):
+            extend(task, tokens, i, scratch, places, rules, trellis)
+            lower(task, trellis, i % 2)
+        count = follow(task, tokens, scratch, places, trellis, out[:, first : first + tokens], found)
+        norm = forward(task, tokens, scratch, places) if steep <= STEEP else log_forward(task, tokens, scratch, places)
+        for rank in range(count):
+            found[rank] -= norm
     return count
 
 

@@ -44,9 +44,9 @@ fused_of = fused.of
 
 
 @open_kernel
-def total_loss(task: Any, samples: Any, weights: Any, scratch: Any, visits: int) -> float:
-    """The sum over the visits, in their order."""
+def total_loss(task: Any, samples: Any, weights: Any, scratch: Any, first: int, stop: int) -> float:
+    """The sum over the visits first … stop - 1, in their order."""
     total = 0.0
-    for visit in range(visits):
+    for visit in range(first, stop):
         total += gradient(task, samples, visit, weights, scratch)
     return total

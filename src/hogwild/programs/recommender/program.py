@@ -18,9 +18,10 @@ from hogwild.kernels.optim.rules import additive_cells, row_cells
 from hogwild.kernels.sparse.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
 from hogwild.machine import check_memory
 from hogwild.messages import counted
-from hogwild.programs.program import Metrics, plain_constants
+from hogwild.programs.program import Metrics, RowIds, plain_constants
 from hogwild.programs.recommender import ranking as recommending
 from hogwild.programs.recommender.ranking import Factors, Seen
+from hogwild.programs.row_ids import hash_names
 from hogwild.programs.rows import RowProgram
 from hogwild.programs.saving.tensors import Arrays, no_others, required
 from hogwild.programs.sparse.supervised import rule_and_penalty
@@ -239,6 +240,10 @@ class MatrixFactorization(RowProgram):
         sizes = {"users": len(self.users), "items": len(self.items)}
         return {name: Table(rows, self._cells, "ranked", mask) for name, rows in sizes.items()}
 
+    def row_ids(self, table: str) -> RowIds:
+        """Hashes of the names."""
+        return hash_names({"users": self.users, "items": self.items}[table], table)
+
     def penalized(self, weights: FactorWeights) -> list[tuple[Floats, int]]:
         """Users and items."""
         return [(table, self.width) for table in weights]
@@ -273,17 +278,17 @@ class MatrixFactorization(RowProgram):
 
         return open_ratings(paths, config, users=self.users, items=self.items, with_ratings=with_ratings)
 
-    def scores(self, feed: RatingFeed) -> Floats:
+    def scores(self, feed: RatingFeed, threads: int = 1) -> Floats:
         """The score of each pair; a user or item that the model does not know adds nothing, and is counted."""
         factors = self.factors()
         self._check_same(feed)
         users, items, _ = feed.samples
         self.unknown = int(np.count_nonzero(users < 0)), int(np.count_nonzero(items < 0))
-        return recommending.pair_scores(factors, users, items)
+        return recommending.pair_scores(factors, users, items, threads)
 
     def predict(self, feed: RatingFeed, threads: int = 1) -> Floats:
         """Ratings, not beyond the lowest and the highest of training; with logistic chances, with bpr scores."""
-        scores = self.scores(feed)
+        scores = self.scores(feed, threads)
         if self.loss == "squared":
             return np.clip(scores, self.lowest, self.highest)
         return scores if self.loss == "bpr" else np.exp(-np.logaddexp(0, -scores))
@@ -314,7 +319,7 @@ class MatrixFactorization(RowProgram):
                 found.append(([self.items[items[k]] for k in kept], [scores[k] for k in kept]))
         return found
 
-    def evaluate(self, feed: RatingFeed, threads: int = 0, top: int = 0) -> Metrics:
+    def evaluate(self, feed: RatingFeed, threads: int = 1, top: int = 0) -> Metrics:
         """loss, rmse and mae of ratings; of rankings the loss and precision, recall, NDCG and hit rate of the top.
 
         Rankings are of all items that the user has not in training, and are measured on the held-out items of the
@@ -325,7 +330,7 @@ class MatrixFactorization(RowProgram):
         if self.loss == "squared":
             if feed.implicit:
                 raise InputError(f"{feed.source}: there are no ratings to compare with.")
-            scores = self.scores(feed)
+            scores = self.scores(feed, threads)
             predicted = np.clip(scores, self.lowest, self.highest)
             return recommending.rating_metrics(predicted, scores, feed.samples.values)
         self._check_same(feed)
@@ -333,7 +338,7 @@ class MatrixFactorization(RowProgram):
         self.unknown = int(np.count_nonzero(users < 0)), int(np.count_nonzero(items < 0))
         factors = self.factors()
         pairwise = self.loss == "bpr"
-        loss = recommending.sampled_loss(factors, feed.samples, self.seen, self.negatives, pairwise)
+        loss = recommending.sampled_loss(factors, feed.samples, self.seen, self.negatives, pairwise, threads)
         relevant, self.repeated = recommending.relevant_in(feed.samples, self.seen, len(self.items))
         if not len(relevant.users):
             return {"loss": loss}

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets, Ratings
+from hogwild.feeds.io.parallel import in_parts
 from hogwild.kernels.compiler.rng import seeds
 from hogwild.kernels.sparse.factorization import best_of_rows, draw_unseen_items, hide_seen
 from hogwild.machine import cores, one_blas_thread
@@ -64,17 +65,21 @@ def seen_in(samples: Ratings, users: int, items: int, earlier: Seen | None = Non
     return Seen(table.indptr.astype(np.int64), table.indices.astype(np.int32))
 
 
-def pair_scores(factors: Factors, users: Ids, items: Ids) -> Floats:
+def pair_scores(factors: Factors, users: Ids, items: Ids, threads: int = 1) -> Floats:
     """The score of each pair; what is unknown (-1) adds nothing: the mean and the bias of the other are left."""
     scores = np.empty(len(users), np.float32)
-    for start in range(0, len(users), _PAIRS):
-        part = slice(start, start + _PAIRS)
-        user, item = users[part], items[part]
-        both = (user >= 0) & (item >= 0)
-        products = np.einsum("ij,ij->i", factors.user_vectors[user], factors.item_vectors[item])
-        total = factors.mean + np.where(both, products, 0)
-        total = total + np.where(user >= 0, factors.user_biases[user], 0)
-        scores[part] = total + np.where(item >= 0, factors.item_biases[item], 0)
+
+    def score(first: int, end: int) -> None:
+        for start in range(first, end, _PAIRS):
+            part = slice(start, start + _PAIRS)
+            user, item = users[part], items[part]
+            both = (user >= 0) & (item >= 0)
+            products = np.einsum("ij,ij->i", factors.user_vectors[user], factors.item_vectors[item])
+            total = factors.mean + np.where(both, products, 0)
+            total = total + np.where(user >= 0, factors.user_biases[user], 0)
+            scores[part] = total + np.where(item >= 0, factors.item_biases[item], 0)
+
+    in_parts(len(users), threads, score, _PAIRS)
     return scores
 
 
@@ -145,15 +150,16 @@ def ranking_metrics(factors: Factors, seen: Seen, relevant: Relevant, top: int, 
     ideal = np.concatenate([[0.0], np.cumsum(gains)])
     sums = np.zeros(4)
     done = 0
-    for block in best_items(factors, relevant.users, seen, top, threads):
-        counts = relevant.counts[done : done + len(block.users)]
-        done += len(block.users)
-        keys = block.users[:, None].astype(np.int64) * items + block.items
-        hits = _among(keys, relevant.keys) & (block.items >= 0)
-        found = hits.sum(axis=1)
-        gained = (hits * gains[: hits.shape[1]]).sum(axis=1)
-        perfect = ideal[np.minimum(counts, top)]
-        sums += (found.sum() / top, (found / counts).sum(), (gained / perfect).sum(), (found > 0).sum())
+    with one_blas_thread():  # products may be rounded otherwise by several
+        for block in best_items(factors, relevant.users, seen, top, threads):
+            counts = relevant.counts[done : done + len(block.users)]
+            done += len(block.users)
+            keys = block.users[:, None].astype(np.int64) * items + block.items
+            hits = _among(keys, relevant.keys) & (block.items >= 0)
+            found = hits.sum(axis=1)
+            gained = (hits * gains[: hits.shape[1]]).sum(axis=1)
+            perfect = ideal[np.minimum(counts, top)]
+            sums += (found.sum() / top, (found / counts).sum(), (gained / perfect).sum(), (found > 0).sum())
     means = sums / done if done else np.full(4, math.nan)
     names = (f"precision@{top}", f"recall@{top}", f"ndcg@{top}", f"hit@{top}")
     return dict(zip(names, means.tolist(), strict=True))
@@ -166,7 +172,9 @@ def _among(keys: npt.NDArray[np.int64], ordered: npt.NDArray[np.int64]) -> npt.N
     return np.asarray(ordered[places] == keys)
 
 
-def sampled_loss(factors: Factors, samples: Ratings, seen: Seen, negatives: int, pairwise: bool) -> float:
+def sampled_loss(
+    factors: Factors, samples: Ratings, seen: Seen, negatives: int, pairwise: bool, threads: int = 1
+) -> float:
     """The mean training loss a pair, against items that the user has not in training, always the same ones."""
     room = np.diff(seen.offsets) < len(factors.item_vectors)
     chosen = (samples.users >= 0) & (samples.items >= 0)
@@ -176,10 +184,10 @@ def sampled_loss(factors: Factors, samples: Ratings, seen: Seen, negatives: int,
         return math.nan
     drawn = np.empty((negatives, len(users)), np.int32)
     draw_unseen_items(seen.offsets, seen.items, users, len(factors.item_vectors), seeds(_EVALUATION, 1), drawn)
-    good = pair_scores(factors, users, items).astype(np.float64)
+    good = pair_scores(factors, users, items, threads).astype(np.float64)
     total = 0.0 if pairwise else float(np.logaddexp(0, -good).sum())
     for others in drawn:
-        bad = pair_scores(factors, users, others).astype(np.float64)
+        bad = pair_scores(factors, users, others, threads).astype(np.float64)
         total += float(np.logaddexp(0, bad - good if pairwise else bad).sum())
     return total / len(users)
 

@@ -13,6 +13,7 @@ from hogwild.arrays import AnyRows, Floats, Ids, Room, Table, aligned_floats
 from hogwild.config import FMConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, shorten
+from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.slots.flatten import Flattener
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.jit import entry
@@ -26,7 +27,7 @@ from hogwild.kernels.sparse.fm_rows import FactorPenalty
 from hogwild.kernels.sparse.samples import Entries
 from hogwild.programs.saving.tensors import no_others
 from hogwild.programs.sparse.supervised import ClassWeight, Label, make_rule, unknown_entries
-from hogwild.programs.sparse.tables import Tabled, in_parts, make_table, named, put_together, take_apart, whole_order
+from hogwild.programs.sparse.tables import Tabled, make_table, named, put_together, take_apart, whole_order
 
 # -- Rows of factorization machines: how they are made up, what they begin with, and the arrays they are saved as -----
 

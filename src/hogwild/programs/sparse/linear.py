@@ -12,6 +12,7 @@ from hogwild.arrays import AnyRows, Floats, Room, Table
 from hogwild.config import LinearConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ModelError
+from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.slots.flatten import Flattener
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
@@ -20,7 +21,7 @@ from hogwild.kernels.optim.rules import row_cells
 from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, LinearWeights, score_class_rows, score_rows
 from hogwild.programs.saving.tensors import no_others
 from hogwild.programs.sparse.supervised import ClassWeight, rule_and_penalty, unknown_entries
-from hogwild.programs.sparse.tables import Tabled, in_parts, named, put_together, take_apart, taken, whole_order
+from hogwild.programs.sparse.tables import Tabled, named, put_together, take_apart, taken, whole_order
 
 _LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
 

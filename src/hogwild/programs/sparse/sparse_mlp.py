@@ -13,6 +13,7 @@ from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Table, Va
 from hogwild.config import SparseMLPConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, shorten
+from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.compiler.clock import Untimed
 from hogwild.kernels.compiler.jit import entry
@@ -42,7 +43,7 @@ from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.slots import Aligner, slotted
 from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
-from hogwild.programs.sparse.tables import Tabled, in_parts, make_table, natural, put_together, take_apart, whole_order
+from hogwild.programs.sparse.tables import Tabled, make_table, natural, put_together, take_apart, whole_order
 
 # -- One row at a time through embeddings and dense layers, for serving -----------------------------------------------
 

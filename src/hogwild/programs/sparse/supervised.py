@@ -15,7 +15,7 @@ from hogwild.errors import ConfigError, InputError, brief
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import RULES, Ftrl
-from hogwild.programs.program import Metrics, Program
+from hogwild.programs.program import CompiledProgram, Metrics
 from hogwild.programs.sparse import metrics
 from hogwild.programs.sparse.metrics import chosen_classes, classifier_metrics, loss_values, probabilities
 
@@ -159,7 +159,7 @@ def _shown(classes: Sequence[Label]) -> str:
     return names + (f" … ({len(classes)} in all)" if len(classes) > _SHOWN else "")
 
 
-class Supervised(Program):
+class Supervised(CompiledProgram):
     """A program over a Feed of rows with targets: two classes, many classes, or a quantity.
 
     Attributes

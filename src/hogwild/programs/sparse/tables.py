@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import mmap
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import additive_cells, cell_names, row_cells
 from hogwild.machine import check_memory
-from hogwild.programs.program import plain_constants
+from hogwild.programs.program import RowIds, plain_constants
 from hogwild.programs.rows import RowProgram
 from hogwild.programs.sparse.supervised import ClassWeight, Supervised, checked_weight
 
@@ -165,6 +164,12 @@ class Tabled(RowProgram, Supervised):
             own = table.copy() if self.order is None else self.in_own_order(table)
             self.weights, self.order = type(self.weights)(own, *(array.copy() for array in others)), None
 
+    def row_ids(self, table: str) -> RowIds | None:
+        """Of the table the features' own ids."""
+        if table == "table" and self.order is not None:
+            return self.order.astype(np.int64)
+        return super().row_ids(table)
+
     def paid(self) -> Floats:
         """The table as it stands, penalties paid: the very one if nothing is owed."""
         table: Floats = self.paid_weights().table
@@ -190,20 +195,6 @@ class Tabled(RowProgram, Supervised):
     def in_own_order(self, table: Floats) -> Floats:
         """What stands as `table` does, in the features' own order."""
         return natural(table, self.cells, self.order)
-
-
-def in_parts(rows: int, threads: int, work: Callable[[int, int], None], step: int = 1) -> None:
-    """Do `work(first row, end)` on as many parts of the rows as there are threads, all at once.
-
-    step: parts begin at multiples of it. Where rows are worked on in batches of this size, a row is then in the same
-    batch whatever the number of threads: BLAS may round otherwise in a batch of another size.
-    """
-    ends = (np.linspace(0, -(-rows // step), max(1, threads) + 1).astype(int) * step).clip(max=rows).tolist()
-    if threads <= 1:
-        work(0, rows)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, ends[:-1], ends[1:]))
 
 
 # -- Memory for tables of weights: asked of the system page by page, in large pages where it allows them --------------

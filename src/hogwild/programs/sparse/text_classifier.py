@@ -14,6 +14,7 @@ from hogwild.arrays import BinaryRows, Floats, Ids, Room, Rows, Table
 from hogwild.config import TextConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError
+from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.hashing import Hashing
 from hogwild.kernels.compiler.jit import entry
@@ -25,7 +26,7 @@ from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_o
 from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.supervised import ClassWeight, Label, rule_and_penalty, unknown_entries
-from hogwild.programs.sparse.tables import Tabled, in_parts, make_table, named, put_together, take_apart, whole_order
+from hogwild.programs.sparse.tables import Tabled, make_table, named, put_together, take_apart, whole_order
 
 # -- Scores of one text at a time, for serving: all room is made beforehand, and one compiled call does the work ------
 

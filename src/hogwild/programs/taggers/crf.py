@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -13,19 +12,20 @@ import numpy.typing as npt
 from hogwild.arrays import CELL, Floats, Room, Table, ValuedChains, aligned_floats
 from hogwild.config import CRFConfig
 from hogwild.config.arguments import config_of, taking
-from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, Sgd, additive_cells, row_cells
 from hogwild.kernels.simd.rows8 import LANES, layout
 from hogwild.machine import check_memory
-from hogwild.programs.program import Metrics, plain_constants
+from hogwild.programs.program import RowIds, plain_constants
+from hogwild.programs.row_ids import hash_names, hash_pairs
 from hogwild.programs.rows import RowProgram
 from hogwild.programs.sparse.supervised import make_rule
-from hogwild.programs.taggers import crf_weights, decoding
+from hogwild.programs.taggers import crf_weights
 from hogwild.programs.taggers.crf_weights import RichPairs, find_pairs, no_pairs
-from hogwild.programs.taggers.scores import TagScores
+from hogwild.programs.taggers.decoding import CRFDecoder
+from hogwild.programs.taggers.tagger import Tagger
 
 # Of the paper on AsynGrad; for pos 0.02 there, which is too slow for smaller texts than its own (docs/performance.md).
 _RATES = {"pos": 0.1, "chunking": 0.05, "chunking-more": 0.1, "segmentation": 0.1}
@@ -33,7 +33,7 @@ _PENALTIES = {"pos": 1.0, "chunking": 0.5, "chunking-more": 1.0, "segmentation":
 
 
 @taking(CRFConfig)
-class CRF(RowProgram):
+class CRF(RowProgram, Tagger):
     """A linear-chain conditional random field.
 
     Parameters
@@ -50,8 +50,6 @@ class CRF(RowProgram):
     """
 
     name = "crf"
-    unit = "tokens"
-    tells_units = True
     hot_rows, merge_every = 4096, 200  # measured: docs/performance.md
 
     def __init__(
@@ -114,12 +112,7 @@ class CRF(RowProgram):
 
     def startup(self, feed: TaggingFeed, seed: int) -> None:
         """Weights of zero for the features, tags and pairs of the feed, or the ones there are."""
-        if not isinstance(feed, TaggingFeed):
-            raise ConfigError(f"{type(feed).__name__} is no tagged text; use hogwild.open_tagging or tagging_of.")
-        feed.check()
-        self._check_same(feed)
-        if feed.tokens and int(feed.samples.tags.min()) < 0:
-            raise InputError(f"{feed.source}: {_without_tags(feed)}")
+        self.check_trainable(feed)
         preset, sentences = str(feed.schema.get("preset", self.preset)), max(1, len(feed))
         if self.weights is not None and (preset, sentences) != (self.preset, self._sentences):
             self._pay()  # what a stopped run still owes, at the penalties of its own text
@@ -134,16 +127,6 @@ class CRF(RowProgram):
             pairs = find_pairs(feed, config.rich_edge_min_count, seen_only, templates)
         self.tags, self.names, self.pairs = feed.tags, feed.names, pairs
         self._allocate()
-
-    def _check_same(self, feed: TaggingFeed) -> None:
-        """Before there are weights, what is not given may be any."""
-        trained = self.weights is not None
-        names, tags = self.names or trained, self.tags or trained
-        if (names and feed.names != self.names) or (tags and feed.tags != self.tags):
-            raise ConfigError(
-                "this text is in other feature ids than the model's; open it with names=program.names and "
-                "tags=program.tags, or by program.open(path)."
-            )
 
     def _shapes(self) -> tuple[tuple[int, int], ...]:
         """Rows and cells a row of each array of weights."""
@@ -161,10 +144,6 @@ class CRF(RowProgram):
     def samples(self, feed: TaggingFeed) -> Tagged:
         """The chains, with the pairs of rich edges."""
         return Tagged(feed.samples, self.pairs.chunk_starts, self.pairs.cells(self.width))
-
-    def units(self, feed: TaggingFeed) -> int:
-        """Tokens."""
-        return feed.tokens
 
     def room(self, feed: TaggingFeed) -> Room:
         """For the rows of the sentence that has most, and the numbers of the longest one."""
@@ -185,6 +164,17 @@ class CRF(RowProgram):
                 ChainWeights._fields, self._shapes(), kinds, masks, strict=True
             )
         }
+
+    def row_ids(self, table: str) -> RowIds | None:
+        """Hashes of the features' names; of rows of rich edges, hashes of these and of the pairs that a row weighs."""
+        if table == "edges":
+            return None
+        features = hash_names(self.names, "features")
+        if table == "nodes":
+            return features
+        owners = np.repeat(np.arange(self.pairs.features), np.diff(self.pairs.chunk_starts))
+        cells = self.pairs.cells(self.width).reshape(-1, LANES)
+        return hash_pairs(features[owners], cells, lambda row: self.names[owners[row]], "rich edges of the features")
 
     def stand_at(self, elapsed: float) -> None:
         """The weights stand at this time of the epoch."""
@@ -236,51 +226,11 @@ class CRF(RowProgram):
 
     # -- predicting -------------------------------------------------------------------------------------------------
 
-    def open(self, paths: Any, *, with_tags: bool = True, schema: Mapping[str, Any] | None = None) -> TaggingFeed:
-        """Files in the ids of this model; `schema`: that of the feed it was trained on, for other than chunking."""
-        from hogwild.feeds.tagged.open import open_tagging
-
-        return open_tagging(paths, schema=schema, names=self.names, tags=self.tags, with_tags=with_tags)
-
-    def _decoder(self, feed: TaggingFeed) -> decoding.Decoder:
-        self._check_same(feed)
+    def decoder(self, feed: TaggingFeed) -> CRFDecoder:
+        """The weights as they stand, or their mean, over a feed."""
+        self.check_same(feed)
         plain = self.mean.weights if self.mean is not None else self._plain(self.trained())
-        return decoding.Decoder(plain, self.pairs, len(self.tags), feed)
-
-    def predict(self, feed: TaggingFeed, threads: int = 1, constrain: bool = False) -> list[list[str]]:
-        """The best tags of each sentence. constrain: only such as the scheme of the tags (IOB2, IOBES, BMES) allows."""
-        codes = self.predict_codes(feed, threads, constrain)
-        named = np.array([*self.tags, ""], object)[codes].tolist()
-        offsets = feed.samples.offsets.tolist()
-        return [named[a:b] for a, b in pairwise(offsets)]
-
-    def predict_codes(self, feed: TaggingFeed, threads: int = 1, constrain: bool = False) -> npt.NDArray[np.int32]:
-        """Numbers of the best tags of all tokens."""
-        return self._decoder(feed).best(decoding.rules_of(self.tags, constrain), threads)
-
-    def nbest(
-        self, feed: TaggingFeed, count: int, constrain: bool = False
-    ) -> list[list[tuple[float, list[str]]]]:
-        """For each sentence up to `count` best paths with their probabilities, the best first."""
-        found = self._decoder(feed).several(count, decoding.rules_of(self.tags, constrain))
-        return [[(chance, [self.tags[k] for k in path]) for chance, path in paths] for paths in found]
-
-    def marginals(self, feed: TaggingFeed, threads: int = 1) -> Floats:
-        """(tokens, tags): the probability of each tag at each token."""
-        return self._decoder(feed).marginals(threads)
-
-    def evaluate(self, feed: TaggingFeed, threads: int = 1) -> Metrics:
-        """loss (mean of -log p over the sentences whose tags are all known) and the scores of tags and chunks."""
-        loss, scores = self.compare(feed, threads)
-        return {"loss": loss, **scores.metrics()}
-
-    def compare(self, feed: TaggingFeed, threads: int = 1, constrain: bool = False) -> tuple[float, TagScores]:
-        """The loss, and how the best tags compare with those of the feed."""
-        from hogwild.programs.taggers.scores import score_feed
-
-        decoder = self._decoder(feed)
-        guess = decoder.best(decoding.rules_of(self.tags, constrain), threads)
-        return decoder.loss(threads), score_feed(feed, guess)
+        return CRFDecoder(plain, self.pairs, len(self.tags), feed)
 
     def _plain(self, weights: ChainWeights) -> crf_weights.Plain:
         """Weights alone, penalties paid."""
@@ -294,10 +244,7 @@ class CRF(RowProgram):
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""
-        return {
-            **vars(self.config), "tags": list(self.tags), "names": list(self.names), "preset": self.preset,
-            "constants": self.constants,
-        }  # fmt: skip
+        return {**vars(self.config), **super().options(), "preset": self.preset, "constants": self.constants}
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """nodes (features, tags); edges (tags, tags); rich, with rich_pairs (former * tags + tag) and rich_starts.
@@ -314,10 +261,7 @@ class CRF(RowProgram):
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `arrays` made, with or without state."""
-        words = all(isinstance(word, str) for word in (*self.tags, *self.names))
-        once = words and len(set(self.tags)) == len(self.tags) and len(set(self.names)) == len(self.names)
-        if not self.tags or not once:
-            raise ModelError("the options of the model do not say its tags and features, each once.")
+        self.check_names()
         plain, self.pairs = crf_weights.unpack(arrays, len(self.names), len(self.tags))
         tables = crf_weights.tables_of(arrays, self._shapes())
         if tables is not None:
@@ -327,10 +271,3 @@ class CRF(RowProgram):
             return
         self._allocate()
         crf_weights.put(plain, self.weights, self._shapes(), self.pairs)
-
-
-def _without_tags(feed: TaggingFeed) -> str:
-    if not feed.strange:
-        return "it has tokens without tags; training needs one for every token."
-    strange = ", ".join(list(feed.strange)[:3])
-    return f"its tags {strange} are not among those of the model; train a new one."

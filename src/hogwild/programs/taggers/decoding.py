@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,33 +9,20 @@ import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Room, ValuedChains, aligned_floats, make_scratch
 from hogwild.errors import ConfigError
+from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.tagged.feed import TaggingFeed
-from hogwild.kernels.crf.gradient import fill_marginals, sum_losses
+from hogwild.kernels.crf.gradient import fill_losses, fill_marginals
 from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
-from hogwild.kernels.crf.viterbi import FORBIDDEN, Rules, Trellis, find_paths
+from hogwild.kernels.crf.viterbi import Rules, Trellis, find_paths
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import Sgd
 from hogwild.kernels.simd.rows8 import LANES, layout
 from hogwild.machine import check_memory
-from hogwild.programs.sparse.tables import in_parts
 from hogwild.programs.taggers import crf_weights
 from hogwild.programs.taggers.crf_weights import RichPairs
-from hogwild.programs.taggers.schemes import allowed, scheme_of
 
 
-def rules_of(tags: Sequence[str], constrain: bool) -> Rules:
-    """What may follow what: all, or what the scheme of the tags allows."""
-    count = len(tags)
-    if not constrain:
-        return Rules(np.zeros(count), np.zeros((count, count)), np.zeros(count))
-    scheme = scheme_of(tags)
-    if not scheme:
-        raise ConfigError(f"tags such as {', '.join(tags[:4])} follow no scheme (IOB, IOBES, BMES); do not constrain.")
-    can = allowed(tags, scheme)
-    return Rules(*(np.where(part, 0.0, FORBIDDEN) for part in (can.first, can.pairs, can.last)))
-
-
-class Decoder:
+class CRFDecoder:
     """A CRF at rest, over one feed."""
 
     def __init__(self, weights: crf_weights.Plain, pairs: RichPairs, tags: int, feed: TaggingFeed) -> None:
@@ -57,11 +43,11 @@ class Decoder:
         offsets = self.feed.samples.offsets
 
         def decode(first: int, last: int) -> None:
+            out = found[offsets[first] : offsets[last]].reshape(1, -1)
             scratch, trellis = self._scratch(), self._trellis(1)
-            chance = np.zeros(1)
-            for visit in range(first, last):
-                out = found[offsets[visit] : offsets[visit + 1]].reshape(1, -1)
-                find_paths(self.task, self.samples, self.weights, scratch, rules, trellis, visit, out, chance)
+            find_paths(
+                self.task, self.samples, self.weights, scratch, rules, trellis, (first, last), out, np.zeros(1)
+            )
 
         in_parts(len(self.feed), threads, decode)
         return found
@@ -80,7 +66,7 @@ class Decoder:
         for visit in range(len(self.feed)):
             tokens = int(offsets[visit + 1] - offsets[visit])
             kept = find_paths(
-                self.task, self.samples, self.weights, scratch, rules, trellis, visit, paths[:, :tokens], chances
+                self.task, self.samples, self.weights, scratch, rules, trellis, (visit, visit + 1), paths, chances
             )
             likely = np.exp(np.minimum(chances[:kept], 0.0)).tolist()  # rounded, a logarithm may be just above 0
             found.append(list(zip(likely, paths[:kept, :tokens].tolist(), strict=True)))
@@ -100,14 +86,15 @@ class Decoder:
 
     def loss(self, threads: int = 1) -> float:
         """The mean loss of the sentences whose tags are all known; NaN if there are none."""
-        sums: list[tuple[float, int]] = []
+        losses, known = np.zeros(len(self.feed)), []
 
-        def add(first: int, last: int) -> None:
-            sums.append(sum_losses(self.task, self.samples, self.weights, self._scratch(), first, last))
+        def fill(first: int, last: int) -> None:
+            part = losses[first:last]
+            known.append(fill_losses(self.task, self.samples, self.weights, self._scratch(), first, part))
 
-        in_parts(len(self.feed), threads, add)
-        known = sum(count for _, count in sums)
-        return sum(sorted(total for total, _ in sums)) / known if known else float("nan")
+        in_parts(len(self.feed), threads, fill)
+        # One by one: the sum of a part would depend on where it is cut.
+        return float(losses.cumsum()[-1]) / sum(known) if sum(known) else float("nan")
 
     def _scratch(self) -> Any:
         longest = self.feed.longest

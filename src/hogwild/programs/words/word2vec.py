@@ -13,13 +13,15 @@ from hogwild.config import Word2VecConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.corpus.feed import Corpus
+from hogwild.feeds.io.parallel import in_parts
 from hogwild.kernels.loop.task import total_loss
 from hogwild.kernels.simd.rows16 import LANES, layout
 from hogwild.kernels.word2vec.cbow import Cbow, plan_cbow
 from hogwild.kernels.word2vec.skipgram import SkipGram, plan_skip_gram
 from hogwild.kernels.word2vec.windows import Embeddings, Text, alias_table, chances_to_stay
 from hogwild.machine import check_memory
-from hogwild.programs.program import Metrics, Program
+from hogwild.programs.program import CompiledProgram, Metrics, RowIds
+from hogwild.programs.row_ids import hash_names
 from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.words.vectors import Vectors
 
@@ -29,10 +31,11 @@ CBOW_SIZES = (48, 22)
 _RATES = {False: 0.025, True: 0.15}  # without and with CBOW, whose gradient is shared by some six neighbours
 _MOST_MOVED = 1.0  # gradients of one visit to one row times the rate; from about three on vectors run away
 _EVALUATION = 0x5EED  # held-out loss draws the same windows and negatives each time
+_PIECE = 1024  # visits of which the held-out loss has random numbers of their own: pieces are for threads
 
 
 @taking(Word2VecConfig)
-class Word2Vec(Program):
+class Word2Vec(CompiledProgram):
     """Word vectors by negative sampling.
 
     Parameters
@@ -154,6 +157,10 @@ class Word2Vec(Program):
         table = Table(len(self.words), self.cells, "ranked")
         return {"inputs": table, "outputs": table}
 
+    def row_ids(self, table: str) -> RowIds:
+        """Hashes of the words."""
+        return hash_names(self.words, "words")
+
     def finish(self, feed: Corpus) -> None:
         """The most frequent words first, over all texts."""
         order = self._order()
@@ -171,10 +178,17 @@ class Word2Vec(Program):
         # Nothing is learnt here, so that stretches of one length serve every text.
         stretch = (CBOW_SIZES if self.config.cbow else SKIP_GRAM_SIZES)[0]
         task = self.task._replace(stretch=stretch, scale=1.0)
-        scratch = make_scratch(self._room_for(task), np.uint64(_EVALUATION))
+        samples, room = self.samples(feed), self._room_for(task)
         visits = -(-len(feed.samples.ids) // stretch)
-        total = total_loss(task, self.samples(feed), self.weights, scratch, visits)
-        return {"loss": total / max(1, len(feed))}
+        sums = np.zeros(-(-visits // _PIECE))
+
+        def add(first: int, last: int) -> None:
+            for piece in range(first, last):
+                scratch, start = make_scratch(room, np.uint64(_EVALUATION + piece)), piece * _PIECE
+                sums[piece] = total_loss(task, samples, self.weights, scratch, start, min(start + _PIECE, visits))
+
+        in_parts(len(sums), threads, add)
+        return {"loss": float(sums.sum()) / max(1, len(feed))}
 
     def watchable(self) -> Mapping[str, Any]:
         """The vectors, inputs and outputs, without the zeros that fill their rows."""
