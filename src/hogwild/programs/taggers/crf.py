@@ -172,7 +172,7 @@ class CRF(RowProgram):
         each = np.append(chunks, 0)[np.minimum(feed.samples.ids, len(chunks))]
         ends = np.concatenate([[0], np.cumsum(each)])[feed.samples.starts[feed.samples.offsets]]
         rows = feed.most_features + int(np.diff(ends).max(initial=0)) + len(self.tags)
-        return Room(rows, self.width, floats_for(self.task, feed.longest), feed.longest)
+        return Room(rows, self.width, floats=floats_for(self.task, feed.longest), ints=feed.longest)
 
     def tables(self) -> Mapping[str, Table]:
         """Features and their pairs by rank; the pairs that all have in common are written by every visit."""
