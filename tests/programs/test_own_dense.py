@@ -271,8 +271,8 @@ def _probes(private: int = 0) -> tuple[Any, list[Any], Any, list[Any]]:
     trace = Trace(dense_tables(Sgd(), CELLS), room, every=1)
     trace.mark_private({"values": private})
     weights = hogwild.make_dense(Sgd(), _values())
-    workers = range(2)
-    return trace, [trace.add_worker(weights) for _ in workers], weights, [make_scratch(room, np.uint64(1)) for _ in workers]
+    scratches = [make_scratch(room, np.uint64(1)) for _ in range(2)]
+    return trace, [trace.add_worker(weights) for _ in range(2)], weights, scratches
 
 
 @pytest.mark.parametrize(("private", "expected"), [(0, 1), (CELLS, 0)])
