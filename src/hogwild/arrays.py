@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -23,7 +24,7 @@ Slots = npt.NDArray[np.uint16]
 Keys = npt.NDArray[np.uint64]
 
 CELL = 4          # bytes of one weight
-ORDER_KEY, ORDER_SHIFT = 2, 3  # cells of Scratch.count
+NEXT, ORDER_KEY, ORDER_SHIFT, SUMMED, TICK, PHASE_TICKS = range(1, 7)  # cells of Scratch.count after the first
 PAD = 16          # 8-byte slots in 128 bytes: private things of two workers never share a cache line pair
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -135,9 +136,12 @@ class Scratch(NamedTuple):
     count[0] is the number of touched rows of weights; rows[:count[0]] are their numbers and
     grads[:count[0]] their gradients. Rows of the second array of `weights` are numbered after those
     of the first, and so on, so that one number names one row of the whole model.
-    count[1] is the sample of the next visit, set by the loop: a task may prefetch it. count[ORDER_KEY] and
-    count[ORDER_SHIFT] are those of the epoch's order: a visit to a batch of rows finds them by `row_at`.
-    count[4:12] hold the ticks of a visit's phases where they are timed: see `kernels/compiler/clock.py`.
+    dense (which begins at a cache line) is the gradient of all dense tables, flat, in the order of the weights: every
+    visit fills the whole of it. Where there is one (Room.dense) the dense tables have no row numbers.
+    The loop sets count[NEXT], the sample of the next visit, which a task may prefetch; count[ORDER_KEY] and
+    count[ORDER_SHIFT], those of the epoch's order, by which `row_at` finds the rows of a batch; and, in a sum of
+    several gradients, count[SUMMED], their number. Where phases are timed count[TICK] is the processor's counter at the
+    last mark, and the ticks of each phase stand from count[PHASE_TICKS] on: see `kernels/compiler/clock.py`.
     clock[0] is the time of lazy regularization, set by the loop; random[0] the random state;
     floats (which begin at a cache line) and ints are for whatever else the task needs.
     """
@@ -149,15 +153,37 @@ class Scratch(NamedTuple):
     random: npt.NDArray[np.uint64]
     floats: Floats
     ints: Offsets
+    dense: Floats
 
 
 class Room(NamedTuple):
-    """How much scratch one visit of a program needs at the most."""
+    """How much scratch one visit of a program needs at the most: rows of `width` cells; cells of all dense tables;
+    floats and ints for whatever else."""
 
     rows: int
     width: int = 1
+    dense: int = 0
     floats: int = 0
     ints: int = 0
+
+
+class DenseParameters(NamedTuple):
+    """All dense weights of a model, one after the other, and what their update rule remembers: one type for all rules.
+
+    values: the weights, flat; first, second: a number for each of them; steps: one cell that counts steps. Empty where
+    the rule remembers nothing of the kind. A model with other weights too has these four fields among its own.
+    `make_dense` makes them, `step_dense` moves them.
+    """
+
+    values: Floats
+    first: Floats
+    second: Floats
+    steps: Floats
+
+
+def has_dense(weights: Any) -> bool:
+    """Whether weights have the fields of DenseParameters."""
+    return set(DenseParameters._fields) <= set(weights._fields)
 
 
 class Step(NamedTuple):
@@ -179,22 +205,28 @@ class Table:
     """How the rows of one weight array are stored and shared.
 
     kind: `ranked` (row numbers are ranks of feature frequency, so that hot rows are a prefix), `dense`
-    (most visits touch every row) or `scalar` (a few cells that every visit writes: a private delta under
-    every sharing, so that no cache line is fought over).
+    (most visits touch every row; with Room.dense, all do) or `scalar` (a few cells that every visit writes: a private
+    delta under every sharing, so that no cache line is fought over).
     additive: for each cell of a row, whether merging adds the differences of workers (weights, sums of
     squares) or whether each worker keeps its own (moving averages, counts, stamps).
-    width: leading cells of a row that are weights; after them comes what an update rule remembers. 0: all are weights.
+    width: leading cells of a row that are weights, by default all; what comes after them is an update rule's memory.
     """
 
     rows: int
     cells: int
     kind: Literal["ranked", "dense", "scalar"] = "dense"
     additive: tuple[bool, ...] = field(default=())
-    width: int = 0
+    width: int | None = None
 
     def mask(self) -> npt.NDArray[np.bool_]:
         """One flag a cell of a row."""
         return np.array(self.additive or (True,) * self.cells, dtype=np.bool_)
+
+
+def split_tables(tables: Mapping[str, Table], room: Room) -> tuple[dict[str, Table], dict[str, Table]]:
+    """The tables whose rows have numbers, and those that every visit touches as a whole, by way of Scratch.dense."""
+    whole = {name: table for name, table in tables.items() if room.dense and table.kind == "dense"}
+    return {name: table for name, table in tables.items() if name not in whole}, whole
 
 
 def make_scratch(room: Room, seed: np.uint64) -> Scratch:
@@ -209,6 +241,7 @@ def make_scratch(room: Room, seed: np.uint64) -> Scratch:
         random=random,
         floats=aligned_floats(room.floats + 2 * PAD),
         ints=np.zeros(room.ints + PAD, dtype=np.int64),
+        dense=aligned_floats(room.dense + 2 * PAD)[: room.dense],
     )
 
 

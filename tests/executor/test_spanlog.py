@@ -7,10 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from hogwild.arrays import Room, make_scratch
+from hogwild.arrays import PHASE_TICKS, Room, make_scratch
 from hogwild.executor import spanlog
 from hogwild.executor.spanlog import Entry, SpanLog, log_of, thinned, timed_task
-from hogwild.kernels.compiler.clock import FIRST, Timed, Untimed
+from hogwild.kernels.compiler.clock import Timed, Untimed
 from hogwild.timeline import Timeline, recording
 
 
@@ -70,7 +70,8 @@ def test_phases_are_parts_of_training() -> None:
     time.sleep(0.02)
     passed = time.perf_counter()
     each = log.tick_seconds()
-    scratch.count[FIRST : FIRST + 3] += np.array([0.004 / each, 0.008 / each, 0.002 / each]).astype(np.int64)
+    seconds = np.array([0.004, 0.008, 0.002])
+    scratch.count[PHASE_TICKS : PHASE_TICKS + 3] += (seconds / each).astype(np.int64)
     log.add(0, 0, 1, (began, began, passed, passed), scratch)
     log.close(0)
     (found,) = log.totals()

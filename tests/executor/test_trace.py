@@ -50,10 +50,10 @@ def test_the_same_delay_on_another_row_is_no_error() -> None:
 
 
 def _probes(workers: int, private: int = 0):
-    trace = Trace({"values": Table(8, 1, "ranked")}, workers, every=1_000_000)
+    trace = Trace({"values": Table(8, 1, "ranked")}, hogwild.Room(4), every=1_000_000)
     trace.mark_private({"values": private})
     weights = Cells(np.zeros((8, 1), np.float32))
-    return trace, [trace.add_worker(weights, hogwild.Room(4)) for _ in range(workers)]
+    return trace, [trace.add_worker(weights) for _ in range(workers)]
 
 
 def test_a_planted_write_overwrite_is_counted_for_both_workers() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import Room, Scratch, SlotRows, Step, ValuedSlotRows, make_scratch
+from hogwild.arrays import NEXT, Room, Scratch, SlotRows, Step, ValuedSlotRows, make_scratch
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.loop.schedule import elapsed_at, rate_at
 from hogwild.kernels.loop.task import apply, fused, gradient
@@ -57,7 +57,7 @@ def scratch_for(task: FMTask) -> Scratch:
     """Scratch for one visit of any sample."""
     fields, dim = fields_of(task), len(task.lanes)
     room = -(-fields * dim // 8) * 8
-    return make_scratch(Room(FEATURES + 1, 1 + fields * dim, (fields + FEATURES) * room), np.uint64(1))
+    return make_scratch(Room(FEATURES + 1, 1 + fields * dim, floats=(fields + FEATURES) * room), np.uint64(1))
 
 
 @kernel
@@ -65,7 +65,7 @@ def step_at(schedule: Any, visit: int, visits: int, scratch: Any) -> Any:
     """What a loop tells a visit."""
     elapsed = np.float32(elapsed_at(schedule, float(visit)))
     scratch.clock[0] = elapsed
-    scratch.count[1] = min(visit + 1, visits - 1)
+    scratch.count[NEXT] = min(visit + 1, visits - 1)
     return Step(rate_at(schedule, float(visit)), elapsed, 0, 0, 1)
 
 

@@ -47,7 +47,7 @@ def make_weights(task: Any, width: int) -> LinearWeights:
 
 def scratch_for(width: int) -> Scratch:
     """Scratch for one visit of any sample of `make_rows`."""
-    return make_scratch(Room(FEATURES + 1, width, 5 * FEATURES * width), np.uint64(1))
+    return make_scratch(Room(FEATURES + 1, width, floats=5 * FEATURES * width), np.uint64(1))
 
 
 @kernel

@@ -96,7 +96,6 @@ def interleave_gradient(task: Any, samples: Any, visit: int, weights: Any, scrat
             wait_for(task.flags, 1, 1, task.stop)
     else:
         wait_for(task.flags, 0, 1, task.stop)
-    scratch.count[1] = visit
     return np.float32(1)
 
 

@@ -54,7 +54,7 @@ def scratch_for(task: Any, seed: int = 1) -> Scratch:
     plan = plan_for(task)
     each = task.negatives * (1 if isinstance(task, Cbow) else 2 * task.window)
     rows = task.stretch + plan.most + (task.shared or task.stretch * each)
-    scratch = make_scratch(Room(rows, task.cells, plan.floats, plan.ints), np.uint64(seed))
+    scratch = make_scratch(Room(rows, task.cells, floats=plan.floats, ints=plan.ints), np.uint64(seed))
     scratch.grads[:] = 7
     scratch.floats[:] = 7
     return scratch

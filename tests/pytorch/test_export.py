@@ -47,7 +47,7 @@ def test_the_module_gives_the_same_scores(options: dict[str, Any]) -> None:
     feed = _feed()
     program = hogwild.SparseMLP(**{"dim": 4, "hidden": (6, 5), **options})
     program.startup(feed, seed=3)
-    program.weights.layers[:] += 0.1
+    program.weights.values[:] += 0.1
     if program.config.wide:
         program.weights.table.reshape(20, -1)[:, 4:7] = np.arange(3) - 1.0
     with torch.no_grad():

@@ -194,6 +194,6 @@ def tiers_of(flat: Floats, table: Table, rows: int) -> list[list[Slice]]:
 def _cut(flat: Floats, table: Table, first: int, last: int, pieces: int) -> list[Slice]:
     additive = table.mask()
     mixed = not additive.all()
-    shape = table.cells, table.width or table.cells
+    shape = table.cells, table.cells if table.width is None else table.width
     rows = [int(row) * table.cells for row in np.linspace(first, last, min(pieces, last - first) + 1)]
     return [Slice(flat[a:b], additive, mixed, shape, threading.Lock(), a, b) for a, b in pairwise(rows)]

@@ -58,7 +58,7 @@ class Turns:
 
     def _minibatch(self, config: TrainConfig, room: Room, visits: int) -> list[Any]:
         workers, batch = workers_of(config), batch_of(config)
-        needed = batch * room.rows * (CELL * room.width + _ROW)
+        needed = batch * room.rows * (CELL * room.width + _ROW) + CELL * room.dense
         if needed > memory():
             raise ConfigError(
                 f"batch is {batch}: its gradients need {needed / 1e9:.1f} GB, more than this machine has; use less."

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import CELL, Room, Table, bytes_of, make_scratch
+from hogwild.arrays import CELL, Room, Table, bytes_of, make_scratch, split_tables
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
 from hogwild.executor.merging import ALONE, Pace
@@ -71,14 +71,15 @@ def make_plan(config: TrainConfig, program: CompiledProgram, feed: Any) -> Plan:
     """Start the program up and gather what it says of itself."""
     part = program.divide(workers_of(config) if config.mode == "hogwild" else 1)
     program.startup(feed, config.seed)
+    room = program.room(feed)
     return Plan(
         config, program, timed_task(program.task), program.samples(feed), program.weights,
-        check_tables(program.tables(), program.weights), program.room(feed), program.visits(feed),
+        check_tables(program.tables(), program.weights, room), room, program.visits(feed),
         part,
     )  # fmt: skip
 
 
-def check_tables(tables: Mapping[str, Table], weights: Any) -> dict[str, Table]:
+def check_tables(tables: Mapping[str, Table], weights: Any, room: Room) -> dict[str, Table]:
     """The tables in the order of the weight arrays; compiled code will trust that each covers its array."""
     for name in (*weights._fields, *tables):
         if name not in tables or name not in weights._fields:
@@ -92,7 +93,7 @@ def check_tables(tables: Mapping[str, Table], weights: Any) -> dict[str, Table]:
             )
         if table.additive and len(table.additive) != table.cells:
             raise ConfigError(f"`additive` of {name} has {len(table.additive)} entries for {table.cells} cells a row.")
-    if sum(table.rows for table in tables.values()) > _MOST_ROWS:
+    if sum(table.rows for table in split_tables(tables, room)[0].values()) > _MOST_ROWS:
         raise ConfigError(f"the model has more than {_MOST_ROWS} rows, which no row number (int32) can name.")
     return {name: tables[name] for name in weights._fields}
 
@@ -126,9 +127,9 @@ def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tu
     trace = None
     probes: list[Any] = [Untraced()] * workers
     if config.trace:
-        trace = Trace(plan.tables, workers)
+        trace = Trace(plan.tables, plan.room)
         trace.mark_private(private)
-        probes = [trace.add_worker(copies.weights, plan.room) for copies in shared.copies]
+        probes = [trace.add_worker(copies.weights) for copies in shared.copies]
     crew = Crew(
         task=plan.task, samples=plan.samples, schedule=schedule, sharing=shared,
         claims=Claims(workers, lockstep_of(config), shared.span_seconds), counters=Counters(workers), turns=turns,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
-from hogwild.arrays import Scratch
-from hogwild.kernels.compiler.clock import FIRST, PHASES, Timed, ticks
+from hogwild.arrays import PHASE_TICKS, Scratch
+from hogwild.kernels.compiler.clock import PHASES, Timed, ticks
 from hogwild.timeline import current
 
 _MOST = 1 << 14  # entries of a worker; when there are more, two neighbours become one
@@ -66,7 +66,7 @@ class SpanLog:
         """A span has ended. times: when the worker was free, began, had trained, and had merged."""
         free, began, trained, merged = times
         since = max(free, self._opened)  # before that nobody was to work
-        counts = tuple(int(count) for count in own.count[FIRST : FIRST + len(self.phases)])
+        counts = tuple(int(count) for count in own.count[PHASE_TICKS : PHASE_TICKS + len(self.phases)])
         passed = tuple(now - before for now, before in zip(counts, self._before[worker], strict=True))
         self._before[worker] = counts
         entries = self.entries[worker]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import CELL, PAD, Room, Table, make_scratch
+from hogwild.arrays import CELL, PAD, Room, Table, make_scratch, split_tables
 from hogwild.kernels.loop.trace import (
     BUCKETS,
     DELAY_MAX,
@@ -31,15 +31,15 @@ SIZE_EVERY = 64  # visits between two of which the gradient is computed twice
 class Trace:
     """Counts of all workers in one run. Each epoch is summarised, then forgotten."""
 
-    def __init__(self, tables: Mapping[str, Table], workers: int, every: int = SIZE_EVERY) -> None:
-        rows = sum(table.rows for table in tables.values())
-        self._tables = tables
+    def __init__(self, tables: Mapping[str, Table], room: Room, every: int = SIZE_EVERY) -> None:
+        self._tables, self._wholes = split_tables(tables, room)
+        self._room = room
         self._every = every
         self._clock = np.zeros(PAD, np.int64)
-        self._written = np.zeros(rows, np.int64)
-        self._writing = np.zeros(rows, np.int64)
+        entries = sum(table.rows for table in self._tables.values()) + 1
+        self._written = np.zeros(entries, np.int64)
+        self._writing = np.zeros(entries, np.int64)
         self.probes: list[Traced] = []
-        self._workers = workers
 
     def mark_private(self, private: Mapping[str, int]) -> None:
         """Rows that only their worker writes cannot be overwritten by others."""
@@ -47,17 +47,22 @@ class Trace:
         for name, table in self._tables.items():
             self._written[first : first + private.get(name, 0)] = PRIVATE
             first += table.rows
+        if self._wholes and all(private.get(name, 0) == table.rows for name, table in self._wholes.items()):
+            self._written[-1] = PRIVATE
 
-    def add_worker(self, weights: Any, room: Room) -> Traced:
+    def add_worker(self, weights: Any) -> Traced:
         """The probe of the next worker, for its own weights."""
         # Zero pages that nobody touches take no memory: a snapshot holds only rows that were read.
         snapshot = type(weights)(*(np.zeros(array.shape, array.dtype) for array in weights))
-        places = np.zeros((len(weights), 4), np.int64)
+        places, wholes = np.zeros((len(self._tables), 4), np.int64), np.zeros((len(self._wholes), 3), np.int64)
         first = 0
-        for k, (name, array) in enumerate(zip(weights._fields, weights, strict=True)):
-            table = self._tables[name]
-            places[k] = first, table.cells * CELL, array.ctypes.data, snapshot[k].ctypes.data
+        for k, (name, table) in enumerate(self._tables.items()):
+            array, copy = getattr(weights, name), getattr(snapshot, name)
+            places[k] = first, table.cells * CELL, array.ctypes.data, copy.ctypes.data
             first += table.rows
+        for k, name in enumerate(self._wholes):
+            array, copy = getattr(weights, name), getattr(snapshot, name)
+            wholes[k] = array.nbytes, array.ctypes.data, copy.ctypes.data
         probe = Traced(
             clock=self._clock,
             written=self._written,
@@ -66,10 +71,11 @@ class Trace:
             delays=np.zeros(BUCKETS + PAD, np.int64),
             sizes=np.zeros(KEPT, np.float64),
             places=places,
+            wholes=wholes,
             worker=len(self.probes),
             every=self._every,
             snapshot=snapshot,
-            spare=make_scratch(room, np.uint64(0)),
+            spare=make_scratch(self._room, np.uint64(0)),
         )
         self.probes.append(probe)
         return probe

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import Room, Table
+from hogwild.arrays import DenseParameters, Room, Table, has_dense, split_tables
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.loop.task import apply, gradient
+from hogwild.kernels.optim.rules import SLOTS, dense_tables
 from hogwild.programs.program import CompiledProgram, Metrics
 
 
@@ -21,7 +22,8 @@ class CustomProgram(CompiledProgram):
     Parameters
     ----------
     task : a NamedTuple whose type has functions registered with `@hogwild.gradient_of` and `@hogwild.apply_of`.
-    startup : returns the weights, a NamedTuple of float32 arrays whose first axis numbers the rows.
+    startup : returns the weights, a NamedTuple of float32 arrays whose first axis numbers the rows. Those with the
+        fields of `hogwild.DenseParameters` have their gradient in `scratch.dense`, and the task has their `rule`.
     room : the scratch that one visit needs at the most; by default a row of scratch for each row of weights.
     visits : visits in an epoch; by default the length of the feed, or of the first of its arrays.
     tables : how arrays are shared, by name; those not named are dense.
@@ -69,15 +71,35 @@ class CustomProgram(CompiledProgram):
         return len(feed) if isinstance(feed, Feed) else len(feed[0])
 
     def room(self, feed: Any) -> Room:
-        """Scratch for every row of weights, unless the user said less."""
+        """Scratch for every row of weights, unless the user said less, and for all dense parameters."""
+        given = self._room or Room(0)
+        dense = self.weights.values.size if has_dense(self.weights) else given.dense
+        if given.dense not in (0, dense):
+            raise ConfigError(f"room has dense={given.dense} for {dense} dense weights; leave it out.")
         if self._room is not None:
-            return self._room
-        tables = super().tables().values()
-        return Room(rows=sum(t.rows for t in tables), width=max(t.cells for t in tables))
+            return self._room._replace(dense=dense)
+        rows = split_tables(self.tables(), Room(0, dense=dense))[0].values()
+        return Room(sum(t.rows for t in rows), max((t.cells for t in rows), default=1), dense)
 
     def tables(self) -> Mapping[str, Table]:
         """Dense rows, unless the user said otherwise."""
-        return {**super().tables(), **self._tables}
+        named = {**self._dense_tables(), **self._tables}
+        unsaid = [name for name in self.weights._fields if name not in named]
+        if unsaid and (has_dense(self.weights) or (self._room or Room(0)).dense):
+            raise ConfigError(
+                f"`tables` must name {', '.join(unsaid)}: kind ranked where rows have numbers, dense where gradients "
+                "are in scratch.dense."
+            )
+        return {**super().tables(), **named}
+
+    def _dense_tables(self) -> Mapping[str, Table]:
+        if not has_dense(self.weights) or set(DenseParameters._fields) <= set(self._tables):
+            return {}
+        rule = getattr(self._task, "rule", None)
+        if type(rule) not in SLOTS:
+            kind = type(self._task).__name__
+            raise ConfigError(f"{kind} has no field `rule` with the update rule of its dense parameters; give it one.")
+        return dense_tables(rule, self.weights.values.size)
 
     def evaluate(self, feed: Any, threads: int = 1) -> Metrics:
         """The user's metrics."""
@@ -124,4 +146,6 @@ def _checked(weights: Any) -> Any:
         plain = isinstance(array, np.ndarray) and array.dtype == np.float32 and array.ndim > 0
         if not (plain and array.flags.c_contiguous):
             raise ConfigError(f"weight array {name} must be a C-contiguous float32 array of one or more dimensions.")
+        if has_dense(weights) and name in DenseParameters._fields and array.ndim > 1:
+            raise ConfigError(f"dense parameters are flat, but {name} has the shape {array.shape}; use reshape(-1).")
     return weights

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from compiling import OFF
-from hogwild.arrays import PAD, Room, make_scratch
-from hogwild.kernels.compiler.clock import DENSE, FIRST, LAST, LOOKUP, UPDATE, Timed, Untimed, mark, start, ticks
+from hogwild.arrays import PAD, PHASE_TICKS, TICK, Room, make_scratch
+from hogwild.kernels.compiler.clock import DENSE, LOOKUP, UPDATE, Timed, Untimed, mark, start, ticks
 from hogwild.kernels.compiler.jit import fresh
 
 compiled = pytest.mark.skipif(OFF, reason="there is no compiled code to look at")
@@ -42,13 +42,13 @@ def test_ticks_go_to_the_phase_that_ends_and_have_a_rate() -> None:
     before, began = ticks(), time.perf_counter()
     work(Timed(), scratch, 200)
     seconds, passed = time.perf_counter() - began, ticks() - before
-    lookup, dense, update = scratch.count[FIRST : FIRST + 3]
+    lookup, dense, update = scratch.count[PHASE_TICKS : PHASE_TICKS + 3]
     assert dense > lookup > update > 0
     assert 0.5 * passed < lookup + dense + update < passed  # the work after the last mark belongs to none
-    assert before < scratch.count[LAST] < ticks()
+    assert before < scratch.count[TICK] < ticks()
     assert 1e7 < passed / seconds < 1e10
-    assert not scratch.count[:LAST].any()
-    assert not scratch.count[FIRST + 3 : PAD].any()
+    assert not scratch.count[:TICK].any()
+    assert not scratch.count[PHASE_TICKS + 3 : PAD].any()
 
 
 def test_untimed_leaves_no_trace() -> None:

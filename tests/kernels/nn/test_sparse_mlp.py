@@ -56,7 +56,7 @@ def _started(feed: Feed, **options: Any) -> tuple[Any, Any, Any]:
     program = hogwild.SparseMLP(**{"dim": 3, "hidden": (4, 5), "batch_size": 16, "init": 0.7, **options})
     program.startup(feed, seed=5)
     # Biases too: at zero the sums of empty rows would stand at the kink of relu, where differences see half a slope.
-    program.weights.layers[:] += np.random.default_rng(4).uniform(0.05, 0.1, len(program.weights.layers))
+    program.weights.values[:] += np.random.default_rng(4).uniform(0.05, 0.1, len(program.weights.values))
     if program.config.wide:
         table = program.weights.table.reshape(program.features, -1)
         table[:, program.config.dim : program.width] = np.random.default_rng(8).standard_normal((FEATURES, 1)) / 3
@@ -66,18 +66,17 @@ def _started(feed: Feed, **options: Any) -> tuple[Any, Any, Any]:
 def _named(program: Any, scratch: Any) -> dict[str, np.ndarray]:
     """The gradient in scratch under the names of the arrays."""
     task, dim = program.task, program.config.dim
-    lines = -(-task.cells // task.width)
-    flat, at, found = scratch.grads.reshape(-1), 0, {}
-    assert scratch.rows[:lines].tolist() == list(range(program.features, program.features + lines))
+    flat, at, found = scratch.dense, 0, {}
     for layer, (before, after) in enumerate(zip(task.sizes[:-1].tolist(), task.sizes[1:].tolist(), strict=True), 1):
         found[f"layer_{layer}_weight"] = flat[at : at + before * after].reshape(before, after)
         at += before * after
         found[f"layer_{layer}_bias"] = flat[at : at + after]
         at += after
+    assert at == len(flat)
     table = np.zeros((program.features, program.width))
-    rows = scratch.rows[lines : scratch.count[0]]
+    rows = scratch.rows[: scratch.count[0]]
     assert len(set(rows.tolist())) == len(rows)
-    table[rows] = scratch.grads[lines : scratch.count[0]]
+    table[rows] = scratch.grads[: scratch.count[0]]
     found["embedding"] = table[:, :dim]
     if program.config.wide:
         found["wide"] = table[:, dim:]

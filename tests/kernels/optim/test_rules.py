@@ -17,10 +17,10 @@ from hogwild.kernels.optim.rules import (
     Ftrl,
     Momentum,
     Sgd,
-    additive_cells,
     begin_row,
     cell_names,
     row_cells,
+    row_table,
     settle,
     stride,
     update,
@@ -182,7 +182,8 @@ def test_layout_agrees_in_and_out_of_compiled_code(rule, penalty):
     for width in (1, 3):
         cells = row_cells(rule, penalty, width)
         assert ask_stride(rule, penalty, width) == cells
-        assert len(additive_cells(rule, penalty, width)) == cells
+        table = row_table(rule, penalty, 3, width)
+        assert (table.cells, len(table.additive), table.width) == (cells, cells, width)
         sizes = [1 if name in ("count", "stamp") else width for name in cell_names(rule, penalty)]
         assert width + sum(sizes) == cells
 

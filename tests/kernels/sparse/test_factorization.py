@@ -92,7 +92,7 @@ def check(task: FactorTask) -> None:
     for pair in (True, False):
         weights, users, items = make_tables(task)
         rows = 2 + task.shape.negatives
-        scratch = make_scratch(Room(rows, task.shape.width, rows * (task.shape.width + 1)), np.uint64(1))
+        scratch = make_scratch(Room(rows, task.shape.width, floats=rows * (task.shape.width + 1)), np.uint64(1))
         losses.append(drive(task, samples, weights, scratch, SCHEDULE, pair))
         tables.append(weights)
     for one, other in zip(*tables, strict=True):

@@ -70,7 +70,7 @@ class Problem:
 
     def run(self, samples: Any, pair: bool) -> tuple[TextWeights, float]:
         weights = self.weights()
-        room = Room(8 + self.task.outputs, self.width + 1, 3 * self.width + self.task.outputs + 8, 9)
+        room = Room(8 + self.task.outputs, self.width + 1, floats=3 * self.width + self.task.outputs + 8, ints=9)
         scratch = make_scratch(room, np.uint64(1))
         loss = drive(self.task, samples, weights, scratch, SCHEDULE, pair)
         if isinstance(self.task.penalty, Penalty):

@@ -16,6 +16,7 @@ from llvmlite import ir
 from numba.core import cgutils, event, types
 from numba.extending import intrinsic
 
+from hogwild.arrays import PHASE_TICKS, TICK
 from hogwild.kernels.compiler.jit import choice, kernel
 from hogwild.timeline import current
 
@@ -56,7 +57,6 @@ def seconds_compiled() -> float:
 
 LOOKUP, DENSE, UPDATE = range(3)
 PHASES = ("lookup", "dense", "update")
-LAST, FIRST = 4, 5  # cells of Scratch.count: the counter at the last mark; ticks of the first phase, others after it
 _MACHINE = platform.machine().lower()
 
 
@@ -114,11 +114,11 @@ def _nothing_marked(timer: Any, scratch: Any, phase: int) -> None:
 
 @start.of(Timed)
 def _start(timer: Any, scratch: Any) -> None:
-    scratch.count[LAST] = _counter()
+    scratch.count[TICK] = _counter()
 
 
 @mark.of(Timed)
 def _mark(timer: Any, scratch: Any, phase: int) -> None:
     now = _counter()
-    scratch.count[FIRST + phase] += now - scratch.count[LAST]
-    scratch.count[LAST] = now
+    scratch.count[PHASE_TICKS + phase] += now - scratch.count[TICK]
+    scratch.count[TICK] = now

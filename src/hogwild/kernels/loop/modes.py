@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import PAD, Ids, Offsets, Scratch
+from hogwild.arrays import PAD, SUMMED, Ids, Offsets, Scratch
 from hogwild.kernels.compiler.atomics import fetch_add, store, wait_for
-from hogwild.kernels.compiler.jit import choice, kernel
+from hogwild.kernels.compiler.jit import choice, fresh, kernel
 from hogwild.kernels.loop.task import apply
-from hogwild.kernels.loop.trace import begin_writing, check_reads, count_gradient, end_writing
+from hogwild.kernels.loop.trace import Untraced, begin_writing, check_reads, count_gradient, end_writing
 
 TURN, READY, DONE = 0, PAD, 2 * PAD  # cells of `turns`, each on cache lines of its own
 
@@ -86,6 +86,11 @@ def deliver(
     mode: Any, probe: Any, opened: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any
 ) -> None:
     """Hand in the gradient; a trace looks at what is really written, and when."""
+
+
+@choice
+def deliver_rest(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    """A turn without a visit, at the end of an epoch: what is left of a batch is written."""
 
 
 @choice
@@ -170,6 +175,11 @@ def _round_turn(mode: Any, position: int) -> Any:
     return all_read and wait_for(mode.turns, TURN, position, mode.stop)
 
 
+@deliver_rest.of(RoundRobin)
+def _nothing_left(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    return
+
+
 @leave.of(RoundRobin)
 def _round_passes(mode: Any, position: int) -> None:
     store(mode.turns, TURN, position + 1)
@@ -193,27 +203,48 @@ def _add_up(
     mode: Any, probe: Any, opened: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any
 ) -> None:
     read = check_reads(probe, opened, scratch)
-    clash = False
-    add_rows(mode.total, mode.slots, scratch)
-    if (position + 1) % mode.batch == 0 or position + 1 == mode.visits:
-        mode.total.clock[0] = scratch.clock[0]
-        before = begin_writing(probe, mode.total)
-        apply(task, weights, mode.total, step)
-        clash = end_writing(probe, mode.total) or before
-        clear_rows(mode.total, mode.slots)
-    count_gradient(probe, read, clash)
+    add_gradient(mode.total, mode.slots, scratch)
+    count_gradient(probe, read, end_batch(mode, probe, position, task, weights, scratch, step))
+
+
+@deliver_rest.of(Minibatch)
+def _rest_of_batch(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    end_batch(mode, Untraced(), position, task, weights, scratch, step)
+
+
+@fresh
+def end_batch(mode: Any, probe: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> bool:
+    """Where a batch ends, write its sum, unless that is of no gradient at all. True if another worker wrote too."""
+    total = mode.total
+    if not is_last(mode, position) or total.count[SUMMED] == 0:
+        return False
+    total.clock[0] = scratch.clock[0]
+    before = begin_writing(probe, total)
+    apply(task, weights, total, step)
+    clash = end_writing(probe, total) or before
+    clear_sum(total, mode.slots)
+    return clash
+
+
+@kernel
+def is_last(mode: Any, position: int) -> bool:
+    """Whether a batch ends with this visit."""
+    return (position + 1) % mode.batch == 0 or position + 1 == mode.visits
 
 
 @leave.of(Minibatch)
 def _batch_passes(mode: Any, position: int) -> None:
-    if (position + 1) % mode.batch == 0 or position + 1 == mode.visits:
+    if is_last(mode, position):
         store(mode.turns, DONE, position + 1)
     store(mode.turns, TURN, position + 1)
 
 
 @kernel
-def add_rows(total: Any, slots: Any, scratch: Any) -> None:
+def add_gradient(total: Any, slots: Any, scratch: Any) -> None:
     """Add the gradient in scratch to `total`: rows that are there already are summed, others appended."""
+    total.count[SUMMED] += 1
+    for c in range(len(scratch.dense)):
+        total.dense[c] += scratch.dense[c]
     mask = len(slots) - 1
     for k in range(scratch.count[0]):
         row = scratch.rows[k]
@@ -230,10 +261,11 @@ def add_rows(total: Any, slots: Any, scratch: Any) -> None:
 
 
 @kernel
-def clear_rows(total: Any, slots: Any) -> None:
+def clear_sum(total: Any, slots: Any) -> None:
     """Empty `total` for the next batch."""
     slots[:] = 0
-    total.count[0] = 0
+    total.dense[:] = np.float32(0)
+    total.count[0] = total.count[SUMMED] = 0
 
 
 @kernel

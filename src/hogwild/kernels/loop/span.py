@@ -6,13 +6,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.arrays import ORDER_KEY, ORDER_SHIFT, Step
+from hogwild.arrays import NEXT, ORDER_KEY, ORDER_SHIFT, Step
 from hogwild.kernels.compiler.jit import choice, fresh, in_package, kernel
-from hogwild.kernels.loop.modes import FreeMode, Locked, await_turn, deliver, enter, first_offset, leave, round_size
+from hogwild.kernels.loop.modes import (
+    FreeMode,
+    Locked,
+    await_turn,
+    deliver,
+    deliver_rest,
+    enter,
+    first_offset,
+    leave,
+    round_size,
+)
 from hogwild.kernels.loop.order import Order, locate
 from hogwild.kernels.loop.schedule import Schedule, elapsed_at, rate_at
 from hogwild.kernels.loop.task import fused, gradient
-from hogwild.kernels.loop.trace import Opened, Untraced, measure, open_visit
+from hogwild.kernels.loop.trace import Untraced, measure, open_visit
 
 
 class Span(NamedTuple):
@@ -52,7 +62,7 @@ def _run_span(task: Any, mode: Any, probe: Any, samples: Any, weights: Any, scra
         if position < span.stop:
             visit = upcoming
             upcoming = locate(span.order, min(position + size, span.order.samples - 1))
-            scratch.count[1] = upcoming
+            scratch.count[NEXT] = upcoming
             loss += take(mode, probe, position, task, samples, visit, weights, scratch, step)
         else:
             idle(mode, position, task, weights, scratch, step)
@@ -130,11 +140,8 @@ def idle(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: 
 
 
 def _idle(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
-    if not enter(mode, position):
-        return
-    scratch.count[0] = 0
-    if await_turn(mode, position):
-        deliver(mode, Untraced(), Opened(0, np.uint64(0)), position, task, weights, scratch, step)
+    if enter(mode, position) and await_turn(mode, position):
+        deliver_rest(mode, position, task, weights, scratch, step)
         leave(mode, position)
 
 

@@ -2,6 +2,7 @@
 
 Every update of the weights (one a gradient; in mode `minibatch` one a batch) gets a number from one atomic counter.
 `written[row]` holds the number and the worker of the last write of a row, `writing[row]` the worker that writes it now.
+The dense tables of a program with Room.dense, which every visit reads and writes, have one entry together: the last.
 So, for one visit:
 
 * read-overwrite: a row that the gradient read carries a number later than the visit's beginning, from another worker;
@@ -39,8 +40,9 @@ class Untraced(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """clock, written, writing: shared; the rest is one worker's. places: a line for each weight array: its first row
-    number, bytes a row, its address and that of its private snapshot."""
+    """clock, written, writing: shared; the rest is one worker's. places: a line for each weight array with rows: its
+    first row number, bytes a row, its address and that of its private snapshot; wholes: a line for each that is read as
+    a whole: its bytes and both addresses."""
 
     clock: Offsets
     written: Offsets
@@ -49,6 +51,7 @@ class Traced(NamedTuple):
     delays: Offsets
     sizes: npt.NDArray[np.float64]
     places: npt.NDArray[np.int64]
+    wholes: npt.NDArray[np.int64]
     worker: int
     every: int
     snapshot: Any
@@ -133,11 +136,19 @@ def _measure_some(probe: Any, opened: Any, task: Any, samples: Any, visit: Any, 
 def _mark(probe: Any, scratch: Any) -> Any:
     clash = False
     for k in range(scratch.count[0]):
-        row = np.int64(scratch.rows[k])
-        if probe.written[row] != PRIVATE:
-            before = exchange(probe.writing, row, probe.worker + 1)
-            clash |= before != 0 and before != probe.worker + 1
+        clash |= mark_row(probe.written, probe.writing, np.int64(scratch.rows[k]), probe.worker)
+    if len(scratch.dense) > 0:
+        clash |= mark_row(probe.written, probe.writing, len(probe.written) - 1, probe.worker)
     return clash
+
+
+@kernel
+def mark_row(written: Any, writing: Any, row: Any, worker: int) -> bool:
+    """Mark one row. True if another worker is at it."""
+    if written[row] == PRIVATE:
+        return False
+    before = exchange(writing, row, worker + 1)
+    return before != 0 and before != worker + 1
 
 
 @check_reads.of(Traced)
@@ -148,24 +159,39 @@ def _check_reads(probe: Any, opened: Any, scratch: Any) -> Any:
     probe.delays[bucket_of(delay)] += 1
     overwritten = False
     for k in range(scratch.count[0]):
-        stamp = load(probe.written, np.int64(scratch.rows[k]))
-        if stamp > 0:
-            other = stamp % WORKERS != probe.worker + 1
-            overwritten |= other and stamp // WORKERS > opened.number
+        overwritten |= is_newer(probe.written, np.int64(scratch.rows[k]), probe.worker, opened.number)
+    if len(scratch.dense) > 0:
+        overwritten |= is_newer(probe.written, len(probe.written) - 1, probe.worker, opened.number)
     return overwritten
+
+
+@kernel
+def is_newer(written: Any, row: Any, worker: int, number: int) -> bool:
+    """Whether another worker has written a row after the write of this number."""
+    stamp = load(written, row)
+    return stamp > 0 and stamp % WORKERS != worker + 1 and stamp // WORKERS > number
 
 
 @end_writing.of(Traced)
 def _stamp(probe: Any, scratch: Any) -> Any:
-    number = fetch_add(probe.clock, 0, 1) + 1
+    stamp = (fetch_add(probe.clock, 0, 1) + 1) * WORKERS + probe.worker + 1
     clash = False
     for k in range(scratch.count[0]):
-        row = np.int64(scratch.rows[k])
-        if probe.written[row] != PRIVATE:
-            writer = exchange(probe.writing, row, 0)
-            clash |= writer != probe.worker + 1 and not repeated(scratch, k)
-            store(probe.written, row, number * WORKERS + probe.worker + 1)
+        lost = stamp_row(probe.written, probe.writing, np.int64(scratch.rows[k]), stamp)
+        clash |= lost and not repeated(scratch, k)
+    if len(scratch.dense) > 0:
+        clash |= stamp_row(probe.written, probe.writing, len(probe.written) - 1, stamp)
     return clash
+
+
+@kernel
+def stamp_row(written: Any, writing: Any, row: Any, stamp: int) -> bool:
+    """Stamp one row. True if its mark is no longer this worker's."""
+    if written[row] == PRIVATE:
+        return False
+    writer = exchange(writing, row, 0)
+    store(written, row, stamp)
+    return writer != stamp % WORKERS
 
 
 @count_gradient.of(Traced)
@@ -206,6 +232,8 @@ def size_error(probe: Any, opened: Any, task: Any, samples: Any, visit: Any, scr
             a += 1
         shift = (row - probe.places[a, 0]) * probe.places[a, 1]
         copy_bytes(probe.places[a, 3] + shift, probe.places[a, 2] + shift, probe.places[a, 1])
+    for a in range(probe.wholes.shape[0]):
+        copy_bytes(probe.wholes[a, 2], probe.wholes[a, 1], probe.wholes[a, 0])
     probe.spare.random[0] = opened.random
     probe.spare.clock[0] = scratch.clock[0]
     probe.spare.count[ORDER_KEY] = scratch.count[ORDER_KEY]
@@ -218,6 +246,10 @@ def size_error(probe: Any, opened: Any, task: Any, samples: Any, visit: Any, scr
             true = np.float64(probe.spare.grads[k, c])
             apart += (scratch.grads[k, c] - true) ** 2
             norm += true**2
+    for c in range(len(scratch.dense)):
+        true = np.float64(probe.spare.dense[c])
+        apart += (scratch.dense[c] - true) ** 2
+        norm += true**2
     size = math.sqrt(apart / norm) if norm > 0.0 else (0.0 if apart == 0.0 else math.inf)
     probe.sizes[probe.counts[SIZED] % len(probe.sizes)] = size
     probe.counts[SIZED] += 1

@@ -1,4 +1,4 @@
-"""Dense layers over a batch of rows, by BLAS: forward, backward, and the step of an update rule over all their weights.
+"""Dense layers over a batch of rows, by BLAS: forward and backward.
 
 `sizes` lists the inputs of the first layer and the outputs of each. `layers` holds, one layer after the other, a matrix
 (inputs x outputs, in row order) and its biases. `floats` of scratch holds, for a batch of up to `batch` rows, the input
@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from hogwild.kernels.compiler.jit import choice, inner
 from hogwild.kernels.nn.blas import Block, multiply, multiply_by_transposed, multiply_transposed
-from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, moved
 
 # -- What dense layers do to their sums, chosen by type; in place, over a run of cells --------------------------------
 
@@ -176,56 +175,3 @@ def add_biases(grads: Any, out: Any, at: int, scale: Any) -> None:
     bias = out[at : at + len(grads)]
     for k in range(len(grads)):
         bias[k] += scale * grads[k]  # RACE(lost update): docs/races.md
-
-
-# -- a step over all weights of the layers --------------------------------------------------------------------------
-
-
-@choice
-def step_layers(rule: Any, weights: Any, grads: Any, cells: int, rate: Any) -> None:
-    """Move all weights of the layers against their gradients, which stand in the same order."""
-
-
-@step_layers.of(Sgd)
-def _step_alone(rule: Any, weights: Any, grads: Any, cells: int, rate: Any) -> None:
-    layers = weights.layers[:cells]
-    none = np.float32(0)
-    for k in range(cells):
-        layers[k] = moved(rule, layers[k], none, none, grads[k], rate, none)[0]  # RACE(lost update): docs/races.md
-
-
-@step_layers.of(Momentum, Adagrad)
-def _step_one_slot(rule: Any, weights: Any, grads: Any, cells: int, rate: Any) -> None:
-    layers, first = weights.layers[:cells], weights.first[:cells]
-    none = np.float32(0)
-    for k in range(cells):
-        weight, one, _ = moved(rule, layers[k], first[k], none, grads[k], rate, none)
-        first[k] = one  # RACE(lost update): docs/races.md
-        layers[k] = weight  # RACE(lost update): docs/races.md
-
-
-@step_layers.of(Adam, Ftrl)
-def _step_two_slots(rule: Any, weights: Any, grads: Any, cells: int, rate: Any) -> None:
-    layers, first, second = weights.layers[:cells], weights.first[:cells], weights.second[:cells]
-    count = count_steps(rule, weights.second)
-    for k in range(cells):
-        weight, one, two = moved(rule, layers[k], first[k], second[k], grads[k], rate, count)
-        first[k] = one  # RACE(lost update): docs/races.md
-        second[k] = two  # RACE(lost update): docs/races.md
-        layers[k] = weight  # RACE(lost update): docs/races.md
-
-
-@choice
-def count_steps(rule: Any, second: Any) -> Any:
-    """Count this step in the last cell, where the rule wants it."""
-
-
-@count_steps.of(Adam)
-def _counted(rule: Any, second: Any) -> Any:
-    second[len(second) - 1] += np.float32(1)  # RACE(lost update): docs/races.md
-    return second[len(second) - 1]
-
-
-@count_steps.of(Ftrl)
-def _uncounted(rule: Any, second: Any) -> Any:
-    return np.float32(0)

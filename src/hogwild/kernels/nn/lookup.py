@@ -233,13 +233,13 @@ def scatter(task: Any, samples: Any, chosen: Any, rows: int, table: Any, grads: 
 
 
 @inner
-def collect(task: Any, samples: Any, chosen: Any, rows: int, scratch: Any, first: int, grads: Any, slopes: Any) -> int:
-    """Add up the derivatives in each distinct row, in `scratch` from line `first` on; returns the number of lines."""
+def collect(task: Any, samples: Any, chosen: Any, rows: int, scratch: Any, grads: Any, slopes: Any) -> int:
+    """Add up the derivatives in each distinct row, in `scratch`; returns the number of rows."""
     width, outputs = task.sizes[0], task.sizes[len(task.sizes) - 1]
     mask = task.places - 1
     places = scratch.ints[task.batch : task.batch + task.places]  # where a row stands in the list, plus one
     places[:] = 0
-    lines = first
+    lines = 0
     for row in range(rows):
         sample = chosen[row]
         entry, end = samples.offsets[sample], samples.offsets[sample + 1]

@@ -17,11 +17,11 @@ from hogwild.kernels.compiler.clock import DENSE, LOOKUP, UPDATE, mark, start
 from hogwild.kernels.compiler.jit import choice, inner, kernel, open_kernel
 from hogwild.kernels.loop.order import row_at
 from hogwild.kernels.loop.task import apply, fused, gradient
-from hogwild.kernels.nn.dense import backward, deactivate, forward, grads_at, place_of, step_layers
+from hogwild.kernels.nn.dense import backward, deactivate, forward, grads_at, place_of
 from hogwild.kernels.nn.lookup import add_wide, collect, gather, scatter
 from hogwild.kernels.optim.losses import cost, slope, slopes
 from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import Sgd, begin_row, stride, update
+from hogwild.kernels.optim.rules import Sgd, begin_row, step_dense, stride, update
 
 # -- One row of features and numbers, checked and put where compiled code reads it ------------------------------------
 
@@ -57,27 +57,13 @@ def take_row(ids: Any, values: Any, slots: Any, numbers: Any, features: int, mos
 
 
 class MlpWeights(NamedTuple):
-    """table: one row a feature; layers: see dense.py, filled up to whole rows of `width` cells."""
+    """table: one row a feature; then DenseParameters, whose values are the `layers` of dense.py."""
 
     table: Floats
-    layers: Floats
-
-
-class MlpWeights1(NamedTuple):
-    """With one number remembered for each weight of the layers."""
-
-    table: Floats
-    layers: Floats
-    first: Floats
-
-
-class MlpWeights2(NamedTuple):
-    """With two; one more row holds the number of steps in its last cell."""
-
-    table: Floats
-    layers: Floats
+    values: Floats
     first: Floats
     second: Floats
+    steps: Floats
 
 
 class MlpTask(NamedTuple):
@@ -119,7 +105,7 @@ def choose_rows(task: Any, samples: Any, visit: int, scratch: Any) -> int:
 @inner
 def give(task: Any, samples: Any, chosen: Any, rows: int, weights: Any, floats: Any, elapsed: Any) -> None:
     """Scores of the rows, where the last layer has its sums."""
-    forward(task, weights.layers, floats, rows)
+    forward(task, weights.values, floats, rows)
     if task.width > task.dim:
         last = len(task.sizes) - 1
         at = place_of(task.sizes, task.batch, last)
@@ -214,20 +200,13 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
     at = place_of(sizes, task.batch, last)
     ends = floats[at : at + rows * sizes[last]]
     loss = turn_scores(task, samples, chosen, rows, ends)
-    flat = scratch.grads.reshape(-1)
-    begin_gradients(task, weights.layers, flat)
-    backward(task, weights.layers, floats, rows, flat, np.float32(1), np.float32(1))
+    begin_gradients(task, weights.values, scratch.dense)
+    backward(task, weights.values, floats, rows, scratch.dense, np.float32(1), np.float32(1))
     at = grads_at(sizes, task.batch, 0)
     grads = floats[at : at + rows * sizes[0]]
     deactivate(task.lookup_activation, floats[: rows * sizes[0]], grads)
     mark(task.timer, scratch, DENSE)
-    features = len(weights.table) // stride(task.rule, task.penalty, task.width)
-    dense_rows = len(weights.layers) // task.width
-    for k in range(dense_rows):
-        scratch.rows[k] = features + k
-    for k in range(task.cells, dense_rows * task.width):
-        flat[k] = np.float32(0)
-    scratch.count[0] = collect(task, samples, chosen, rows, scratch, dense_rows, grads, ends)
+    scratch.count[0] = collect(task, samples, chosen, rows, scratch, grads, ends)
     mark(task.timer, scratch, UPDATE)
     return loss
 
@@ -235,12 +214,9 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
 @apply.of(MlpTask)
 def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
     start(task.timer, scratch)
-    if scratch.count[0] == 0:
-        return
-    # The rows of the layers come first, all of them and in their order, also in a sum of several gradients.
-    step_layers(task.rule, weights, scratch.grads.reshape(-1), task.cells, step.rate)
+    step_dense(task.rule, weights, scratch.dense, step.rate)
     cells = stride(task.rule, task.penalty, task.width)
-    for line in range(len(weights.layers) // task.width, scratch.count[0]):
+    for line in range(scratch.count[0]):
         row: Any = np.int64(scratch.rows[line])
         count = begin_row(task.rule, task.penalty, weights.table, row, task.width, step)
         own = weights.table[row * cells : (row + 1) * cells]
@@ -285,7 +261,7 @@ def _in_place(rule: Any, task: Any, samples: Any, visit: int, weights: Any, scra
     ends = floats[at : at + rows * sizes[last]]
     loss = turn_scores(task, samples, chosen, rows, ends)
     keep = np.float32(1) - step.rate * decay(task.penalty)
-    backward(task, weights.layers, floats, rows, weights.layers, -step.rate, keep)
+    backward(task, weights.values, floats, rows, weights.values, -step.rate, keep)
     at = grads_at(sizes, task.batch, 0)
     grads = floats[at : at + rows * sizes[0]]
     deactivate(task.lookup_activation, floats[: rows * sizes[0]], grads)

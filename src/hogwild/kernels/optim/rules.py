@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hogwild.arrays import DenseParameters, Floats, Table
 from hogwild.kernels.compiler.jit import choice, inner, open_kernel
 from hogwild.kernels.optim.penalties import charge, owes, pace, stamps
 
@@ -75,12 +76,13 @@ def row_cells(rule: Any, penalty: Any, width: int) -> int:
     return width * (1 + len(SLOTS[type(rule)])) + isinstance(rule, Adam) + stamps(penalty)
 
 
-def additive_cells(rule: Any, penalty: Any, width: int) -> tuple[bool, ...]:
-    """Which cells of a row are merged by adding differences."""
+def row_table(rule: Any, penalty: Any, rows: int, width: int, kind: Any = "ranked") -> Table:
+    """How so many rows of `width` weights are shared, with what the rule remembers of them."""
     slots = tuple(summed for _, summed in SLOTS[type(rule)] for _ in range(width))
     count = (False,) * isinstance(rule, Adam)
     stamp = (True,) * stamps(penalty)  # written by the one worker who pays, taken over by the others
-    return (True,) * width + slots + count + stamp
+    additive = (True,) * width + slots + count + stamp
+    return Table(rows, row_cells(rule, penalty, width), kind, additive, width)
 
 
 def cell_names(rule: Any, penalty: Any) -> tuple[str, ...]:
@@ -306,6 +308,64 @@ def begin_row(rule: Any, penalty: Any, table: Any, row: int, width: int, step: A
     if owes(step, row):
         charge(penalty, rule, table, base, width, base + cells - 1, step.elapsed)
     return visits_of(rule, table, base + cells - 1 - stamps(penalty))
+
+
+# -- all dense weights of a model -----------------------------------------------------------------------------------
+
+
+def make_dense(rule: Any, values: Floats) -> DenseParameters:
+    """Dense weights, which are taken as they are, with room for what the rule remembers of them."""
+    first, second = (np.zeros(len(values) if len(SLOTS[type(rule)]) > slot else 0, np.float32) for slot in range(2))
+    return DenseParameters(values, first, second, np.zeros(int(isinstance(rule, Adam)), np.float32))
+
+
+def dense_tables(rule: Any, cells: int) -> dict[str, Table]:
+    """How so many dense weights are shared, and what the rule remembers of them."""
+    tables = {name: Table(0, 1, "dense") for name in DenseParameters._fields}
+    tables["values"] = Table(cells, 1, "dense")
+    for name, (_, summed) in zip(("first", "second"), SLOTS[type(rule)], strict=False):
+        tables[name] = Table(cells, 1, "dense", (summed,), width=0)
+    if isinstance(rule, Adam):
+        tables["steps"] = Table(1, 1, "dense", (False,), width=0)
+    return tables
+
+
+@choice
+def step_dense(rule: Any, parameters: Any, gradient: Any, rate: Any) -> None:
+    """Move all dense weights against their gradient, which stands in the same order.
+
+    parameters: a DenseParameters, or weights that have its fields; gradient: one cell a weight, as in Scratch.dense.
+    """
+
+
+@step_dense.of(Sgd)
+def _step_alone(rule: Any, parameters: Any, gradient: Any, rate: Any) -> None:
+    values, none = parameters.values, np.float32(0)
+    for k in range(len(values)):
+        values[k] = moved(rule, values[k], none, none, gradient[k], rate, none)[0]  # RACE(lost update): docs/races.md
+
+
+@step_dense.of(Momentum, Adagrad)
+def _step_one_slot(rule: Any, parameters: Any, gradient: Any, rate: Any) -> None:
+    values, first, none = parameters.values, parameters.first, np.float32(0)
+    for k in range(len(values)):
+        weight, one, _ = moved(rule, values[k], first[k], none, gradient[k], rate, none)
+        first[k] = one  # RACE(lost update): docs/races.md
+        values[k] = weight  # RACE(lost update): docs/races.md
+
+
+@step_dense.of(Adam, Ftrl)
+def _step_two_slots(rule: Any, parameters: Any, gradient: Any, rate: Any) -> None:
+    values, first, second = parameters.values, parameters.first, parameters.second
+    count = visits_of(rule, parameters.steps, 0)
+    for k in range(len(values)):
+        weight, one, two = moved(rule, values[k], first[k], second[k], gradient[k], rate, count)
+        first[k] = one  # RACE(lost update): docs/races.md
+        second[k] = two  # RACE(lost update): docs/races.md
+        values[k] = weight  # RACE(lost update): docs/races.md
+
+
+# -- penalties, where the workers are parked ------------------------------------------------------------------------
 
 
 @open_kernel

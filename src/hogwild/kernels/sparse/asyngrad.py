@@ -78,8 +78,7 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
 
 @apply.of(AsynGradTask)
 def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
-    if scratch.count[0] > 0:
-        descend(task.meter, task, weights, scratch, step)
+    descend(task.meter, task, weights, scratch, step)
 
 
 @choice

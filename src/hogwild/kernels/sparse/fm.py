@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.arrays import Floats, SlotRows, Slots, ValuedSlotRows
+from hogwild.arrays import NEXT, Floats, SlotRows, Slots, ValuedSlotRows
 from hogwild.kernels.compiler.jit import choice, inner, kernel, open_kernel
 from hogwild.kernels.compiler.prefetch import prefetch
 from hogwild.kernels.loop.task import apply, fused, gradient
@@ -208,12 +208,12 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
     entries = entries_of(samples, visit)
     count = count_of(entries)
     for k in range(0, count, LINE):
-        prefetch_entries(samples, scratch.count[1], k)  # samples are visited in random order: none is in the cache
+        prefetch_entries(samples, scratch.count[NEXT], k)  # samples are visited in random order: none is in the cache
     for k in range(count):
         pay(task.penalty, task.rule, weights.table, id_of(entries, k), 1 + factors_of(task), step)
     score = score_row(task, entries, weights, scratch.floats, step.elapsed)
     grad = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
-    prefetch_rows(task, entries_of(samples, scratch.count[1]), weights.table)
+    prefetch_rows(task, entries_of(samples, scratch.count[NEXT]), weights.table)
     for k in range(count):
         mine, place = grad * value_of(entries, k), place_of(task, k)
         factor_gradients(task.fields, task, scratch.floats, place, field_of(task.fields, entries, k), mine)

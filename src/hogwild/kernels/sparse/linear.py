@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.arrays import Floats
+from hogwild.arrays import NEXT, Floats
 from hogwild.kernels.compiler.jit import choice, inner, open_kernel
 from hogwild.kernels.loop.task import apply, fused, gradient
 from hogwild.kernels.optim.losses import cost, slope, slopes
@@ -158,7 +158,8 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
     count = count_of(entries)
     whole = count // LINE * LINE
     for first in range(0, whole, LINE):
-        prefetch_entries(samples, scratch.count[1], first)  # samples are visited in random order: none is in the cache
+        # Samples are visited in random order: none is in the cache.
+        prefetch_entries(samples, scratch.count[NEXT], first)
         for k in range(first, first + LINE):
             pay_and_move(task, weights, id_of(entries, k), scratch.floats[k], grad * value_of(entries, k), step)
     for k in range(whole, count):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.arrays import Floats
+from hogwild.arrays import NEXT, Floats
 from hogwild.kernels.compiler.jit import choice, inner, kernel, open_kernel
 from hogwild.kernels.compiler.prefetch import prefetch
 from hogwild.kernels.ids.tokens import encode_texts
@@ -325,7 +325,7 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
     factor = factor_of(task.rule, step, importance)
     for c in range(width, 2 * width):
         floats[c] *= factor
-    decay, upcoming = importance * task.decay, scratch.count[1]
+    decay, upcoming = importance * task.decay, scratch.count[NEXT]
     scratch.ints[text.size] = 2 * width
     for first in range(0, text.size, LINE):
         part = Part(first, min(first + LINE, text.size), text.size, text.shares, text.every, decay)

@@ -14,7 +14,7 @@ from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.ratings.feed import RatingFeed
 from hogwild.kernels.optim.losses import Squared
-from hogwild.kernels.optim.rules import additive_cells, row_cells
+from hogwild.kernels.optim.rules import row_cells, row_table
 from hogwild.kernels.sparse.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
 from hogwild.machine import check_memory
 from hogwild.messages import counted
@@ -236,9 +236,8 @@ class MatrixFactorization(RowProgram):
 
     def tables(self) -> dict[str, Table]:
         """Both tables are ranked: the rows of those who occur most come first."""
-        mask = additive_cells(self._rule, self._penalty, self.width)
         sizes = {"users": len(self.users), "items": len(self.items)}
-        return {name: Table(rows, self._cells, "ranked", mask) for name, rows in sizes.items()}
+        return {name: row_table(self._rule, self._penalty, rows, self.width) for name, rows in sizes.items()}
 
     def row_ids(self, table: str) -> RowIds:
         """Hashes of the names."""

@@ -27,8 +27,6 @@ from hogwild.kernels.nn.sparse_mlp import (
     ClassScores,
     MlpTask,
     MlpWeights,
-    MlpWeights1,
-    MlpWeights2,
     OneScore,
     score_batches,
     take_row,
@@ -36,7 +34,7 @@ from hogwild.kernels.nn.sparse_mlp import (
 from hogwild.kernels.optim.init import draw_rows
 from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import SLOTS, Adam, Ftrl, Sgd, additive_cells
+from hogwild.kernels.optim.rules import Ftrl, Sgd, dense_tables, make_dense, row_table
 from hogwild.machine import check_memory, one_blas_thread
 from hogwild.programs.program import plain_constants
 from hogwild.programs.saving.tensors import no_others, required
@@ -59,7 +57,7 @@ class OneRow:
         self._task, self._features = task, features
         self._slots, self._numbers = shape
         self._lock = threading.Lock()
-        self._scratch = make_scratch(Room(1, 1, batch_floats(task.sizes, 1), 1), np.uint64(0))
+        self._scratch = make_scratch(Room(1, floats=batch_floats(task.sizes, 1), ints=1), np.uint64(0))
         self._scores = np.zeros((1, int(task.sizes[-1])), np.float32)
         self._make_room(_ENTRIES)
         none = np.zeros(0, np.float32), np.zeros(0, np.int64)
@@ -104,34 +102,18 @@ class OneRow:
         }[code]
 
 
-# -- Weights of embeddings with dense layers: made, cut into rows for sharing, and named for saving -------------------
+# -- Weights of embeddings with dense layers: made, and named for saving ----------------------------------------------
 
 
 Arrays = dict[str, npt.NDArray[Any]]
 REMEDY = "use a smaller --dim, fewer features (--hash-bits), or sgd."
-_KINDS = (MlpWeights, MlpWeights1, MlpWeights2)
+_REMEMBERED = {"layers_first": "first", "layers_second": "second", "layers_count": "steps"}  # saved where there is some
 
 
-def layer_rows(task: MlpTask) -> int:
-    """Rows of `width` cells that hold the dense layers."""
-    return -(-task.cells // task.width)
-
-
-def layer_tables(program: SparseMLP) -> dict[str, Table]:
-    """How the dense layers, and what the update rule remembers of them, are shared."""
-    task = program.task
-    rows = layer_rows(task)
-    tables = {"layers": Table(rows, task.width, "dense")}
-    for name, (_, summed), more in zip(("first", "second"), SLOTS[type(task.rule)], (0, 1), strict=False):
-        tables[name] = Table(rows + more, task.width, "dense", (summed,) * task.width)
-    return tables
-
-
-def new_weights(program: SparseMLP, rows: int, seed: int) -> Any:
+def new_weights(program: SparseMLP, rows: int, seed: int) -> MlpWeights:
     """A table of zeros, and dense layers of random numbers: He's for relu, Glorot's for tanh."""
     task = program.task
-    whole = layer_rows(task) * task.width
-    layers = np.zeros(whole, np.float32)
+    layers = np.zeros(task.cells, np.float32)
     random = np.random.default_rng(np.random.SeedSequence((seed, 4242)))
     at = 0
     for before, after in zip(task.sizes[:-1].tolist(), task.sizes[1:].tolist(), strict=True):
@@ -139,11 +121,10 @@ def new_weights(program: SparseMLP, rows: int, seed: int) -> Any:
         spread = np.sqrt((2 if program.config.activation == "relu" else 1) / max(total, 1))
         layers[at : at + before * after] = random.standard_normal(before * after, np.float32) * np.float32(spread)
         at += before * after + after
-    slots = [np.zeros(whole + task.width * more, np.float32) for more in range(len(SLOTS[type(task.rule)]))]
-    return _KINDS[len(slots)](make_table(rows, program.cells, REMEDY), layers, *slots)
+    return MlpWeights(make_table(rows, program.cells, REMEDY), *make_dense(task.rule, layers))
 
 
-def named_arrays(program: SparseMLP, weights: Any, state: bool) -> Arrays:
+def named_arrays(program: SparseMLP, weights: MlpWeights, state: bool) -> Arrays:
     """Arrays by name; the table is in the features' own order."""
     task = program.task
     dim = program.config.dim
@@ -155,15 +136,13 @@ def named_arrays(program: SparseMLP, weights: Any, state: bool) -> Arrays:
     at = 0
     for layer, (before, after) in enumerate(zip(task.sizes[:-1].tolist(), task.sizes[1:].tolist(), strict=True), 1):
         end = at + before * after
-        found[f"layer_{layer}_weight"] = weights.layers[at:end].reshape(before, after).copy()
-        found[f"layer_{layer}_bias"] = weights.layers[end : end + after].copy()
+        found[f"layer_{layer}_weight"] = weights.values[at:end].reshape(before, after).copy()
+        found[f"layer_{layer}_bias"] = weights.values[end : end + after].copy()
         at = end + after
     if state:
         found.update({f"table_{name}": part for name, part in parts.items()})
-        for name, array in zip(("first", "second"), weights[2:], strict=False):
-            found[f"layers_{name}"] = array[: task.cells].copy()
-        if isinstance(program._rule, Adam):
-            found["layers_count"] = weights.second[-1:].copy()
+        remembered = {name: getattr(weights, field) for name, field in _REMEMBERED.items()}
+        found.update({name: array.copy() for name, array in remembered.items() if array.size})
     return found
 
 
@@ -186,7 +165,7 @@ def restored(program: SparseMLP, arrays: Mapping[str, npt.NDArray[Any]]) -> tupl
     parts = {"": np.concatenate(main, axis=1).reshape((rows, -1) if program.width > 1 else (rows,))}
     parts.update({name[6:]: left.pop(name) for name in list(left) if name.startswith("table_")})
     table = put_together(parts, program._rule, program._penalty, program.width, rows)
-    weights = _layers_from(program, task, table, left)
+    weights = _layers_from(task, table, left)
     no_others(left, (), "a model of this kind")
     return weights, rows
 
@@ -201,24 +180,15 @@ def _shapes(program: SparseMLP, task: MlpTask) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _layers_from(program: SparseMLP, task: MlpTask, table: Floats, left: Arrays) -> Any:
-    whole = layer_rows(task) * task.width
-    layers = np.zeros(whole, np.float32)
-    at = 0
-    for layer in range(1, len(task.sizes)):
-        for name in (f"layer_{layer}_weight", f"layer_{layer}_bias"):
-            array = left.pop(name).reshape(-1)
-            layers[at : at + len(array)] = array
-            at += len(array)
-    assert at == layer_cells(task.sizes)
-    count = len(SLOTS[type(task.rule)])
-    slots = [np.zeros(whole + task.width * more, np.float32) for more in range(count)]
-    for name, slot in zip(("layers_first", "layers_second"), slots, strict=False):
-        if name in left:
-            slot[: task.cells] = _finite(left.pop(name), name, task.cells)
-    if isinstance(program._rule, Adam) and "layers_count" in left:
-        slots[1][-1:] = _finite(left.pop("layers_count"), "layers_count", 1)
-    return _KINDS[count](table, layers, *slots)
+def _layers_from(task: MlpTask, table: Floats, left: Arrays) -> MlpWeights:
+    names = [f"layer_{layer}_{part}" for layer in range(1, len(task.sizes)) for part in ("weight", "bias")]
+    layers = np.concatenate([left.pop(name).reshape(-1) for name in names])
+    weights = MlpWeights(table, *make_dense(task.rule, layers))
+    for name, field in _REMEMBERED.items():
+        own = getattr(weights, field)
+        if own.size and name in left:
+            own[:] = _finite(left.pop(name), name, own.size)
+    return weights
 
 
 def _finite(array: npt.NDArray[Any], name: str, size: int) -> Floats:
@@ -383,13 +353,18 @@ class SparseMLP(Tabled):
     def room(self, feed: Feed) -> Room:
         """Gradients of the dense layers and of all distinct rows; what the layers give; the rows of a batch."""
         batch, task = self._batch, self.task
-        lines = layer_rows(task) + self._lines
-        return Room(lines, self.width, batch_floats(task.sizes, batch), batch + task.places)
+        floats = batch_floats(task.sizes, batch)
+        return Room(self._lines, self.width, task.cells, floats, batch + task.places)
 
     def tables(self) -> dict[str, Table]:
-        """One row a feature; the dense layers, cut into rows of the same width."""
-        mask = additive_cells(self._rule, self._penalty, self.width)
-        return {"table": Table(self.features, self.cells, "ranked", mask), **layer_tables(self)}
+        """One row a feature; the dense layers."""
+        table = row_table(self._rule, self._penalty, self.features, self.width)
+        return {"table": table, **dense_tables(self._rule, layer_cells(self.sizes))}
+
+    def watchable(self) -> Mapping[str, Any]:
+        """table; layers; first, second and steps, as far as the update rule remembers them of the layers."""
+        named = {"layers": self.weights.values, **self.weights._asdict()}
+        return {name: array for name, array in named.items() if array.size and name != "values"}
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
@@ -401,7 +376,7 @@ class SparseMLP(Tabled):
         samples = slotted(self._aligner.align(feed, self.order, self.features))
         found = np.empty((len(feed), self.outputs), np.float32)
         task = self._scoring(_SCORED)
-        room = Room(1, 1, batch_floats(task.sizes, _SCORED), _SCORED)
+        room = Room(1, floats=batch_floats(task.sizes, _SCORED), ints=_SCORED)
 
         def score(first: int, end: int) -> None:
             score_batches(task, samples, weights, make_scratch(room, np.uint64(0)), found[first:end], first)

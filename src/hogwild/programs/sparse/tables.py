@@ -15,7 +15,7 @@ from hogwild.config.options import Config
 from hogwild.errors import InputError, ModelError
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.penalties import Free
-from hogwild.kernels.optim.rules import additive_cells, cell_names, row_cells
+from hogwild.kernels.optim.rules import cell_names, row_cells, row_table
 from hogwild.machine import check_memory
 from hogwild.programs.program import RowIds, plain_constants
 from hogwild.programs.rows import RowProgram
@@ -154,8 +154,8 @@ class Tabled(RowProgram, Supervised):
 
     def shared_as(self, rows: int, width: int) -> tuple[Table, Table]:
         """How the table is shared, and how a few rows of so many weights are, which every visit writes."""
-        few = Table(rows, row_cells(self._rule, Free(), width), "scalar", additive_cells(self._rule, Free(), width))
-        return Table(self.features, self.cells, "ranked", additive_cells(self._rule, self._penalty, self.width)), few
+        few = row_table(self._rule, Free(), rows, width, "scalar")
+        return row_table(self._rule, self._penalty, self.features, self.width), few
 
     def finish(self, feed: Feed) -> None:
         """Weights in the features' own order again, in memory of their own."""

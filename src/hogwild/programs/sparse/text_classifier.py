@@ -247,7 +247,7 @@ class TextClassifier(Tabled):
         """The rows of the longest text and of the outputs; see kernels/sparse/text_classifier.py."""
         width = self.width
         floats = 3 * width + self.outputs + feed.longest + 1
-        return Room(feed.longest + self.outputs, width + 1, floats, feed.longest + 1)
+        return Room(feed.longest + self.outputs, width + 1, floats=floats, ints=feed.longest + 1)
 
     def units(self, feed: Feed) -> int:
         """Nonzeros of the feed."""

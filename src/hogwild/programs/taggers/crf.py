@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from hogwild.config.arguments import config_of, taking
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
 from hogwild.kernels.optim.penalties import Free, Penalty
-from hogwild.kernels.optim.rules import Ftrl, Sgd, additive_cells, row_cells
+from hogwild.kernels.optim.rules import Ftrl, Sgd, row_cells, row_table
 from hogwild.kernels.simd.rows8 import LANES, layout
 from hogwild.machine import check_memory
 from hogwild.programs.program import RowIds, plain_constants
@@ -151,19 +151,14 @@ class CRF(RowProgram, Tagger):
         each = np.append(chunks, 0)[np.minimum(feed.samples.ids, len(chunks))]
         ends = np.concatenate([[0], np.cumsum(each)])[feed.samples.starts[feed.samples.offsets]]
         rows = feed.most_features + int(np.diff(ends).max(initial=0)) + len(self.tags)
-        return Room(rows, self.width, floats_for(self.task, feed.longest), feed.longest)
+        return Room(rows, self.width, floats=floats_for(self.task, feed.longest), ints=feed.longest)
 
     def tables(self) -> Mapping[str, Table]:
         """Features and their pairs by rank; the pairs that all have in common are written by every visit."""
-        kinds = ("ranked", "dense", "ranked")
-        wide = additive_cells(self._rule, self._penalty, self.width)
-        masks = (wide, wide, additive_cells(self._rule, self._penalty, LANES))
-        return {
-            name: Table(rows, cells, cast(Any, kind), mask)
-            for name, (rows, cells), kind, mask in zip(
-                ChainWeights._fields, self._shapes(), kinds, masks, strict=True
-            )
-        }
+        rows = (rows for rows, _ in self._shapes())
+        widths, kinds = (self.width, self.width, LANES), ("ranked", "dense", "ranked")
+        tables = [row_table(self._rule, self._penalty, *each) for each in zip(rows, widths, kinds, strict=True)]
+        return dict(zip(ChainWeights._fields, tables, strict=True))
 
     def row_ids(self, table: str) -> RowIds | None:
         """Hashes of the features' names; of rows of rich edges, hashes of these and of the pairs that a row weighs."""

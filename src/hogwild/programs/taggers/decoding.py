@@ -98,7 +98,7 @@ class CRFDecoder:
 
     def _scratch(self) -> Any:
         longest = self.feed.longest
-        return make_scratch(Room(0, 1, floats_for(self.task, longest), longest), np.uint64(0))
+        return make_scratch(Room(0, floats=floats_for(self.task, longest), ints=longest), np.uint64(0))
 
     def _trellis(self, paths: int) -> Trellis:
         return Trellis(np.zeros((2, self.tags, paths)), np.zeros((self.feed.longest, self.tags, paths), np.int32))
