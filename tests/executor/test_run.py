@@ -220,7 +220,7 @@ def test_a_table_without_an_array_is_refused() -> None:
 
 
 def test_copies_that_no_memory_can_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hogwild.executor.plan.memory", lambda: 60)
+    monkeypatch.setattr("hogwild.machine.memory", lambda: 60)
     assert events(count_program(4), touches(10, 4), sharing="all", epochs=1)[-1].samples == 10
     with pytest.raises(ConfigError, match="use --sharing all"):
         events(count_program(4), touches(10, 4), sharing="replica", epochs=1)

@@ -11,8 +11,7 @@ import scipy.sparse as sparse
 import hogwild
 from hogwild.arrays import Table
 from hogwild.executor.merging import Brake, Pace
-from hogwild.executor.plan import merge_pace
-from hogwild.executor.sharing import CommonArray, WeightStore, private_rows, round_to_pages, whole_pages
+from hogwild.executor.sharing import CommonArray, WeightStore, merge_pace, private_rows, round_to_pages, whole_pages
 from hogwild.executor.tuning import Try, pick
 from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows, thrown_back
 from hogwild.machine import cores
@@ -223,15 +222,17 @@ def test_what_a_rule_remembers_survives_the_workers_who_never_saw_it() -> None:
 
 
 def test_the_trial_takes_the_fastest_that_learns() -> None:
-    tries = {"all": Try(1.0, 0.7, 0.50), "hot": Try(0.7, 0.7, 0.51), "replica": Try(0.5, 0.7, 0.68)}
+    tries = {"all": Try(1.0, 0.500), "hot": Try(0.7, 0.502), "replica": Try(0.5, 0.51)}
     assert pick(tries) == "hot"
-    assert pick({**tries, "replica": Try(0.5, 0.7, 0.50)}) == "replica"
-    assert pick({name: Try(1.0, 0.7, float("inf")) for name in tries}) == "all"
+    assert pick({**tries, "replica": Try(0.5, 0.49)}) == "replica"
+    assert pick({name: Try(1.0, float("inf")) for name in tries}) == "all"
 
 
-def test_a_trial_in_which_nothing_is_learned_goes_by_time() -> None:
-    assert pick({"all": Try(1.0, 0.5, 0.52), "hot": Try(0.9, 0.5, 0.51), "replica": Try(1.1, 0.5, 0.51)}) == "hot"
-    assert pick({"all": Try(1.0, 0.70, 0.60), "hot": Try(1.5, 0.70, 0.59), "replica": Try(2.0, 0.70, 0.59)}) == "all"
+def test_private_copies_must_pay() -> None:
+    """Slower, or hardly faster: one copy, also where the others seem to have learnt more in so short a time."""
+    assert pick({"all": Try(1.0, 0.60), "hot": Try(1.5, 0.55), "replica": Try(0.98, 0.55)}) == "all"
+    assert pick({"all": Try(1.0, 0.60), "hot": Try(0.9, 0.55), "replica": Try(0.98, 0.55)}) == "hot"
+    assert pick({"all": Try(1.0, -0.60), "hot": Try(0.9, -0.59), "replica": Try(0.9, float("nan"))}) == "all"
 
 
 @pytest.mark.parametrize("kind", ["ranked", "dense", "scalar"])

@@ -21,10 +21,10 @@ def _interleaved(rows: list[int]) -> tuple[dict, dict]:
     run = executor.run(program, samples, lr=1.0, epochs=1)
     next(run)
     # The second visit says when it is applied: the flag that lets the first one go on.
-    crew = executor._course.crew
-    assert crew.probes[0].every > 1
+    probe = executor._course.trace.probes[0]
+    assert probe.every > 1
     for event in run:
-        if event.kind == "progress" and crew.probes[0].clock[0] >= 1:
+        if event.kind == "progress" and probe.clock[0] >= 1:
             task.flags[1] = 1
         if event.kind == "epoch":
             by_delay = sorted((w for w in event.trace if w["gradients"]), key=lambda w: w["delay"]["max"])

@@ -102,6 +102,13 @@ class Parked(Event):
 
 
 @dataclass(frozen=True)
+class Exchange(Event):
+    """Workers are parked at a multiple of `exchange_every` visits, exactly; they go on with the generator."""
+
+    kind: ClassVar[str] = "exchange"
+
+
+@dataclass(frozen=True)
 class Finished(Event):
     """The last event. `reason`: done, stopped, or early."""
 

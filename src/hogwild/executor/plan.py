@@ -1,4 +1,4 @@
-"""From a program, a feed and options to a crew that is ready to run."""
+"""What a run is about: a program, a feed and options, checked against each other."""
 
 from __future__ import annotations
 
@@ -8,22 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import CELL, Room, Table, bytes_of, make_scratch, split_tables
+from hogwild.arrays import Room, Table, bytes_of, split_tables
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
-from hogwild.executor.merging import ALONE, Pace
-from hogwild.executor.modes import Turns, lockstep_of, workers_of
-from hogwild.executor.sharing import WeightStore, private_rows
+from hogwild.executor.modes import workers_of
 from hogwild.executor.spanlog import timed_task
-from hogwild.executor.spans import Claims
-from hogwild.executor.trace import Trace
-from hogwild.executor.workers import Counters, Crew
-from hogwild.kernels.compiler.rng import seeds
-from hogwild.kernels.loop.order import Order, file_order, shuffled
-from hogwild.kernels.loop.schedule import Schedule
-from hogwild.kernels.loop.trace import Untraced
+from hogwild.kernels.loop.order import Order, file_order, shard_size, shuffled
 from hogwild.machine import memory
-from hogwild.programs.program import CompiledProgram
+from hogwild.programs.program import CompiledProgram, Program
 
 _BLOCK = 1 << 14  # samples that stay together when data larger than memory is shuffled
 _MOST_ROWS = 1 << 31  # that an int32 can name
@@ -35,15 +27,22 @@ class Plan:
     """What a run is about, before anything of it runs. `weights` are the program's."""
 
     config: TrainConfig
-    program: CompiledProgram
+    program: Program
     task: Any
+    """Of compiled code, as samples and room; None where visits are none."""
     samples: Any
     weights: Any
     tables: Mapping[str, Table]
     room: Room
+    whole: int
+    """Visits of an epoch, of all parts."""
     visits: int
     part: float = 1.0
     """Of a step of the learning rate, that a visit makes; see `Program.divide`."""
+    shard: tuple[int, int] = (0, 1)
+    """Which part of the visits this run makes, of how many; `visits` are those of the part."""
+    exchange_every: int = 0
+    """Visits after which the workers stand still for an exchange with others; 0: never."""
 
     @property
     def workers(self) -> int:
@@ -62,20 +61,25 @@ class Plan:
 
     def order(self, epoch: int) -> Order:
         """The order of the visits of an epoch."""
-        if not self.config.shuffle:
-            return file_order(self.visits)
-        return shuffled(self.visits, self.config.seed, epoch, 1 if self.fits else _BLOCK)
+        block = 1 if self.fits else _BLOCK
+        whole = shuffled(self.whole, self.config.seed, epoch, block) if self.config.shuffle else file_order(self.whole)
+        return whole.shard(*self.shard)
 
 
-def make_plan(config: TrainConfig, program: CompiledProgram, feed: Any) -> Plan:
+def make_plan(
+    config: TrainConfig, program: Program, feed: Any, shard: tuple[int, int] = (0, 1), exchange_every: int = 0
+) -> Plan:
     """Start the program up and gather what it says of itself."""
     part = program.divide(workers_of(config) if config.mode == "hogwild" else 1)
     program.startup(feed, config.seed)
-    room = program.room(feed)
+    task, samples, room = None, None, Room(0)
+    if isinstance(program, CompiledProgram):
+        task, samples, room = timed_task(program.task), program.samples(feed), program.room(feed)
+    tables = check_tables(program.tables(), program.weights, room)
+    whole = program.visits(feed)
     return Plan(
-        config, program, timed_task(program.task), program.samples(feed), program.weights,
-        check_tables(program.tables(), program.weights, room), room, program.visits(feed),
-        part,
+        config, program, task, samples, program.weights, tables, room, whole, shard_size(whole, *shard), part, shard,
+        exchange_every,
     )  # fmt: skip
 
 
@@ -96,47 +100,6 @@ def check_tables(tables: Mapping[str, Table], weights: Any, room: Room) -> dict[
     if sum(table.rows for table in split_tables(tables, room)[0].values()) > _MOST_ROWS:
         raise ConfigError(f"the model has more than {_MOST_ROWS} rows, which no row number (int32) can name.")
     return {name: tables[name] for name in weights._fields}
-
-
-def merge_pace(plan: Plan) -> Pace:
-    """How far a worker may go before it merges: as the user says; else as the program likes it, and less if need be."""
-    workers, liked = plan.workers, plan.program.merge_every
-    if plan.config.merge_every:
-        return Pace(plan.config.merge_every, timed=False)
-    if workers == 1:
-        return ALONE
-    # What a worker has not merged is unknown to all others, and each of these has the like: so by the pairs of workers.
-    lead = _LEAST_MERGES * workers * (workers - 1)
-    most = max(1, plan.visits // lead)
-    return Pace(min(most, max(1, liked // (workers - 1) ** 2)) if liked else most, lead, timed=not liked)
-
-
-def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> tuple[Crew, Trace | None]:
-    """Workers on the given weights, which may be a copy; and their trace."""
-    config, workers = plan.config, plan.workers
-    hot = config.hot_rows or plan.program.hot_rows
-    private = private_rows(sharing, plan.tables, workers, hot) if config.mode == "hogwild" else {}
-    needed = 2 * CELL * workers * sum(rows * plan.tables[name].cells for name, rows in private.items())
-    if needed > memory():
-        raise ConfigError(
-            f"the private copies of {workers} workers need {needed / 1e9:.1f} GB, more than this machine has; "
-            "use --sharing all."
-        )
-    shared = WeightStore(sharing, weights, plan.tables, private, workers, merge_pace(plan) if private else ALONE)
-    turns = Turns(config, plan.room, plan.visits)
-    trace = None
-    probes: list[Any] = [Untraced()] * workers
-    if config.trace:
-        trace = Trace(plan.tables, plan.room)
-        trace.mark_private(private)
-        probes = [trace.add_worker(copies.weights) for copies in shared.copies]
-    crew = Crew(
-        task=plan.task, samples=plan.samples, schedule=schedule, sharing=shared,
-        claims=Claims(workers, lockstep_of(config), shared.span_seconds), counters=Counters(workers), turns=turns,
-        probes=probes, scratches=[make_scratch(plan.room, seed) for seed in seeds(config.seed, workers)],
-        order=file_order(plan.visits),
-    )  # fmt: skip
-    return crew, trace
 
 
 def arrays_in(bundle: Any) -> tuple[Any, ...]:

@@ -12,12 +12,14 @@ from typing import Any
 from hogwild.config import TrainConfig
 from hogwild.config.options import check_names
 from hogwild.errors import ConfigError
-from hogwild.executor.events import Event, Parked, Started, Watched
+from hogwild.executor.delta import Delta
+from hogwild.executor.events import Event, Exchange, Parked, Started, Watched
 from hogwild.executor.modes import lockstep_of
-from hogwild.executor.plan import Plan, build_crew, make_plan
+from hogwild.executor.plan import Plan, make_plan
 from hogwild.executor.spanlog import log_of
 from hogwild.executor.state import Course, RunState
-from hogwild.executor.tuning import calibrate, choose_sharing, compile_tries
+from hogwild.executor.tuning import calibrate, choose_sharing, prepare_probes
+from hogwild.executor.workers import build_crew
 from hogwild.kernels.compiler.jit import NumbaError, explain
 from hogwild.kernels.loop.schedule import make_schedule
 from hogwild.machine import one_blas_thread
@@ -92,6 +94,14 @@ class AsyncExecutor:
         if course is not None:
             course.crew.claims.open_gate("pause")
 
+    def open_delta(self) -> Delta:
+        """What the workers of this run change from now on, row by row, for other processes; and a way in for theirs."""
+        course = self._course
+        if course is None:
+            raise ConfigError("there is no run; iterate over `run` first.")
+        self._check_process()
+        return course.crew.store.open_delta(course.plan.program.row_ids)
+
     def state(self) -> RunState:
         """Where the run stands; exact while the workers are parked (at `Parked`, `EpochEnded` and `Finished`)."""
         course, last = self._course, self._last
@@ -106,7 +116,7 @@ class AsyncExecutor:
 
     def run(
         self, program: Any, feed: Any, *, valid: Any = None, watch: Any = None, start: RunState | None = None,
-        **options: Any,
+        shard: tuple[int, int] = (0, 1), exchange_every: int = 0, **options: Any,
     ) -> Iterator[Event]:  # fmt: skip
         """Train, yielding events (`hogwild.executor.events`); nothing happens before the first is asked for.
 
@@ -115,12 +125,17 @@ class AsyncExecutor:
         valid : a feed to evaluate after each epoch; `patience` epochs without a lower loss end the run early.
         watch : a `Watch`: variables to show while it runs.
         start : go on from the state of an earlier run, whose weights the program holds.
+        shard : (part, parts): make only this part of the visits of each epoch. Runs of all parts with the same seed,
+            wherever they are, make each visit once, and go through the data at the same pace.
+        exchange_every : visits of this run after which all workers stand still and the generator yields `Exchange`,
+            for whoever brings together what several runs have learnt (`open_delta`).
         options : fields of `TrainConfig` that override those of the executor (epochs, lr, schedule, seed …).
         """
         check_names(TrainConfig, options)
         config = replace(self.config, **options)
         if config.patience and valid is None:
             raise ConfigError("patience needs a validation feed to watch; give one (--valid), or leave patience out.")
+        _check_parts(config, shard, exchange_every)
         if not self._running.acquire(blocking=False):
             self._check_process()
             raise ConfigError("this executor is in the middle of a run; close that first, or make another executor.")
@@ -128,7 +143,7 @@ class AsyncExecutor:
         try:
             with one_blas_thread():
                 with timed("startup"):
-                    plan = make_plan(config, program, feed)
+                    plan = make_plan(config, program, feed, shard, exchange_every)
                 yield from self._run(plan, feed, start, valid, watch)
         finally:
             self._wishes.clear()
@@ -205,7 +220,13 @@ class AsyncExecutor:
             if watch is not None and watch.due(course.samples, course.seconds):
                 yield Watched(**course.when(), values=watch.read(course.plan.program))
             if news == "epoch":
-                return
+                if course.exchange_due:
+                    course.halt()
+                    yield Exchange(**course.when())
+                if course.epoch_complete or "stop" in self._wishes:
+                    return
+                course.go_on()
+                continue
             if news == "running":
                 yield course.progress()
                 continue
@@ -248,7 +269,7 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
     lr = config.lr or (start.lr if start else plan.program.rate)
     if lr is None:
         with timed("compile"):
-            compiling += compile_tries(plan)
+            compiling += prepare_probes(plan)
         with timed("calibrate"):
             lr, loss, tries = calibrate(plan, config.seed)
         notes.append(f"learning rate {lr:.3g}: the best of {tries} tried on a sample (loss {loss:.4g}).")
@@ -257,10 +278,22 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
         sharing, why = (start.sharing, "") if start else choose_sharing(plan, schedule)
     if why:
         notes.append(why)
-    crew, trace = build_crew(plan, plan.weights, schedule, sharing)
+    crew = build_crew(plan, plan.weights, schedule, sharing)
     crew.log = log_of(plan.task, plan.workers)
-    plan.program.weights = crew.sharing.weights
+    plan.program.weights = crew.store.weights
     with timed("compile"):
-        compiling += crew.compile()
-    course = Course(plan, crew, trace, plan.program.units(feed), start)
+        compiling += crew.prepare()
+    units = round(plan.program.units(feed) * plan.visits / max(1, plan.whole))
+    course = Course(plan, crew, units, start)
     return course, course.started(compiling, time.perf_counter() - began - compiling, notes)
+
+
+def _check_parts(config: TrainConfig, shard: tuple[int, int], exchange_every: int) -> None:
+    part, parts = shard
+    if not 0 <= part < parts:
+        raise ConfigError(f"shard is {shard}; it is a part, counted from 0, and the number of parts.")
+    step = lockstep_of(config) or 1
+    if exchange_every < 0 or exchange_every % step:
+        raise ConfigError(
+            f"exchange_every is {exchange_every}; in mode {config.mode} it must be a multiple of {step} visits."
+        )

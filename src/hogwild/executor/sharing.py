@@ -22,7 +22,9 @@ from hogwild.arrays import CELL, Floats, Table
 from hogwild.errors import ConfigError, HogwildError
 from hogwild.executor.delta import Delta, Namer
 from hogwild.executor.merging import ALONE, Brake, Copies, Pace, Slice, Tier, tiers_of
+from hogwild.executor.plan import Plan
 from hogwild.executor.spans import SPAN_SECONDS
+from hogwild.machine import check_memory
 
 # -- Arrays whose leading part is private to a worker while the rest is common, with no branch in compiled code -------
 # The common array lies in a memory file. A worker maps that file once more and lays private memory over the first
@@ -123,6 +125,7 @@ def _check(address: int | None) -> int:
 
 HOT_ROWS = 1 << 16  # private beginning of each ranked array under `hot`, at the most
 HOT_BYTES = 1 << 20  # and in bytes: half of a usual L2 cache
+_LEAST_MERGES = 16  # of a worker in an epoch, for each other worker: private rows must not drift apart in a short one
 TURN_SECONDS = 0.001  # of work between two turns, where the user names no number of visits
 
 
@@ -142,6 +145,7 @@ class WeightStore:
     ) -> None:  # fmt: skip
         self.name = name
         self.pace = pace
+        self.private = private
         self._tables = dict(tables)
         self._slices: dict[str, list[Slice]] = {}
         self._memory: dict[str, CommonArray] = {}
@@ -208,6 +212,29 @@ class WeightStore:
         """With the workers parked and after `collect`: all copies equal the common weights."""
         for copies in self.copies:
             copies.refresh()
+
+
+def make_store(plan: Plan, weights: Any, sharing: str) -> WeightStore:
+    """The weights of a run, which may be a copy of the program's, under a sharing."""
+    config, workers = plan.config, plan.workers
+    hot = config.hot_rows or plan.program.hot_rows
+    private = private_rows(sharing, plan.tables, workers, hot) if config.mode == "hogwild" else {}
+    needed = 2 * CELL * workers * sum(rows * plan.tables[name].cells for name, rows in private.items())
+    check_memory(needed, f"the private copies of {workers} workers need", "use --sharing all.")
+    return WeightStore(sharing, weights, plan.tables, private, workers, merge_pace(plan) if private else ALONE)
+
+
+def merge_pace(plan: Plan) -> Pace:
+    """How far a worker may go before it merges: as the user says; else as the program likes it, and less if need be."""
+    workers, liked = plan.workers, plan.program.merge_every
+    if plan.config.merge_every:
+        return Pace(plan.config.merge_every, timed=False)
+    if workers == 1:
+        return ALONE
+    # What a worker has not merged is unknown to all others, and each of these has the like: so by the pairs of workers.
+    lead = _LEAST_MERGES * workers * (workers - 1)
+    most = max(1, plan.visits // lead)
+    return Pace(min(most, max(1, liked // (workers - 1) ** 2)) if liked else most, lead, timed=not liked)
 
 
 def private_rows(name: str, tables: Mapping[str, Table], workers: int, hot_rows: int = 0) -> dict[str, int]:

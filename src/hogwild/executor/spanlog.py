@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hogwild.arrays import PHASE_TICKS, Scratch
 from hogwild.kernels.compiler.clock import PHASES, Timed, ticks
 from hogwild.timeline import current
 
@@ -62,11 +62,13 @@ class SpanLog:
             if now > since:
                 entries.append(Entry(epoch, since, now, now - since, 0.0, 0.0, 0, 0, (0,) * len(self.phases)))
 
-    def add(self, worker: int, epoch: int, visits: int, times: tuple[float, float, float, float], own: Scratch) -> None:
-        """A span has ended. times: when the worker was free, began, had trained, and had merged."""
+    def add(
+        self, worker: int, epoch: int, visits: int, times: tuple[float, float, float, float], phases: Sequence[int]
+    ) -> None:
+        """A span has ended. times: when the worker was free, began, had trained, had merged; phases: ticks so far."""
         free, began, trained, merged = times
         since = max(free, self._opened)  # before that nobody was to work
-        counts = tuple(int(count) for count in own.count[PHASE_TICKS : PHASE_TICKS + len(self.phases)])
+        counts = tuple(phases[: len(self.phases)])
         passed = tuple(now - before for now, before in zip(counts, self._before[worker], strict=True))
         self._before[worker] = counts
         entries = self.entries[worker]

@@ -14,7 +14,6 @@ from hogwild.errors import WorkerError
 
 SPAN_SECONDS = 0.005  # long against the 20 microseconds of a claim, short against a person's patience
 _LEAST_SECONDS = 0.0003  # that a span lasts near the end of an epoch, where spans become shorter
-_FIRST_VISITS = 64
 _MOST = 1 << 40
 _SPANS_LEFT = 3  # a worker leaves at least this many spans for each worker, so that all end at about the same time
 
@@ -114,7 +113,7 @@ class Claims:
         return bool(self.gates) or self._held or self._over
 
     def _size(self, most: int) -> int:
-        pace = self._visits_per_second or _FIRST_VISITS / self.seconds
+        pace = self._visits_per_second  # 0 before the first span, which has one visit: it may take long
         wanted = int(pace * self.seconds)
         left = self._visits - self._cursor
         fair = max(left // (_SPANS_LEFT * self.workers), int(pace * _LEAST_SECONDS))

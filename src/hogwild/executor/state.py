@@ -13,7 +13,6 @@ import numpy.typing as npt
 from hogwild.arrays import Step
 from hogwild.executor.events import EpochEnded, Finished, Progress, Started
 from hogwild.executor.plan import Plan
-from hogwild.executor.trace import Trace
 from hogwild.executor.workers import Crew
 from hogwild.kernels.loop.schedule import elapsed_at, rate_after
 from hogwild.machine import cores
@@ -58,8 +57,8 @@ class RunState:
 class Course:
     """The progress of one run: epochs, visits, losses, clocks, the best so far."""
 
-    def __init__(self, plan: Plan, crew: Crew, trace: Trace | None, units: int, start: RunState | None) -> None:
-        self.plan, self.crew, self.trace = plan, crew, trace
+    def __init__(self, plan: Plan, crew: Crew, units: int, start: RunState | None) -> None:
+        self.plan, self.crew, self.trace = plan, crew, crew.backend.trace
         self.epoch, self.offset = start.position if start else (0, 0)
         self.best_loss = start.best_loss if start else math.inf
         self.best_epoch = start.best_epoch if start else -1
@@ -73,9 +72,8 @@ class Course:
         self._evaluate_seconds = 0.0
         self._since: float | None = None
         self._epoch_began = 0.0
-        if start is not None and len(start.random) == len(crew.scratches):
-            for scratch, state in zip(crew.scratches, start.random, strict=True):
-                scratch.random[0] = state
+        if start is not None:
+            crew.backend.random = start.random
 
     # -- clocks and counts --------------------------------------------------------------------------------------
 
@@ -121,7 +119,7 @@ class Course:
         if self.crew.log is not None and self._since is not None:
             self.crew.log.close(self.epoch)
         with timed("merge"):
-            self.crew.sharing.collect()
+            self.crew.store.collect()
         if self._since is not None:
             self._seconds += time.perf_counter() - self._since
             self._since = None
@@ -130,7 +128,7 @@ class Course:
     def bring_home(self) -> None:
         """The run is over: the weights are in the program's own arrays again, no longer in memory that workers map."""
         own = self.plan.weights
-        for array, common in zip(own, self.crew.sharing.weights, strict=True):
+        for array, common in zip(own, self.crew.store.weights, strict=True):
             if array is not common:
                 array[...] = common
         self.plan.program.weights = own
@@ -138,14 +136,34 @@ class Course:
     # -- an epoch -----------------------------------------------------------------------------------------------
 
     def open_epoch(self) -> None:
-        """Start the clock and let the workers loose."""
+        """Start the clock and let the workers loose, up to the next exchange."""
         counters = self.crew.counters
         counters.reset(self.offset, self._loss_sum)
         self._epoch_began = self.seconds
         order = self.plan.order(self.epoch)
         self.go()
-        self.crew.open_epoch(self.epoch, order, self.offset)
+        self.crew.open_epoch(self.epoch, order, self.offset, self._stretch(self.offset))
         self.offset, self._loss_sum = 0, 0.0
+
+    def go_on(self) -> None:
+        """After an exchange: let the workers loose up to the next one."""
+        done = int(self.crew.counters.visits.sum())
+        self.go()
+        self.crew.open_epoch(self.epoch, self.crew.order, done, self._stretch(done))
+
+    def _stretch(self, done: int) -> int:
+        """The position of this epoch at which the workers stand still next, when so many of its visits are made."""
+        every, visits = self.plan.exchange_every, self.plan.visits
+        if not every:
+            return visits
+        before = self.epoch * visits
+        return min(visits, ((before + done) // every + 1) * every - before)
+
+    @property
+    def exchange_due(self) -> bool:
+        """Whether the visits made so far are a whole number of stretches between exchanges."""
+        every = self.plan.exchange_every
+        return bool(every) and self.samples % every == 0
 
     def _elapsed(self, visits: int) -> float:
         """The sum of learning rates of so many visits since the epoch began."""
@@ -158,12 +176,12 @@ class Course:
         plan, crew = self.plan, self.crew
         visits = plan.visits
         elapsed = self._elapsed(visits)
-        for worker, copies in enumerate(crew.sharing.copies):
+        for worker, copies in enumerate(crew.store.copies):
             step = Step(np.float32(0), np.float32(elapsed), copies.private, worker, plan.workers)
             plan.program.settle_copy(copies.weights, step)
         self.halt()
         if plan.program.settle(elapsed):
-            crew.sharing.refresh()
+            crew.store.refresh()
         self._loss = crew.counters.loss / visits
         self.epoch += 1
         crew.counters.reset()
@@ -203,7 +221,7 @@ class Course:
         told: dict[str, Any] = {"unit": program.unit, "each": each} if program.tells_units else {}
         return Started(
             **self.when(), total=self.total, threads=self.plan.workers, mode=config.mode,
-            sharing=self.crew.sharing.name, lr=self._first_rate, compile_seconds=compile_seconds,
+            sharing=self.crew.store.name, lr=self._first_rate, compile_seconds=compile_seconds,
             prepare_seconds=prepare_seconds, notes=tuple(notes), **told,
         )  # fmt: skip
 
@@ -240,8 +258,8 @@ class Course:
         crew = self.crew
         return RunState(
             position=Position(self.epoch, self.samples - self.epoch * self.plan.visits),
-            lr=self._first_rate, sharing=crew.sharing.name, seed=self.plan.config.seed,
+            lr=self._first_rate, sharing=crew.store.name, seed=self.plan.config.seed,
             epoch_visits=self.plan.visits, loss_sum=crew.counters.loss, last_loss=self._loss,
             train_seconds=self.seconds, best_loss=self.best_loss, best_epoch=self.best_epoch,
-            random=np.array([scratch.random[0] for scratch in crew.scratches], np.uint64),
+            random=crew.backend.random,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Workers: threads that claim spans, run compiled code on them without the GIL, and publish what they did."""
+"""Workers: threads that claim spans, have a backend run them without the GIL, and publish what was done."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import PAD, Scratch
+from hogwild.arrays import PAD
 from hogwild.errors import DivergedError, HogwildError, WorkerError
-from hogwild.executor.modes import Turns
-from hogwild.executor.sharing import WeightStore
+from hogwild.executor.backends.backend import Backend
+from hogwild.executor.backends.compiled import CompiledThreads
+from hogwild.executor.modes import lockstep_of
+from hogwild.executor.plan import Plan
+from hogwild.executor.sharing import WeightStore, make_store
 from hogwild.executor.spanlog import SpanLog
 from hogwild.executor.spans import Claim, Claims
-from hogwild.kernels.compiler.atomics import exchange_flag
-from hogwild.kernels.compiler.jit import entry
-from hogwild.kernels.loop.order import Order
+from hogwild.kernels.loop.order import Order, file_order
 from hogwild.kernels.loop.schedule import Schedule, rate_after
-from hogwild.kernels.loop.span import Span, runner
+from hogwild.kernels.loop.span import Span
 
 
 class Counters:
@@ -61,39 +62,31 @@ class Counters:
 
 @dataclass
 class Crew:
-    """All that the workers of a run have: what is common, and what is one worker's own."""
+    """The workers of a run: threads that claim spans and have them run by a backend."""
 
-    task: Any
-    samples: Any
+    backend: Backend
+    store: WeightStore
     schedule: Schedule
-    sharing: WeightStore
     claims: Claims
     counters: Counters
-    turns: Turns
-    probes: list[Any]
-    scratches: list[Scratch]
     order: Order
     before: int = 0
     threads: list[threading.Thread] = field(default_factory=list)
     log: SpanLog | None = None
 
-    def __post_init__(self) -> None:
-        self._loop = runner(self.task, self.samples, self.sharing.copies[0].weights)
-        self._entries: dict[int, Any] = {}  # machine code by worker: from span to span only numbers change, not types
-
-    def compile(self) -> float:
-        """Compile the loop and the merging for these types by running them on nothing; returns seconds."""
+    def prepare(self) -> float:
+        """Compile, or start, whatever the workers need; returns seconds."""
+        seconds = self.backend.prepare()
         began = time.perf_counter()
-        self.run_span(0, Claim(0, 0, 0))
-        self.sharing.copies[0].merge_all()
-        return time.perf_counter() - began
+        self.store.copies[0].merge_all()  # compiles the merging too
+        return seconds + time.perf_counter() - began
 
-    def open_epoch(self, epoch: int, order: Order, start: int = 0) -> None:
-        """Let the workers loose on an epoch, from a position on; all of them are idle."""
+    def open_epoch(self, epoch: int, order: Order, start: int = 0, stop: int | None = None) -> None:
+        """Let the workers loose on an epoch, from a position to another; all of them are idle."""
         self.order = order
         self.before = epoch * order.samples
-        self.turns.begin(start)
-        self.claims.open_epoch(epoch, order.samples, start)
+        self.backend.begin(start)
+        self.claims.open_epoch(epoch, order.samples if stop is None else stop, start)
 
     def run_until(self, order: Order, stop: int) -> None:
         """Visit the positions of one epoch that are not yet visited, up to `stop`, and wait for it."""
@@ -104,7 +97,7 @@ class Crew:
 
     def start(self) -> None:
         """Start one thread a worker; they wait for the first epoch."""
-        for worker in range(len(self.scratches)):
+        for worker in range(self.claims.workers):
             thread = threading.Thread(target=self._work, args=(worker,), name=f"hogwild-{worker}", daemon=True)
             thread.start()
             self.threads.append(thread)
@@ -114,25 +107,19 @@ class Crew:
         self.claims.finish()
         for thread in self.threads:
             thread.join()
+        self.backend.close()
 
     def run_span(self, worker: int, claim: Claim) -> float:
-        """Run one claim in compiled code; returns the worker's new sum of losses."""
-        copies = self.sharing.copies[worker]
+        """Run one claim; returns the worker's new sum of losses."""
         span = Span(
-            self.order, self.schedule, claim.start, claim.stop, self.before, copies.private, worker,
-            len(self.scratches), self.counters.loss_of(worker),
+            self.order, self.schedule, claim.start, claim.stop, self.before, self.store.copies[worker].private, worker,
+            self.claims.workers, self.counters.loss_of(worker),
         )  # fmt: skip
-        arguments = (
-            self.task, self.turns.tags[worker], self.probes[worker], self.samples, copies.weights,
-            self.scratches[worker], span,
-        )  # fmt: skip
-        if worker not in self._entries:
-            self._entries[worker] = entry(self._loop, *arguments)
-        return float(self._entries[worker](*arguments))
+        return self.backend.run(worker, span)
 
     def _work(self, worker: int) -> None:
-        claims, copies, pace = self.claims, self.sharing.copies[worker], self.sharing.pace
-        step = len(self.scratches) if claims.lockstep else 1
+        claims, copies, pace = self.claims, self.store.copies[worker], self.store.pace
+        step = claims.workers if claims.lockstep else 1
         offset = worker if claims.lockstep else 0
         free = time.perf_counter()
         most = pace.visits(self.before)
@@ -148,9 +135,9 @@ class Crew:
                 most = min(pace.visits(self.before + claim.stop), copies.brake.most)
                 if self.log is not None:
                     times = (free, began, trained, time.perf_counter())
-                    self.log.add(worker, claim.epoch, visits, times, self.scratches[worker])
+                    self.log.add(worker, claim.epoch, visits, times, self.backend.phases(worker))
             except BaseException as error:
-                exchange_flag(self.turns.stop)
+                self.backend.stop()
                 claims.fail(_located(error, worker, claim))
                 return
             claims.done(claim.stop - claim.start, trained - began)
@@ -175,3 +162,19 @@ def _located(error: BaseException, worker: int, claim: Claim) -> WorkerError:
     located = WorkerError(text, worker, claim.epoch, (claim.start, claim.stop))
     located.__cause__ = error
     return located
+
+
+def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> Crew:
+    """Workers on the given weights, which may be a copy of the program's."""
+    store = make_store(plan, weights, sharing)
+    backend = backend_of(plan)
+    backend.open(store)
+    claims = Claims(plan.workers, lockstep_of(plan.config), store.span_seconds)
+    return Crew(backend, store, schedule, claims, Counters(plan.workers), file_order(plan.visits))
+
+
+def backend_of(plan: Plan) -> Backend:
+    """What makes the visits of a run: the program's own backend, or compiled code."""
+    own = plan.program.backend()
+    backend: Backend = CompiledThreads(plan) if own is None else own(plan)
+    return backend

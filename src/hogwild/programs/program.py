@@ -53,6 +53,14 @@ class Program(ABC):
     merge_every: ClassVar[int] = 0
     """Visits between two merges of private rows where the user gives no number, at the most; 0: a millisecond's."""
 
+    visit_seconds: float = 2e-5
+    """About how long a visit takes, by which calibration knows how many visits it can try."""
+
+    def backend(self) -> Any:
+        """What makes the visits of a run: a class (see `executor/backends`) that is made with the plan of the run, or
+        None for compiled code."""
+        return None
+
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: all but what answers single rows, which is made anew where it is asked for."""
         return {name: None if name == "_one" else value for name, value in vars(self).items()}

@@ -1,0 +1,1 @@
+"""Where the visits of a run are made: compiled code in threads of this process."""
