@@ -129,6 +129,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     ['DET', 'NOUN', 'VERB']
     """
 
+    epochs: int | None
+
     def __init__(
         self, algorithm: str | None = None, min_freq: float | None = None, all_possible_states: bool | None = None,
         all_possible_transitions: bool | None = None, c1: float | None = None, c2: float | None = None,
@@ -203,13 +205,15 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             structure_regularization=self.structure_regularization, average=self.average,
         )  # fmt: skip
 
+    def _epochs(self, sentences: int) -> int:
+        if self.epochs is not None:
+            return self.epochs
+        usual = min(_MOST, max(_LEAST, math.ceil(_VISITS / sentences)))
+        return min(usual, max(1, self.max_iterations)) if self.max_iterations is not None else usual
+
     def _train(self, program: crf.CRF, feed: TaggingFeed, valid: TaggingFeed | None) -> None:
-        epochs = self.epochs
-        if epochs is None:
-            usual = min(_MOST, max(_LEAST, math.ceil(_VISITS / len(feed))))
-            epochs = usual if self.max_iterations is None else min(usual, max(1, self.max_iterations))
         executor = AsyncExecutor(
-            self.threads, self.mode, self.sharing, epochs=epochs, lr=self.lr, schedule=self.schedule,
+            self.threads, self.mode, self.sharing, epochs=self._epochs(len(feed)), lr=self.lr, schedule=self.schedule,
             seed=seed_of(self.random_state), patience=self.patience if valid is not None else 0,
         )  # fmt: skip
         train_for(self, executor, program, feed, valid, quiet=not self.verbose)

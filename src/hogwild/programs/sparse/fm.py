@@ -240,7 +240,7 @@ class FactorizationMachine(Tabled):
         classes: Iterable[Any] | None = None, constants: Mapping[str, float] | None = None, **options: Any,
     ) -> None:  # fmt: skip
         config = config_of(self, FMConfig, values, options)
-        self.begin(config, class_weight, features, classes, constants)
+        self._begin(config, class_weight, features, classes, constants)
         self.slots = tuple(str(name) for name in slots)
         self._flat = Flattener(keep_slots=config.field_aware)
         self._one: OneRow | None = None
@@ -329,7 +329,7 @@ class FactorizationMachine(Tabled):
 
     def tables(self) -> dict[str, Table]:
         """One row a feature, and one of the bias that every visit writes."""
-        return dict(zip(("table", "bias"), self.shared_as(1, 1), strict=True))
+        return dict(zip(("table", "bias"), self._shared_as(1, 1), strict=True))
 
     def watchable(self) -> Mapping[str, Any]:
         """weights: (features,); factors: (features, factors of a feature); bias: (1,); in the features' own order."""
@@ -380,7 +380,7 @@ class FactorizationMachine(Tabled):
         if not state:
             plain = self.plain(None, self.features)
             return {**layout.split("", plain), "bias": trained.bias[:1].copy()}
-        return save_arrays(layout, self.in_own_order(trained.table), trained.bias)
+        return save_arrays(layout, self._in_own_order(trained.table), trained.bias)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `arrays` made, with or without state."""

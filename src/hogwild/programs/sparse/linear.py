@@ -61,7 +61,7 @@ class Linear(Tabled):
         constants: Mapping[str, float] | None = None, **options: Any,
     ) -> None:  # fmt: skip
         config = config_of(self, LinearConfig, values, options)
-        self.begin(config, class_weight, features, classes, constants)
+        self._begin(config, class_weight, features, classes, constants)
         self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, config.l1, config.l2)
         self._flat = Flattener()
 
@@ -107,7 +107,7 @@ class Linear(Tabled):
 
     def tables(self) -> dict[str, Table]:
         """One row a feature, and one of biases that every visit writes."""
-        return dict(zip(("table", "bias"), self.shared_as(1, self.width), strict=True))
+        return dict(zip(("table", "bias"), self._shared_as(1, self.width), strict=True))
 
     def watchable(self) -> Mapping[str, Any]:
         """weights: (features, outputs); bias: (outputs,); in the features' own order."""
@@ -149,7 +149,7 @@ class Linear(Tabled):
         if not state:
             weight, bias = self.plain(None, self.features), trained.bias[: self.width].copy()
             return {"weight": weight if self.width > 1 else weight[:, 0], "bias": bias}
-        parts = take_apart(self.in_own_order(trained.table), self._rule, self._penalty, self.width)
+        parts = take_apart(self._in_own_order(trained.table), self._rule, self._penalty, self.width)
         biases = take_apart(trained.bias, self._rule, Free(), self.width)
         return {
             **{named("weight", name): part for name, part in parts.items()},

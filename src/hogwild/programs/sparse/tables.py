@@ -127,7 +127,7 @@ class Tabled(RowProgram, Supervised):
     features: int
     ignored = 0
 
-    def begin(
+    def _begin(
         self, config: Config, class_weight: ClassWeight, features: int, classes: Iterable[Any] | None,
         constants: Mapping[str, float] | None,
     ) -> None:  # fmt: skip
@@ -152,7 +152,7 @@ class Tabled(RowProgram, Supervised):
         """The table."""
         return ((weights.table, self.width),)
 
-    def shared_as(self, rows: int, width: int) -> tuple[Table, Table]:
+    def _shared_as(self, rows: int, width: int) -> tuple[Table, Table]:
         """How the table is shared, and how a few rows of so many weights are, which every visit writes."""
         few = row_table(self._rule, Free(), rows, width, "scalar")
         return row_table(self._rule, self._penalty, self.features, self.width), few
@@ -161,7 +161,7 @@ class Tabled(RowProgram, Supervised):
         """Weights in the features' own order again, in memory of their own."""
         if self.weights is not None:
             table, *others = self.weights
-            own = table.copy() if self.order is None else self.in_own_order(table)
+            own = table.copy() if self.order is None else self._in_own_order(table)
             self.weights, self.order = type(self.weights)(own, *(array.copy() for array in others)), None
 
     def row_ids(self, table: str) -> RowIds | None:
@@ -190,9 +190,9 @@ class Tabled(RowProgram, Supervised):
 
     def rearranged(self, rows: int, order: Ids | None) -> Floats:
         """The table with room for so many rows, in another order of features."""
-        return ranked(grown(self.in_own_order(self.weights.table), self.cells, rows), self.cells, order)
+        return ranked(grown(self._in_own_order(self.weights.table), self.cells, rows), self.cells, order)
 
-    def in_own_order(self, table: Floats) -> Floats:
+    def _in_own_order(self, table: Floats) -> Floats:
         """What stands as `table` does, in the features' own order."""
         return natural(table, self.cells, self.order)
 

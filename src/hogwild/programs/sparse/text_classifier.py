@@ -175,7 +175,7 @@ class TextClassifier(Tabled):
         constants: Mapping[str, float] | None = None, hashing: Mapping[str, Any] | None = None, **options: Any,
     ) -> None:  # fmt: skip
         config = config_of(self, TextConfig, values, options)
-        self.begin(config, class_weight, features, classes, constants)
+        self._begin(config, class_weight, features, classes, constants)
         self.hashing = None if hashing is None else _checked_hashing(hashing)
         self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, 0.0, config.l2)
         self._one: OneText | None = None
@@ -255,7 +255,7 @@ class TextClassifier(Tabled):
 
     def tables(self) -> dict[str, Table]:
         """One row a feature, and few rows of outputs that every visit writes."""
-        return dict(zip(("table", "outputs"), self.shared_as(self.outputs, self.width + 1), strict=True))
+        return dict(zip(("table", "outputs"), self._shared_as(self.outputs, self.width + 1), strict=True))
 
     def watchable(self) -> Mapping[str, Any]:
         """embedding: (features, dim); output: (outputs, dim); bias: (outputs,); in the features' own order."""
@@ -344,7 +344,7 @@ class TextClassifier(Tabled):
         (momentum), squares (adagrad), mean, square (adam) or pull, squares (ftrl); embedding_count and output_count
         (adam), and embedding_stamp with l2: the time up to which it is paid. Without, penalties are paid.
         """
-        table = self.in_own_order(self.trained().table if state else self.paid())
+        table = self._in_own_order(self.trained().table if state else self.paid())
         return split_arrays(self, TextWeights(table, self.weights.outputs), state)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
