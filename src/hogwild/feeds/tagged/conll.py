@@ -253,11 +253,6 @@ class ColumnsReader:
         if gathered.sentences - before[0] == 1 and tokens >= _LONG:
             self._notes.append(f"{source.name} has no blank line: its {tokens:,} tokens are one sentence.")
 
-    def columns(self) -> tuple[TextColumn, ...]:
-        """All columns, in the order of the file."""
-        assert self.plan is not None
-        return tuple(self.gathering.column(k, name) for k, name in enumerate(self.plan.names))
-
     def origin(self, columns: tuple[TextColumn, ...]) -> Origin:
         """What the sentences are written with again."""
         return Origin(self.form, columns, "\t" if self.tabs else " ")

@@ -191,11 +191,6 @@ class JsonReader:
         while batch := list(islice(rows, _BATCH)):
             self._take(batch, self.plan)
 
-    def columns(self) -> tuple[TextColumn, ...]:
-        """All columns."""
-        names = self.plan.names if self.plan else ()
-        return tuple(self.gathering.column(k, name) for k, name in enumerate(names))
-
     def origin(self, columns: tuple[TextColumn, ...]) -> Origin:
         """The objects as they were."""
         return Origin("jsonl", (), " ", tuple(self._lines), np.array(self._places, np.int64), len(self._lines))

@@ -33,9 +33,6 @@ class Reader(Protocol):
     def read(self, source: Source) -> None:
         """Take the sentences of a file."""
 
-    def columns(self) -> tuple[TextColumn, ...]:
-        """All columns, as the plan names them."""
-
     def origin(self, columns: tuple[TextColumn, ...]) -> Origin:
         """What the sentences are written with again."""
 
@@ -92,7 +89,7 @@ def read_sources(
         raise InputError(f"{name}: which column holds the tags is not known; say so with --tag-column.")
     if without:
         notes.append(f"No sentence in {', '.join(without)}.")
-    columns = reader.columns()
+    columns = gathering.columns(plan.names)
     notes += reader.notes(columns)
     if guessed and form != "conll":  # columns are said anyway
         notes.append(f"Read as {CALLED[form]}, to judge by the first lines (--format says otherwise).")
