@@ -11,10 +11,10 @@ import numpy as np
 
 from hogwild.arrays import Ids
 from hogwild.config import CorpusConfig
-from hogwild.feeds.corpus.encode import Stretch, write_ids
+from hogwild.feeds.corpus.encode import Stretch
 from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.workspace import writing
-from hogwild.feeds.storage.arrayfiles import map_file
+from hogwild.feeds.storage.arrayfiles import map_file, write_whole
 from hogwild.feeds.storage.words import Words
 from hogwild.kernels.ids.pairs import (
     PairTable,
@@ -171,7 +171,7 @@ def _write_all(path: Path, parts: Iterable[Ids]) -> int:
     size = 0
     with writing(path), open(path, "wb", buffering=0) as file:
         for part in parts:
-            write_ids(file, part)
+            write_whole(file, part)
             size += len(part)
     return size
 

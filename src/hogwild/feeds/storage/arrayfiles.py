@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +50,7 @@ class ArrayWriter:
         self.sizes: dict[str, int] = {}
         self._files: dict[str, BinaryIO] = {}
 
-    def __enter__(self) -> ArrayWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -63,9 +63,7 @@ class ArrayWriter:
             if name not in self._files:
                 path = self.directory / name
                 self._files[name] = open(path, "wb", buffering=0, opener=private_opener)  # noqa: SIM115
-            rest = data.data.cast("B") if len(data) else memoryview(b"")
-            while len(rest):
-                rest = rest[self._files[name].write(rest) :]
+            write_whole(self._files[name], data)
         self.sizes[name] = self.sizes.get(name, 0) + len(data)
 
     def write_strings(self, name: str, letters: str, strings: Sequence[str]) -> None:
@@ -98,6 +96,13 @@ class ArrayWriter:
                 os.fsync(file.fileno())
             file.close()
         self._files = {}
+
+
+def write_whole(file: BinaryIO, array: npt.NDArray[Any]) -> None:
+    """Append an array to a file that has no buffer."""
+    rest = array.data.cast("B") if len(array) else memoryview(b"")
+    while len(rest):
+        rest = rest[file.write(rest) :]
 
 
 def read_strings(data: npt.NDArray[Any], letters: npt.NDArray[Any], least: int = 1) -> tuple[str, ...]:

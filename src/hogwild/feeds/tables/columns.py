@@ -12,12 +12,11 @@ from hogwild.arrays import number_of
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.sparse.labels import NAMES
-from hogwild.messages import shown
+from hogwild.messages import listed, shown
 
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 TEXT_NAME = "text"
 _FEW = 0.1  # share of fields that are no numbers, where a column was perhaps meant to be one of numbers
-_LISTED = 12  # column names that a message lists
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,7 @@ def list_columns(columns: Sequence[str]) -> str:
     """The columns as a message lists them."""
     if columns == numbers_of(len(columns)):
         return f"the file has no header and {len(columns)} columns, 0 to {len(columns) - 1}"
-    more = ", …" if len(columns) > _LISTED else ""
-    return f"the columns are {', '.join(map(shown, columns[:_LISTED]))}{more}"
+    return f"the columns are {listed(columns)}"
 
 
 def named_by_user(config: FeedConfig) -> set[str]:
@@ -234,13 +232,8 @@ def describe(plan: Plan, config: FeedConfig) -> list[str]:
         groups = {}
     else:
         groups = {NUMERIC: plan.numeric, CATEGORICAL: plan.categorical}
-    parts = [_listed(kind, names) for kind, names in groups.items() if names]
+    parts = [f"{len(names)} {kind} ({listed(names)})" for kind, names in groups.items() if names]
     return [*notes, f"Columns: {'; '.join(parts)}."] if parts else notes
-
-
-def _listed(kind: str, names: Sequence[str]) -> str:
-    more = ", …" if len(names) > _LISTED else ""
-    return f"{len(names)} {kind} ({', '.join(map(shown, names[:_LISTED]))}{more})"
 
 
 def doubts_of(rows: Sequence[Sequence[str]], plan: Plan, config: FeedConfig) -> list[str]:
