@@ -15,6 +15,7 @@ from hogwild.feeds.sparse import store
 from hogwild.feeds.sparse.encoder import Encoder
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.svmlight import SvmlightEncoder
+from hogwild.feeds.storage import cache
 
 BY_SUFFIX = {
     ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".lsvm": "svmlight",
@@ -70,7 +71,8 @@ def open_feed(
     encoders = _encoders(form, config, schema)
     exact, known = replace(config, format=cast(Format, form)), dict(schema or {})
     keys = [store.key_of(encoder, sources, exact, known) for encoder in encoders]
-    kept = (store.load_feed(key, sources) for key in keys[: 1 if config.indices else None] if config.cache)
+    wanted = keys[: 1 if config.indices else None] if config.cache else []
+    kept = (cache.load_entry(key, sources, store.map_feed) for key in wanted)
     feed = next((entry for entry in kept if entry is not None), None)
     if feed is None:  # only now, since files that were read before need not be looked at
         chosen = 0 if len(encoders) == 1 or _hold_lists(sources, form, config) else 1

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from hogwild.arrays import Ids, number_of
 from hogwild.config import RatingConfig
@@ -259,10 +261,7 @@ class RatingReader:
         self.bad.seen(int(state[reading.LINES]))
         self.blank += int(state[reading.BLANK])
         self.bare += int(state[reading.BARE])
-        self._add(out.users[:rows].copy(), out.items[:rows].copy(), out.values[:rows].copy())
-
-    def _add(self, users: Ids, items: Ids, values: npt.NDArray[np.float32]) -> None:
-        self.parts.append(Encoded(users, items, values))
+        self.parts.append(Encoded(*(column[:rows].copy() for column in out)))
 
     # -- Parquet and Arrow ------------------------------------------------------------------------------------------
 
@@ -293,7 +292,7 @@ class RatingReader:
                 self._report(source, frame.lines, good & odd, "the rating is missing or not a finite number")
                 good &= ~odd
             self.bad.seen(len(frame.lines))
-            self._add(sides[0][good], sides[1][good], values[good])
+            self.parts.append(Encoded(sides[0][good], sides[1][good], values[good]))
 
     def _report(self, source: Source, lines: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], what: str) -> None:
         for line in lines[wrong].tolist():
@@ -342,9 +341,6 @@ def _problem(problem: int, line: str, layout: Layout, fields: int) -> str:
 
 def _encode(table: Words, array: Any, where: str) -> tuple[Ids, npt.NDArray[np.bool_]]:
     """Numbers of the names in a column, and which are missing or empty."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
         strings = pc.cast(array, pa.large_string())
     except (pa.ArrowException, NotImplementedError) as error:
@@ -359,9 +355,6 @@ def _encode(table: Words, array: Any, where: str) -> tuple[Ids, npt.NDArray[np.b
 
 
 def _numbers(array: Any, name: str, column: str) -> npt.NDArray[np.float64]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
         numbers = pc.cast(array, pa.float64(), safe=False)
     except (pa.ArrowException, NotImplementedError) as error:

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from hogwild.arrays import Ids, Keys, Offsets, Slots
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
+from hogwild.feeds.sparse.encoder import rare_notes
 from hogwild.kernels.ids.hashing import hash_bytes
 from hogwild.kernels.ids.keys import AHEAD, KeyTable, find_keys, grown, hash_keys, make_table, number_keys, table_of
 from hogwild.kernels.ids.ranking import count_ids
-from hogwild.messages import counted
 
 _ROOM = 1 << 16         # categories that a new table has room for
 _MOST = 2**31 - 2**17   # categories, and one more for each slot, that int32 can number
@@ -144,17 +144,7 @@ class SlotIds:
 
     def notes(self, unseen: int) -> list[str]:
         """What to tell the user; `unseen` categories were not known."""
-        notes = []
-        if self._cut[0]:
-            categories, entries = counted(self._cut[0], "category"), counted(self._cut[1], "entry")
-            fate = f"seen less than {self.min_count} times ({entries}) are the rare feature of their slot"
-            notes.append(f"{categories} {fate}.")
-        if unseen and self.min_count > 1:
-            notes.append(f"{counted(unseen, 'entry')} with categories that training saw rarely or never are the rare"
-                         " feature of their slot.")
-        elif unseen:
-            notes.append(f"{counted(unseen, 'entry')} with categories that training never saw left out.")
-        return notes
+        return rare_notes(self._cut, unseen, self.min_count, ("entry", "slot"))
 
     def _recall(self, schema: Mapping[str, Any]) -> None:
         """The vocabulary of a model. Raises ValueError or TypeError if there can be none such."""

@@ -239,6 +239,23 @@ def left_out_notes(left_out: int, features: int) -> Iterator[str]:
         yield f"{counted(left_out, 'value')} left out: their ids lie past the {features:,} known features."
 
 
+def rare_notes(rare: tuple[int, int], unseen: int, min_count: int, what: tuple[str, str]) -> list[str]:
+    """What to tell of categories that are rare, with how often they occur, and of those that a model does not know.
+
+    what: a place where a category stands, and where it belongs, as `("field", "column")`.
+    """
+    noun, home = what
+    told = f"are the rare feature of their {home}"
+    notes = []
+    if rare[0]:
+        seen = f"seen less than {min_count} times ({counted(rare[1], noun)})"
+        notes.append(f"{counted(rare[0], 'category')} {seen} {told}.")
+    if unseen:
+        fate = f"saw rarely or never {told}" if min_count > 1 else "never saw left out"
+        notes.append(f"{counted(unseen, noun)} with categories that training {fate}.")
+    return notes
+
+
 @contextmanager
 def reading_schema(schema: Mapping[str, Any], form: str, called: str = "", part: str = "slots") -> Iterator[None]:
     """Raise InputError if a schema is that of another format, ModelError if it makes no sense.
