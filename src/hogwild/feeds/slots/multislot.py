@@ -13,7 +13,7 @@ from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.slots.description import NUMBER, SlotPlan, known_plan, read_slots
 from hogwild.feeds.slots.encoder import SlotTextEncoder
-from hogwild.feeds.sparse.encoder import Block, is_too_large, reading_schema
+from hogwild.feeds.sparse.encoder import Block, overflows, reading_schema
 from hogwild.kernels.parse import multislot as kernel
 from hogwild.kernels.parse.slots import SlotBlock, room_for
 from hogwild.messages import shown
@@ -75,7 +75,7 @@ class MultiSlotEncoder(SlotTextEncoder):
         name = f"slot `{shown(which.name)}`"
         if code == kernel.NUMBER:
             what = f"the label `{word}`" if which.label else f"{name}: `{word}`"
-            return f"{what} is not a {'finite float32 number' if is_too_large(token) else 'number'}"
+            return f"{what} is not a {'finite float32 number' if overflows(token) else 'number'}"
         return {
             kernel.MISSING: f"the line ends before {name}; {len(self.plan.slots)} slots are described",
             kernel.COUNT: f"{name}: `{word}` is not a count; perhaps a count before it is wrong",

@@ -117,6 +117,12 @@ class Block:
         """Where the line of a byte begins."""
         return self.text[:place].tobytes().rfind(b"\n") + 1
 
+    def word_at(self, place: int) -> str:
+        """The word at a place, as messages show it; empty at a blank or the end of a line."""
+        line = self.text[place : place + 4096].tobytes().split(b"\n", 1)[0]
+        words = line.split(None, 1) if line[:1] not in (b" ", b"\t", b"\r") else []
+        return words[0].decode("utf-8", "backslashreplace") if words else ""
+
 
 class BlockEncoder(ABC):
     """Reads files into chunks: blocks are parsed by threads and delivered in order; one subclass a format.
@@ -204,14 +210,9 @@ class BlockEncoder(ABC):
         """The rows of a block whose entries have these ids."""
         parsed, counts = block.parsed, block.parsed.counts
         rows, entries = int(counts[self.counters.ROWS]), int(counts[self.counters.ENTRIES])
-        return Chunk(
-            lengths=parsed.lengths[:rows],
-            ids=ids[:entries],
-            values=parsed.values[: entries if counts[self.counters.VALUED] else 0],
-            targets=parsed.targets[:rows],
-            lines=parsed.lines[:rows] + block.line,
-            file=block.file,
-        )
+        values = parsed.values[: entries if counts[self.counters.VALUED] else 0]
+        lines = parsed.lines[:rows] + block.line
+        return Chunk(parsed.lengths[:rows], ids[:entries], values, parsed.targets[:rows], lines, block.file)
 
     def known_only(self, chunk: Chunk, limit: int) -> Chunk:
         """A chunk without ids from `limit` on, which the schema does not know."""
@@ -271,14 +272,7 @@ def reading_schema(schema: Mapping[str, Any], form: str, called: str = "", part:
         raise ModelError(f"what the model says of its {part} is damaged; copy the model again.") from None
 
 
-def token_at(text: Bytes, place: int) -> str:
-    """The word at a place, as messages show it; empty at a blank or the end of a line."""
-    line = text[place : place + 4096].tobytes().split(b"\n", 1)[0]
-    words = line.split(None, 1) if line[:1] not in (b" ", b"\t", b"\r") else []
-    return words[0].decode("utf-8", "backslashreplace") if words else ""
-
-
-def is_too_large(word: str) -> bool:
+def overflows(word: str) -> bool:
     """Whether a word is a number, but none that float32 has as a finite one."""
     number = number_of(word)
     return number is not None and not fits_float32(number)

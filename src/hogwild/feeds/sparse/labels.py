@@ -12,6 +12,7 @@ from hogwild.arrays import Floats, fits_float32, number_of
 from hogwild.messages import counted, listed, shown
 
 NAMES = ("label", "target", "y", "class")   # columns that hold the label unless the user says otherwise
+TEXT_NAME = "text"                          # and the text
 _SHOWN = 10  # names of labels that a message lists
 
 

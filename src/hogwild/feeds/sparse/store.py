@@ -74,14 +74,9 @@ class FeedWriter(ArrayWriter):
             self._write_ones("values", self.sizes["ids"])
         rank, original = self._seen.rank(summary.features, summary.first_id, summary.remap)
         self.write("original", original)
-        header = {
-            "features": summary.features,
-            "labels": summary.labels,
-            "schema": summary.schema,
-            "notes": summary.notes,
-            "starts": self._starts,
-            "sources": [source.name for source in sources],
-        }
+        header = {"features": summary.features, "labels": summary.labels, "schema": summary.schema,
+                  "notes": summary.notes, "starts": self._starts,
+                  "sources": [source.name for source in sources]}  # fmt: skip
         with writing(self.directory):
             self._settle(summary)
             _rewrite(self.directory / "ids", lambda ids, _, rank: replace_ids(ids, rank, summary.first_id), rank)
@@ -167,18 +162,10 @@ def map_feed(directory: Path, names: Sequence[str], fingerprint: str) -> Feed:
     offsets, ids = arrays["offsets"], arrays["ids"]
     if offsets[0] != 0 or offsets[-1] != len(ids):
         raise Damaged("offsets do not fit ids")
-    return Feed(
-        _samples_of(arrays, header["schema"]),
-        features=header["features"],
-        original=arrays["original"],
-        labels=tuple(header["labels"]),
-        schema=header["schema"],
-        notes=tuple(header["notes"]),
-        source=title_of(names, "rows"),
-        fingerprint=fingerprint,
-        lines=arrays["lines"],
-        files=tuple((names[file], row) for file, row in header["starts"]),
-    )
+    return Feed(_samples_of(arrays, header["schema"]), features=header["features"], original=arrays["original"],
+                labels=tuple(header["labels"]), schema=header["schema"], notes=tuple(header["notes"]),
+                source=title_of(names, "rows"), fingerprint=fingerprint, lines=arrays["lines"],
+                files=tuple((names[file], row) for file, row in header["starts"]))  # fmt: skip
 
 
 # -- in the cache -----------------------------------------------------------------------------------------------------
@@ -191,11 +178,7 @@ def key_of(encoder: Encoder, sources: Sequence[Source], config: FeedConfig, sche
     options = asdict(config)
     del options["cache"]
     wanted = ("format", *getattr(encoder, "options", options))
-    content = {
-        "encoder": type(encoder).__name__,
-        "options": {name: options[name] for name in wanted},
-        "schema": schema,
-    }
+    content = {"encoder": type(encoder).__name__, "options": {name: options[name] for name in wanted}, "schema": schema}
     if hasattr(encoder, "described"):
         content["described"] = encoder.described
     return cache.key_from(content, sources)

@@ -86,10 +86,7 @@ def _write_parquet(stream: BinaryIO, tables: Iterator[Any]) -> None:
 
 
 def _sparse_table(rows: MadeRows, config: SparseConfig) -> Any:
-    columns = {
-        "label": pa.array(rows.labels),
-        "nz_idx": pa.LargeListArray.from_arrays(rows.offsets, rows.ids),
-    }
+    columns = {"label": pa.array(rows.labels), "nz_idx": pa.LargeListArray.from_arrays(rows.offsets, rows.ids)}
     if not config.binary:
         columns["nz_values"] = pa.LargeListArray.from_arrays(rows.offsets, (rows.values / UNITS).astype(np.float32))
     return pa.table(columns)

@@ -15,21 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets
-from hogwild.errors import InputError, ModelError
+from hogwild.errors import InputError
 from hogwild.feeds.io.blocks import Block, head_of
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.tables.columns import find_column
-from hogwild.feeds.tagged.columns import (
-    TAGS,
-    UNUSED,
-    WORDS,
-    Asked,
-    ColumnPlan,
-    check_names,
-    find_place,
-    plan_columns,
-    renaming,
-)
+from hogwild.feeds.tagged.columns import FIELDS, TAGS, UNUSED, Asked, ColumnPlan, plan_columns, plan_conllu
 from hogwild.feeds.tagged.text import Coder, Gathering, Origin, TextColumn
 from hogwild.messages import counted, shown
 
@@ -179,32 +168,8 @@ def run_lengths(numbers: Offsets) -> Offsets:
 
 # -- CoNLL-U: ten columns with names, words that stand for several tokens, and empty nodes ----------------------------
 
-FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-USUAL_TAG = "upos"
 REAL, RANGE, EMPTY = "token", "multiword line", "empty node"
 _NUMBER = re.compile(rb"\d+(?:[-.]\d+)?")
-
-
-def plan_conllu(asked: Asked, where: str) -> ColumnPlan:
-    """Features of the words only, unless the user names columns; the tags are upos, unless the user says otherwise."""
-    config, known = asked.config, asked.known
-    tag = FIELDS.index(USUAL_TAG)
-    if config.tag_column:
-        tag = find_place(config.tag_column, FIELDS, where)
-    elif known is not None and known.tag >= 0:
-        tag = known.tag
-    if known is not None and not config.columns:
-        if len(known.names) != len(FIELDS):
-            raise ModelError("what the model says of its columns is damaged; copy the model again.")
-        return ColumnPlan(known.names, tag)
-    names = [UNUSED] * len(FIELDS)
-    for name, field in map(renaming, config.columns or (WORDS,)):
-        if name != UNUSED:
-            place = FIELDS.index(find_column("form" if field == WORDS else field, FIELDS, "--columns", where))
-            names[place] = WORDS if name == "form" else name
-    names[tag] = FIELDS[tag]
-    check_names(names)
-    return ColumnPlan(tuple(names), tag)
 
 
 def wrong_numbers(numbers: Sequence[bytes]) -> dict[int, str]:
@@ -292,10 +257,8 @@ class ColumnsReader:
             self.asked.places(self.plan, source.name)  # says at once what is missing
             self.gathering.open(count)
         if count != len(self.plan.names):
-            raise InputError(
-                f"{source.name}: {count} columns found, but {len(self.plan.names)} in the file before; give files with"
-                " the same columns."
-            )
+            raise InputError(f"{source.name}: {count} columns found, but {len(self.plan.names)} in the file before;"
+                             " give files with the same columns.")
         return layout._replace(hashed=self.unicode)
 
     def _take(self, text: bytes, first: int, source: Source, layout: Layout) -> None:

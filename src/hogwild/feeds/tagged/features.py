@@ -14,29 +14,11 @@ from hogwild.errors import InputError
 from hogwild.feeds.storage.arrayfiles import cut_text
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.templates import TRANSFORMS, YES, Atom, Step, Templates, preset_of
-from hogwild.feeds.tagged.text import TaggedText, TextColumn, check_distinct, encode_tags
-from hogwild.kernels.ids.keys import (
-    AHEAD,
-    NONE,
-    KeyCounts,
-    KeyTable,
-    count_keys,
-    find_keys,
-    grown_counts,
-    make_counts,
-    settle,
-    table_of,
-)
-from hogwild.kernels.ids.templates import (
-    MISSING,
-    Plan,
-    Values,
-    keys_of_names,
-    measure_names,
-    start_hashes,
-    write_keys,
-    write_names,
-)
+from hogwild.feeds.tagged.text import Coder, TaggedText, TextColumn, check_distinct, encode_tags
+from hogwild.kernels.ids import keys as key_kernel
+from hogwild.kernels.ids import templates as template_kernel
+from hogwild.kernels.ids.keys import KeyCounts, KeyTable
+from hogwild.kernels.ids.templates import Plan, Values
 from hogwild.machine import cores
 from hogwild.messages import counted, shown
 
@@ -57,9 +39,9 @@ class FeaturePlan:
         """Names of features, each given by a place (token * templates + template) where it occurs."""
         sentences = np.searchsorted(self.plan.offsets, places // len(self.plan.sizes), side="right") - 1
         sizes, letters = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
-        measure_names(self.plan, self.values, self.begins.starts, places, sentences, sizes)
+        template_kernel.measure_names(self.plan, self.values, self.begins.starts, places, sentences, sizes)
         data = np.empty(int(sizes.sum()), np.uint8)
-        write_names(self.plan, self.values, self.begins, places, sentences, data, letters)
+        template_kernel.write_names(self.plan, self.values, self.begins, places, sentences, data, letters)
         return cut_text(data.tobytes().decode(), letters.tolist())
 
 
@@ -100,7 +82,7 @@ def plan_features(text: TaggedText, templates: Templates) -> FeaturePlan:
         codes[place] = _sound(columns[name], text)
     begins = packed([f"{template}=" if template.atoms else str(template) for template in templates.items], text.source)
     hashes = np.zeros((len(templates), 2), np.uint64)
-    start_hashes(begins.pool, begins.starts, hashes)
+    template_kernel.start_hashes(begins.pool, begins.starts, hashes)
     firsts = np.zeros(len(templates) + 1, np.int64)
     np.cumsum([len(template.atoms) for template in templates.items], out=firsts[1:])
     remap = np.concatenate(parts) if parts else np.zeros(0, np.int32)
@@ -128,9 +110,8 @@ def _remap(column: TextColumn, atom: Atom, strings: list[str]) -> Ids:
     for step in atom.steps:
         make = TRANSFORMS[step.name].make
         made = [make(value, step.number) if value is not None else None for value in made]
-    numbers: dict[str, int] = {}
-    base = len(strings)
-    places = [MISSING if value is None else base + numbers.setdefault(value, len(numbers)) for value in made]
+    numbers, base, missing = Coder(), len(strings), template_kernel.MISSING
+    places = [missing if value is None else base + numbers[value] for value in made]
     strings.extend(numbers)
     return np.array(places, np.int32)
 
@@ -146,14 +127,9 @@ _ONE_GROUP, _NO_NUMBER = np.zeros(1, np.uint16), np.full(1, -1, np.int32)
 
 
 def encode(
-    text: TaggedText,
-    templates: Templates,
-    *,
-    min_count: int = 1,
-    names: Sequence[str] | None = None,
-    tags: Sequence[str] | None = None,
-    threads: int = 0,
-) -> TaggingFeed:
+    text: TaggedText, templates: Templates, *, min_count: int = 1,
+    names: Sequence[str] | None = None, tags: Sequence[str] | None = None, threads: int = 0,
+) -> TaggingFeed:  # fmt: skip
     """Make chains of features of a text.
 
     Parameters
@@ -179,18 +155,10 @@ def encode(
         chosen = _look_up(layout, text, names, threads)
     tagged = encode_tags(text.tags, text.tokens, tags)
     samples = Chains(layout.plan.offsets, chosen.starts, chosen.ids, tagged.codes)
-    return TaggingFeed(
-        samples,
-        chosen.names,
-        chosen.counts,
-        tagged.names,
-        {"templates": templates.lines(), "preset": preset_of(templates), "min_count": min_count},
-        tagged.strange,
-        chosen.unknown,
-        text,
-        (*text.notes, *chosen.notes, *tagged.notes),
-        text.source,
-    )
+    schema = {"templates": templates.lines(), "preset": preset_of(templates), "min_count": min_count}
+    notes = (*text.notes, *chosen.notes, *tagged.notes)
+    return TaggingFeed(samples, chosen.names, chosen.counts, tagged.names, schema, tagged.strange, chosen.unknown, text,
+                       notes, text.source)  # fmt: skip
 
 
 class _Chosen(NamedTuple):
@@ -231,7 +199,7 @@ def _fill(layout: FeaturePlan, first: int, keys: Keys, threads: int) -> None:
     def work(k: int) -> None:
         start, stop = int(bounds[k]), int(bounds[k + 1])
         if start < stop:
-            write_keys(layout.plan, layout.values, int(sentences[k]), first + start, keys[start:stop])
+            template_kernel.write_keys(layout.plan, layout.values, int(sentences[k]), first + start, keys[start:stop])
 
     _each(threads, work)
 
@@ -239,7 +207,7 @@ def _fill(layout: FeaturePlan, first: int, keys: Keys, threads: int) -> None:
 def _settled(numbers: Ids, width: int, final: Ids) -> tuple[Offsets, Ids]:
     """Where the features of each token begin, and their final ids, sorted, in the memory of their numbers."""
     starts = np.empty(len(numbers) // width + 1, np.int64)
-    ids = numbers[: int(settle(numbers, width, final, starts))]
+    ids = numbers[: int(key_kernel.settle(numbers, width, final, starts))]
     return starts, ids.copy() if len(ids) < _WASTE * len(numbers) else ids
 
 
@@ -248,14 +216,14 @@ def _settled(numbers: Ids, width: int, final: Ids) -> tuple[Offsets, Ids]:
 
 def _count(layout: FeaturePlan, templates: Templates, text: TaggedText, min_count: int, threads: int) -> _Chosen:
     numbers = np.empty(text.tokens * len(templates), np.int32)
-    tables = [make_counts(_ROOM) for _ in range(threads)]
+    tables = [key_kernel.make_counts(_ROOM) for _ in range(threads)]
     for place, keys in _keys_of(layout, text.tokens, threads):
         out = numbers[place : place + len(keys)]
 
         def work(k: int, keys: Keys = keys, place: int = place, out: Ids = out) -> None:
             done = 0
-            while (done := int(count_keys(tables[k], keys, done, place, k, threads, out))) < len(keys):
-                tables[k] = grown_counts(tables[k])
+            while (done := int(key_kernel.count_keys(tables[k], keys, done, place, k, threads, out))) < len(keys):
+                tables[k] = key_kernel.grown_counts(tables[k])
 
         _each(threads, work)
     ranked = _rank(tables, min_count, len(templates))
@@ -346,9 +314,10 @@ def _look_up(layout: FeaturePlan, text: TaggedText, names: Sequence[str], thread
         bounds = np.linspace(0, len(keys), threads + 1).astype(np.int64).tolist()
 
         def work(k: int, keys: Keys = keys, out: Ids = out, bounds: list[int] = bounds) -> int:
-            part, homes = keys[bounds[k] : bounds[k + 1]], np.empty(AHEAD, np.int64)
-            missing = int(find_keys(table, part, _ONE_GROUP, _NO_NUMBER, out[bounds[k] : bounds[k + 1]], homes))
-            return missing - int(np.count_nonzero(part == NONE))
+            mine, homes = slice(bounds[k], bounds[k + 1]), np.empty(key_kernel.AHEAD, np.int64)
+            part = keys[mine]
+            missing = int(key_kernel.find_keys(table, part, _ONE_GROUP, _NO_NUMBER, out[mine], homes))
+            return missing - int(np.count_nonzero(part == key_kernel.NONE))
 
         unknown += sum(_each(threads, work))
     starts, ids = _settled(numbers, width, np.arange(len(names), dtype=np.int32))
@@ -361,5 +330,5 @@ def _table_of(names: Sequence[str]) -> KeyTable:
     check_distinct(names, "features")
     strings = packed(names, "the features of the model")
     keys = np.empty(len(names), np.uint64)
-    keys_of_names(strings.pool, strings.starts, keys)
-    return table_of(keys, np.zeros(len(names), np.uint16))
+    template_kernel.keys_of_names(strings.pool, strings.starts, keys)
+    return key_kernel.table_of(keys, np.zeros(len(names), np.uint16))

@@ -72,10 +72,8 @@ def _found(objects: Sequence[Fields], where: str) -> dict[str, str]:
     fields = list(dict.fromkeys(field for each in objects for field in each))
     words = next((field for field in WORD_FIELDS if field in fields), "")
     if not words:
-        raise InputError(
-            f"{where}: no field `tokens` or `words`; {list_columns(fields)}. Name those of words and features with"
-            " --columns, as in --columns w=FIELD."
-        )
+        raise InputError(f"{where}: no field `tokens` or `words`; {list_columns(fields)}. Name those of words and"
+                         " features with --columns, as in --columns w=FIELD.")
 
     def fits(field: str, each: Fields) -> bool:
         value, tokens = each.get(field), each.get(words)

@@ -69,13 +69,9 @@ def tagging_of(
 
 
 def encode_with(
-    text: TaggedText,
-    function: FeatureFunction,
-    *,
-    min_count: int = 1,
-    names: Sequence[str] | None = None,
-    tags: Sequence[str] | None = None,
-) -> TaggingFeed:
+    text: TaggedText, function: FeatureFunction, *, min_count: int = 1,
+    names: Sequence[str] | None = None, tags: Sequence[str] | None = None,
+) -> TaggingFeed:  # fmt: skip
     """Encode a text with the features that a Python function gives, called once a token.
 
     function(sentence, i) gives those of token i, in the forms that `tagging_of` takes; the sentence is a list of dicts
@@ -92,13 +88,8 @@ def encode_with(
 
 def _with_tags(feed: TaggingFeed, column: TextColumn | None, tags: Sequence[str] | None) -> TaggingFeed:
     tagged = encode_tags(column, feed.tokens, tags)
-    return replace(
-        feed,
-        samples=feed.samples._replace(tags=tagged.codes),
-        tags=tagged.names,
-        strange=tagged.strange,
-        notes=(*feed.notes, *tagged.notes),
-    )
+    return replace(feed, samples=feed.samples._replace(tags=tagged.codes), tags=tagged.names, strange=tagged.strange,
+                   notes=(*feed.notes, *tagged.notes))  # fmt: skip
 
 
 def _rows(text: TaggedText) -> Iterator[list[dict[str, str]]]:

@@ -227,11 +227,9 @@ class Templates:
             for atom in template.atoms:
                 if atom.column not in columns:
                     there = ", ".join(f"`{shown(name)}`" for name in columns) or "none"
-                    raise InputError(
-                        f"{template.place or 'templates'}: the template `{template}` looks at the column"
-                        f" `{shown(atom.column)}`{nearest(atom.column, columns)}, but the columns are {there};"
-                        " name them with --columns, or choose other --features."
-                    )
+                    raise InputError(f"{template.place or 'templates'}: the template `{template}` looks at the column"
+                                     f" `{shown(atom.column)}`{nearest(atom.column, columns)}, but the columns are"
+                                     f" {there}; name them with --columns, or choose other --features.")
 
 
 def open_templates(features: str) -> Templates:
@@ -242,10 +240,8 @@ def open_templates(features: str) -> Templates:
         text = read_start(features, _LIMIT).decode("utf-8-sig")
     except OSError as error:
         if isinstance(error, FileNotFoundError):
-            raise InputError(
-                f"features: `{shown(features)}` is neither a preset ({', '.join(PRESETS)}) nor a file of templates"
-                f"{nearest(features, PRESETS)}."
-            ) from None
+            raise InputError(f"features: `{shown(features)}` is neither a preset ({', '.join(PRESETS)}) nor a file of"
+                             f" templates{nearest(features, PRESETS)}.") from None
         raise InputError(f"{features}: {error.strerror}; --features needs a readable file of templates.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{features}: byte {error.start} is not UTF-8; save the templates as UTF-8.") from None
@@ -292,10 +288,8 @@ def _read_line(line: str, place: str) -> tuple[Template, ...]:
             raise InputError(f"{place}: unknown command `{shown(word)}`; there is only {_INCLUDE} PRESET.")
         if len(names) != 1 or names[0] not in PRESETS:
             given = " ".join(names)
-            raise InputError(
-                f"{place}: {_INCLUDE} needs one preset, not `{shown(given)}`{nearest(given, PRESETS)}; there are"
-                f" {', '.join(PRESETS)}."
-            )
+            raise InputError(f"{place}: {_INCLUDE} needs one preset, not `{shown(given)}`{nearest(given, PRESETS)};"
+                             f" there are {', '.join(PRESETS)}.")
         return parse_templates(PRESETS[names[0]], names[0]).items
     return (_Line(content, place).template(),)
 

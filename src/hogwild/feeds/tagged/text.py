@@ -225,6 +225,4 @@ def _strange_note(strange: dict[str, int], tokens: int) -> tuple[str, ...]:
     named = ", ".join(f"`{shown(tag)}` ({count:,})" for tag, count in list(strange.items())[:_SHOWN])
     more = f" and {len(strange) - _SHOWN} more" if len(strange) > _SHOWN else ""
     total = counted(sum(strange.values()), "token")
-    return (
-        f"{total} of {tokens:,} with a tag that training has not seen: {named}{more}; they are scored as wrong.",
-    )
+    return (f"{total} of {tokens:,} with a tag that training has not seen: {named}{more}; they are scored as wrong.",)

@@ -93,7 +93,6 @@ def listed(record: Mapping[str, Seen]) -> str:
 
 
 INDICES, VALUES, LABEL = "nz_idx", "nz_values", "label"
-SAMPLED = 32      # records that are looked at
 
 
 class ExamplePlan(NamedTuple):

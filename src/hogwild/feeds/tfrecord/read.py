@@ -15,23 +15,14 @@ from hogwild.feeds.io.source import BLOCK, Bytes, Source, fill
 from hogwild.feeds.slots.description import BINARY, SlotPlan, known_plan, read_slots
 from hogwild.feeds.slots.encoder import SlotEncoder
 from hogwild.feeds.sparse.encoder import Block, BlockEncoder, Chunk, Summary, left_out_notes, reading_schema
-from hogwild.feeds.tfrecord.plan import (
-    KINDS,
-    SAMPLED,
-    ExamplePlan,
-    Record,
-    features_of,
-    find_plan,
-    listed,
-    wanted_slots,
-    with_widths,
-)
+from hogwild.feeds.tfrecord.plan import KINDS, ExamplePlan, features_of, find_plan, listed, wanted_slots, with_widths
 from hogwild.kernels.tfrecord import examples as kernel
 from hogwild.kernels.tfrecord.examples import FOOTER, HEADER, Keyed, Parsed, Terms, Wanted
 from hogwild.kernels.tfrecord.records import BROKEN, READ_AHEAD, TOO_LONG, cut_records, parse_records
 from hogwild.messages import counted, shown
 
 _LAST_ID = 2**31 - 1
+_SAMPLED = 32  # records from which the plan is made
 _REMEDY = "Correct the record, or skip such records with --bad-lines skip."
 _AGAIN = "Copy or download the file again, or skip such records with --bad-lines skip."
 _COPY = "copy or download the file again"
@@ -178,8 +169,8 @@ class TfrecordEncoder(SlotEncoder):
 
     def _find_out(self, block: RecordBlock, source: Source) -> None:
         """Look at the first records."""
-        records: list[Record] = []
-        for data in islice(block.records(), SAMPLED):
+        records: list[Any] = []
+        for data in islice(block.records(), _SAMPLED):
             try:
                 records.append(features_of(data))
             except ValueError:
