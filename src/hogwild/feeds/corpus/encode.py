@@ -190,11 +190,9 @@ class _Reading:
         stretches = self.result.stretches.items()
         before = sum(stretch.lines for k, stretch in stretches if stretch.file == error.file and k < number)
         place = self.sources[error.file].place(1 + before + error.lines)
-        return InputError(
-            f"{place}: byte 0x{error.byte:02x}, byte {error.offset + 1:,} of the text,"
-            " is not UTF-8; convert the file (`iconv -f latin1 -t utf-8` if it is Latin-1), or pass --invalid-utf8"
-            " replace."
-        )
+        return InputError(f"{place}: byte 0x{error.byte:02x}, byte {error.offset + 1:,} of the text, is not UTF-8;"
+                          " convert the file (`iconv -f latin1 -t utf-8` if it is Latin-1), or pass --invalid-utf8"
+                          " replace.")
 
 
 def settled(stretches: Sequence[Stretch], maps: Sequence[Ids], threads: int = 0) -> Iterator[Ids]:

@@ -85,13 +85,5 @@ def map_corpus(directory: Path, names: Sequence[str], fingerprint: str) -> Corpu
         words = read_strings(arrays["words"], arrays["letters"])
         if len(words) != len(arrays["counts"]):
             raise Damaged("its words do not fit together")
-        return Corpus(
-            Tokens(arrays["ids"]),
-            words,
-            arrays["counts"],
-            int(header["total"]),
-            header["schema"],
-            tuple(header["notes"]),
-            title_of(names, "sentences"),
-            fingerprint,
-        )
+        return Corpus(Tokens(arrays["ids"]), words, arrays["counts"], int(header["total"]), header["schema"],
+                      tuple(header["notes"]), title_of(names, "sentences"), fingerprint)  # fmt: skip

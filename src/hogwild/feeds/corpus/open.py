@@ -238,11 +238,9 @@ class _Maker:
             self._note(found)
             return _Encoded(found.in_order(), maps, whole, found.seen)
         rare = "rarer ones may be" if found.lost >= self.config.min_count else "rarer ones are below --min-count"
-        self.notes.append(
-            f"More than {most:,} different words (--max-vocabulary), so that rare ones were dropped while they were"
-            f" counted, and the text was read again: counts are exact, and no word that occurs more than"
-            f" {found.lost:,} times is missing; {rare}."
-        )
+        self.notes.append(f"More than {most:,} different words (--max-vocabulary), so that rare ones were dropped while"
+                          " they were counted, and the text was read again: counts are exact, and no word that occurs"
+                          f" more than {found.lost:,} times is missing; {rare}.")
         return self._closed_pass(read, whole)
 
     def _closed_pass(self, read: Read, base: Words) -> _Encoded:
@@ -336,11 +334,9 @@ def rank(words: Words, config: CorpusConfig, name: str) -> Vocabulary:
     kept = np.flatnonzero(counts >= config.min_count)
     if not len(kept):
         most = int(np.argmax(counts))
-        raise InputError(
-            f"{name}: no word occurs {counted(config.min_count, 'time')}; the most frequent one,"
-            f" `{shown(words.word(most).decode())}`, occurs {counted(int(counts[most]), 'time')}. Lower --min-count"
-            f" to {counts[most]} or less, or give more text."
-        )
+        raise InputError(f"{name}: no word occurs {counted(config.min_count, 'time')}; the most frequent one,"
+                         f" `{shown(words.word(most).decode())}`, occurs {counted(int(counts[most]), 'time')}. Lower"
+                         f" --min-count to {counts[most]} or less, or give more text.")
     order = _order(words, kept)
     notes = []
     rare = counts[(counts > 0) & (counts < config.min_count)]

@@ -177,10 +177,8 @@ def map_arrays(directory: Path, header: dict[str, Any]) -> dict[str, npt.NDArray
     except OSError as error:
         if error.errno == errno.ENOMEM:  # the entry is whole, and must stay
             size = sum(size * np.dtype(dtype).itemsize for dtype, size, _ in header["arrays"].values())
-            raise HogwildError(
-                f"{size / 1e9:.1f} GB of encoded data do not fit the addresses that this process may use; raise the "
-                "limit (`ulimit -v unlimited`)."
-            ) from error
+            raise HogwildError(f"{size / 1e9:.1f} GB of encoded data do not fit the addresses that this process may"
+                               " use; raise the limit (`ulimit -v unlimited`).") from error
         raise Damaged(str(error)) from None
     return found
 
