@@ -78,16 +78,15 @@ class ArrayWriter:
         """Write the header; all is on disk when this returns."""
         with writing(self.directory):
             self.close(sync=True)
-            arrays = {name: self._sealed(name, size) for name, size in self.sizes.items()}
+            arrays = {}
+            for name, size in self.sizes.items():
+                arrays[name] = DTYPES[name], size, checksum_of(map_file(self.directory / name, DTYPES[name], size))
             text = json.dumps({"version": VERSION, "arrays": arrays, **header}, ensure_ascii=False)
             with open(self.directory / HEADER, "wb", opener=private_opener) as file:
                 # Half of a surrogate pair, as names of files may hold, is escaped as JSON escapes it.
                 file.write(text.encode("utf-8", "backslashreplace"))
                 file.flush()
                 os.fsync(file.fileno())
-
-    def _sealed(self, name: str, size: int) -> tuple[str, int, int]:
-        return DTYPES[name], size, checksum_of(map_file(self.directory / name, DTYPES[name], size))
 
     def close(self, sync: bool = False) -> None:
         """Close the files."""

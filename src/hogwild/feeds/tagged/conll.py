@@ -140,11 +140,6 @@ def look_at(text: bytes, layout: Layout) -> Lines:
     return Lines(text, status, columns)
 
 
-def sentence_numbers(lines: Lines) -> Offsets:
-    """For each line the number of its sentence; a blank line has that of the next."""
-    return np.cumsum((lines.status == BLANK) | (lines.status == START))
-
-
 def rows_of(lines: Lines, chosen: npt.NDArray[np.bool_], layout: Layout) -> Rows:
     """The values of the chosen lines, which are tokens. Lines repeat, and are divided once."""
     coder = Coder()
@@ -263,7 +258,7 @@ class ColumnsReader:
 
     def _take(self, text: bytes, first: int, source: Source, layout: Layout) -> None:
         lines = look_at(text, layout)
-        numbers = sentence_numbers(lines)
+        numbers = np.cumsum((lines.status == BLANK) | (lines.status == START))  # of sentences, for each line
         self.gathering.left_out["comment line"] += int((lines.status == COMMENT).sum())
         self.gathering.left_out["-DOCSTART- line"] += int((lines.status == START).sum())
         seen = len(run_lengths(numbers[(lines.status == TOKEN) | (lines.status == BAD)]))

@@ -71,14 +71,6 @@ class Transform(NamedTuple):
     about: str
 
 
-def _prefix(value: str, size: int) -> str | None:
-    return value[:size] if len(value) >= size else None
-
-
-def _suffix(value: str, size: int) -> str | None:
-    return value[-size:] if len(value) >= size else None
-
-
 def _shape_of(character: str) -> str:
     if character.isdecimal():
         return "d"
@@ -91,14 +83,6 @@ def _shape_of(character: str) -> str:
 
 def _full_shape(value: str) -> str:
     return "".join(map(_shape_of, value))
-
-
-def _shape(value: str) -> str:
-    return "".join(sign for sign, _ in groupby(_full_shape(value)))
-
-
-def _digits(value: str) -> str:
-    return "".join("0" if character.isdecimal() else character for character in value)
 
 
 _NUMERALS = frozenset("〇零一二三四五六七八九十百千万亿兆两壹贰叁肆伍陆柒捌玖拾佰仟萬億")
@@ -133,22 +117,23 @@ def _flag(test: Callable[[str], bool]) -> Callable[[str, int], str | None]:
     return lambda value, _: YES if any(map(test, value)) else None
 
 
-def _hyphen(character: str) -> bool:
-    return unicodedata.category(character) == "Pd"
-
-
 TRANSFORMS = {
     "lower": Transform(lambda value, _: value.lower(), False, "in lower case"),
-    "prefix": Transform(_prefix, True, "the first N characters; nothing if there are fewer"),
-    "suffix": Transform(_suffix, True, "the last N characters; nothing if there are fewer"),
-    "shape": Transform(lambda value, _: _shape(value), False, "McDonald-90 becomes XxXx-d"),
+    "prefix": Transform(lambda value, size: value[:size] if len(value) >= size else None, True,
+                        "the first N characters; nothing if there are fewer"),
+    "suffix": Transform(lambda value, size: value[-size:] if len(value) >= size else None, True,
+                        "the last N characters; nothing if there are fewer"),
+    "shape": Transform(lambda value, _: "".join(sign for sign, _ in groupby(_full_shape(value))), False,
+                       "McDonald-90 becomes XxXx-d"),
     "fullshape": Transform(lambda value, _: _full_shape(value), False, "McDonald-90 becomes XxXxxxxx-dd"),
-    "digits": Transform(lambda value, _: _digits(value), False, "every digit becomes 0"),
+    "digits": Transform(lambda value, _: "".join("0" if sign.isdecimal() else sign for sign in value), False,
+                        "every digit becomes 0"),
     "class": Transform(lambda value, _: _class(value), False, "digit, letter, punctuation, cjk, …, or mixed"),
     "hasdigit": Transform(_flag(str.isdecimal), False, "1 if there is a digit, else nothing"),
-    "hashyphen": Transform(_flag(_hyphen), False, "1 if there is a hyphen or dash, else nothing"),
+    "hashyphen": Transform(_flag(lambda sign: unicodedata.category(sign) == "Pd"), False,
+                           "1 if there is a hyphen or dash, else nothing"),
     "hasupper": Transform(_flag(str.isupper), False, "1 if there is a capital letter, else nothing"),
-}
+}  # fmt: skip
 SAME = "same"  # not a function of one value: whether those at two offsets are equal
 
 
