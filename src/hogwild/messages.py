@@ -9,7 +9,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, TextIO, cast
 
 # What a terminal takes for a command, what changes the order of the text around it, what ends a line, and halves of
@@ -39,6 +39,15 @@ def shown(word: str, length: int = _LENGTH) -> str:
     """A value as messages show it: on one line, not too long."""
     plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in word[: length + 1])
     return plain if len(plain) <= length else plain[:length] + "…"
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """The first of some names for messages.
+
+    >>> listed(["age", "sex", "zip"], most=2)
+    'age, sex, …'
+    """
+    return ", ".join(map(shown, names[:most])) + (", …" if len(names) > most else "")
 
 
 def counted(number: int, noun: str) -> str:

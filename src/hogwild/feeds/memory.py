@@ -50,23 +50,28 @@ def feed_of(
     (2, 2, ('ham', 'spam'), [0.0, 1.0])
     """
     columns: tuple[str, ...] = ()
+    mixed = False  # a frame with categories
     if type(X).__name__ == "DataFrame":
         from hogwild.feeds.tables import dataframes  # late: pyarrow is slow to import
 
         if dataframes.is_frame(X):
             columns = dataframes.names_of(X)
             _check_shape(*X.shape)
-            if schema or not dataframes.is_numeric(X):
-                return _table_feed(X, y, sample_weight, rank, schema or {})
-            X = dataframes.matrix_of(X)  # noqa: N806
+            mixed = bool(schema) or not dataframes.is_numeric(X)
+            X = X if mixed else dataframes.matrix_of(X)  # noqa: N806
     rows = _length(X)
     targets, labels = targets_of(y, rows)
     importance = importance_of(sample_weight, rows)
-    if hasattr(X, "tocsr"):
+    if mixed:
+        table = dataframes.feed_of_frame(X, targets, labels, schema or {})
+        feed = replace(table, samples=table.samples._replace(importance=importance))
+    elif hasattr(X, "tocsr"):
         samples, features = _sparse_rows(X, targets, importance)
-        return ranked(Feed(samples, features, labels=labels)) if rank else Feed(samples, features, labels=labels)
-    matrix = dense_matrix(X, columns)
-    return Feed(DenseRows(matrix, targets, importance), matrix.shape[1], labels=labels)
+        feed = Feed(samples, features, labels=labels)
+    else:
+        matrix = dense_matrix(X, columns)
+        feed = Feed(DenseRows(matrix, targets, importance), matrix.shape[1], labels=labels)
+    return ranked(feed) if rank else feed
 
 
 def ranked(feed: Feed) -> Feed:
@@ -79,16 +84,6 @@ def ranked(feed: Feed) -> Feed:
     ids = feed.samples.ids.copy()
     replace_ids(ids, ranks, 0)
     return replace(feed, samples=feed.samples._replace(ids=ids), original=original)
-
-
-def _table_feed(frame: Any, y: Any, sample_weight: Any, rank: bool, schema: Mapping[str, Any]) -> Feed:
-    from hogwild.feeds.tables.dataframes import feed_of_frame
-
-    targets, labels = targets_of(y, _length(frame))
-    importance = importance_of(sample_weight, _length(frame))
-    feed = feed_of_frame(frame, targets, labels, schema)
-    feed = replace(feed, samples=feed.samples._replace(importance=importance))
-    return ranked(feed) if rank else feed
 
 
 def _length(data: Any) -> int:
@@ -108,10 +103,8 @@ def dense_matrix(data: Any, columns: Sequence[str] = ()) -> Floats:
     """The data as a matrix of finite float32; `columns` name its columns in messages."""
     matrix = _as_array(data, "X")
     if matrix.ndim != 2:
-        raise InputError(
-            f"X has {matrix.ndim} dimension{'s' * (matrix.ndim != 1)}, not 2: rows by features. Use X.reshape(-1, 1)"
-            " for one feature, X.reshape(1, -1) for one row."
-        )
+        raise InputError(f"X has {matrix.ndim} dimension{'s' * (matrix.ndim != 1)}, not 2: rows by features. Use"
+                         " X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row.")
     _check_shape(*matrix.shape)
     numbers = _as_numbers(matrix, "X")
     _check_finite(numbers, matrix, lambda place: f"row {place[0]}, column {_name(place[1], columns)}")

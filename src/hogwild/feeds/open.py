@@ -15,6 +15,7 @@ from hogwild.feeds.sparse import store
 from hogwild.feeds.sparse.encoder import Encoder
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.svmlight import SvmlightEncoder
+from hogwild.feeds.storage import cache
 
 BY_SUFFIX = {
     ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".lsvm": "svmlight",
@@ -28,11 +29,7 @@ DESCRIBED = ("multislot", "tfrecord")  # formats whose slots a file describes
 BY_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
-def open_feed(
-    paths: Paths,
-    config: FeedConfig | None = None,
-    schema: Mapping[str, Any] | None = None,
-) -> Feed:
+def open_feed(paths: Paths, config: FeedConfig | None = None, schema: Mapping[str, Any] | None = None) -> Feed:
     """Open files as samples: encoded once into memory-mapped arrays, found again on the next run.
 
     Parameters
@@ -63,17 +60,20 @@ def open_feed(
     found = found and form in DESCRIBED
     config = described if found else config
     if config.slots and not schema and form not in DESCRIBED:
-        raise ConfigError(
-            f"{sources[0].name} is read as {form}, but --slots describes {' and '.join(DESCRIBED)} files; say which it"
-            " is with --format, or leave out --slots."
-        )
+        raise ConfigError(f"{sources[0].name} is read as {form}, but --slots describes {' and '.join(DESCRIBED)} files;"
+                          " say which it is with --format, or leave out --slots.")
     encoders = _encoders(form, config, schema)
     exact, known = replace(config, format=cast(Format, form)), dict(schema or {})
     keys = [store.key_of(encoder, sources, exact, known) for encoder in encoders]
-    kept = (store.load_feed(key, sources) for key in keys[: 1 if config.indices else None] if config.cache)
+    wanted = keys[: 1 if config.indices else None] if config.cache else []
+    kept = (cache.load_entry(key, sources, store.map_feed) for key in wanted)
     feed = next((entry for entry in kept if entry is not None), None)
     if feed is None:  # only now, since files that were read before need not be looked at
-        chosen = 0 if len(encoders) == 1 or _hold_lists(sources, form, config) else 1
+        chosen = 0
+        if len(encoders) > 1:
+            from hogwild.feeds.tables.lists import holds_lists  # late: pyarrow is slow to import
+
+            chosen = 0 if holds_lists(sources, form, config) else 1
         feed = store.make_feed(
             encoders[chosen], sources, keys[chosen], config.cache, lambda: _encoders(form, config, schema)[chosen]
         )
@@ -120,12 +120,6 @@ def _encoders(form: str, config: FeedConfig, schema: Mapping[str, Any] | None) -
     return [ListEncoder(config, None, form), encoder_for(form, config, None)]
 
 
-def _hold_lists(sources: Sequence[Source], form: str, config: FeedConfig) -> bool:
-    from hogwild.feeds.tables.lists import holds_lists  # late: pyarrow is slow to import
-
-    return holds_lists(sources, form, config)
-
-
 def _slot_encoder(form: str, config: FeedConfig, schema: Mapping[str, Any] | None) -> Encoder:
     """Encoders of files with slots. Late imports: not everyone needs their kernels."""
     if form == "tfrecord":
@@ -152,10 +146,8 @@ def format_of(sources: Sequence[Source], config: FeedConfig, schema: Mapping[str
     found = {_format_of(source, config, schema or {}): source for source in sources}
     if len(found) > 1:
         (one, first), (other, second) = list(found.items())[:2]
-        raise InputError(
-            f"{first.name} looks like {one}, but {second.name} like {other}; read one format at a time,"
-            " or say which with --format."
-        )
+        raise InputError(f"{first.name} looks like {one}, but {second.name} like {other}; read one format at a time, or"
+                         " say which with --format.")
     return next(iter(found))
 
 

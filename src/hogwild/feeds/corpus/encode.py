@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from hogwild.feeds.io.blocks import SIGN, check_not_utf16
 from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import BLOCK, READ_AHEAD, Bytes, Piece, Source
 from hogwild.feeds.io.workspace import writing
+from hogwild.feeds.storage.arrayfiles import write_whole
 from hogwild.feeds.storage.words import Words
 from hogwild.kernels.ids.tokens import NEWLINE, count_lines, find_odd_byte, replace_odd_bytes
 from hogwild.kernels.ids.words import CLOSED, END, after_word, blank_nuls, lower_ascii, settle
@@ -153,7 +154,7 @@ class _Reading:
                     self._stopped = True  # one table will have to do it
                     return
                 if not words.lost:
-                    write_ids(file, ids[:count])
+                    write_whole(file, ids[:count])
                 lines = count_lines(text) - int(text[-1] != NEWLINE)
                 self.result.stretches[item.number] = Stretch(path, k, place, count, item.file, lines)
                 place += count
@@ -189,18 +190,9 @@ class _Reading:
         stretches = self.result.stretches.items()
         before = sum(stretch.lines for k, stretch in stretches if stretch.file == error.file and k < number)
         place = self.sources[error.file].place(1 + before + error.lines)
-        return InputError(
-            f"{place}: byte 0x{error.byte:02x}, byte {error.offset + 1:,} of the text,"
-            " is not UTF-8; convert the file (`iconv -f latin1 -t utf-8` if it is Latin-1), or pass --invalid-utf8"
-            " replace."
-        )
-
-
-def write_ids(file: BinaryIO, ids: Ids) -> None:
-    """Append ids to a file that has no buffer."""
-    rest = ids.data.cast("B") if len(ids) else memoryview(b"")
-    while len(rest):
-        rest = rest[file.write(rest) :]
+        return InputError(f"{place}: byte 0x{error.byte:02x}, byte {error.offset + 1:,} of the text, is not UTF-8;"
+                          " convert the file (`iconv -f latin1 -t utf-8` if it is Latin-1), or pass --invalid-utf8"
+                          " replace.")
 
 
 def settled(stretches: Sequence[Stretch], maps: Sequence[Ids], threads: int = 0) -> Iterator[Ids]:

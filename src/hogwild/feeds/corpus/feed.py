@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -63,34 +63,20 @@ class Corpus:
 
 # -- on disk ----------------------------------------------------------------------------------------------------------
 
-@dataclass(frozen=True)
-class Described:
-    """What belongs to a text as a whole; see Corpus for the fields."""
+def write_corpus(
+    directory: Path, ids: Iterable[Ids], words: Sequence[str], counts: Offsets, whole: dict[str, Any]
+) -> None:
+    """Write a corpus; the ids come in pieces. All is on disk when this returns.
 
-    words: tuple[str, ...]
-    counts: Offsets
-    total: int
-    schema: dict[str, Any]
-    notes: tuple[str, ...] = ()
-    sources: list[str] = field(default_factory=list)
-
-
-def write_corpus(directory: Path, ids: Iterable[Ids], described: Described) -> None:
-    """Write a corpus; the ids come in pieces. All is on disk when this returns."""
+    whole: `total`, `schema` and `notes` of the corpus, and the names of its `sources`.
+    """
     with ArrayWriter(directory) as writer:
         writer.write("ids", np.empty(0, np.int32))
         for piece in ids:
             writer.write("ids", piece)
-        writer.write("counts", described.counts)
-        writer.write_strings("words", "letters", described.words)
-        writer.seal(
-            {
-                "total": described.total,
-                "schema": described.schema,
-                "notes": described.notes,
-                "sources": described.sources,
-            }
-        )
+        writer.write("counts", counts)
+        writer.write_strings("words", "letters", words)
+        writer.seal(whole)
 
 
 def map_corpus(directory: Path, names: Sequence[str], fingerprint: str) -> Corpus:
@@ -99,13 +85,5 @@ def map_corpus(directory: Path, names: Sequence[str], fingerprint: str) -> Corpu
         words = read_strings(arrays["words"], arrays["letters"])
         if len(words) != len(arrays["counts"]):
             raise Damaged("its words do not fit together")
-        return Corpus(
-            Tokens(arrays["ids"]),
-            words,
-            arrays["counts"],
-            int(header["total"]),
-            header["schema"],
-            tuple(header["notes"]),
-            title_of(names, "sentences"),
-            fingerprint,
-        )
+        return Corpus(Tokens(arrays["ids"]), words, arrays["counts"], int(header["total"]), header["schema"],
+                      tuple(header["notes"]), title_of(names, "sentences"), fingerprint)  # fmt: skip

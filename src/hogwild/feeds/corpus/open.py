@@ -8,42 +8,45 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from hogwild.arrays import Ids
+from hogwild.arrays import Ids, Offsets
 from hogwild.config import CorpusConfig
 from hogwild.errors import InputError
-from hogwild.feeds.corpus.encode import Stretch, TextPass, read_texts, settled, write_ids
-from hogwild.feeds.corpus.feed import Corpus, Described, map_corpus, write_corpus
+from hogwild.feeds.corpus.encode import Stretch, TextPass, read_texts, settled
+from hogwild.feeds.corpus.feed import Corpus, map_corpus, write_corpus
 from hogwild.feeds.corpus.phrases import join_phrases
-from hogwild.feeds.corpus.vocabulary import Vocabulary, checked, known, merge, rank
 from hogwild.feeds.io.blocks import replaced_notes
 from hogwild.feeds.io.source import Paths, open_sources
 from hogwild.feeds.io.workspace import drop_workspace, make_workspace, writing
 from hogwild.feeds.storage import cache
+from hogwild.feeds.storage.arrayfiles import write_whole
 from hogwild.feeds.storage.words import Words
-from hogwild.kernels.ids.words import END, UNKNOWN
+from hogwild.kernels.ids.words import END, LONGEST, UNKNOWN, beyond_ascii, prefixes_of
 from hogwild.machine import cores
 from hogwild.messages import counted, shown
 
+_KEPT = ("lowercase", "max_token", "phrases")  # options that another text must be read with
+_UNBOUNDED = 1 << 30
 _BATCH = 1 << 18  # words of sentences from memory that are encoded together, about: few need to be alive at once
 
 
 class Sentences:
     """Passes over an iterable of lists of words. An iterator can be read only once."""
 
-    def __init__(self, sentences: Iterable[Iterable[str]], config: CorpusConfig, directory: Path) -> None:
-        self._sentences, self._config, self._directory = sentences, config, directory
+    def __init__(self, sentences: Iterable[Iterable[str]], config: CorpusConfig) -> None:
+        self._sentences, self._config = sentences, config
         self._read = False
 
-    def __call__(self, tables: list[Words]) -> TextPass:
-        """Encode all sentences with the first table."""
+    def __call__(self, tables: list[Words], directory: Path) -> TextPass:
+        """Encode all sentences with the first table; the ids go into the directory."""
         if self._read and iter(self._sentences) is self._sentences:
             raise InputError(
                 "the sentences have more different words than memory is set aside for (max_vocabulary), and an iterator"
                 " cannot be read twice; raise it, give a list, or write the text to a file."
             )
         self._read = True
-        words, path = tables[0], self._directory / "text-0"
+        words, path = tables[0], directory / "text-0"
         result = TextPass(tables[:1])
         place = 0
         with writing(path), open(path, "wb", buffering=0) as file:
@@ -51,7 +54,7 @@ class Sentences:
                 ids = self._encode(words, tokens, ends)
                 result.empty += tokens.count("")
                 if not words.lost:
-                    write_ids(file, ids)
+                    write_whole(file, ids)
                 result.stretches[number] = Stretch(path, 0, place, len(ids))
                 place += len(ids)
         return result
@@ -97,7 +100,7 @@ def _wrong(tokens: list[Any]) -> InputError:
     return InputError("the words cannot be joined; give strings.")
 
 
-Read = Callable[[list[Words]], TextPass]
+Read = Callable[[list[Words], Path], TextPass]
 
 
 def open_corpus(
@@ -134,13 +137,11 @@ def open_corpus(
     key = cache.key_from({"corpus": options, "vocabulary": given}, sources)
     tables = threads or max(2, min(cores(), 8))
 
+    def read(words: list[Words], scratch: Path) -> TextPass:
+        return read_texts(sources, config, words, scratch)
+
     def write(directory: Path) -> None:
-        scratch = make_workspace("text")
-        try:
-            maker = _Maker(config, [source.name for source in sources], scratch, tables)
-            maker.make(lambda words: read_texts(sources, config, words, scratch), given, directory)
-        finally:
-            drop_workspace(scratch)
+        _Maker(config, [source.name for source in sources], tables).make(read, given, directory)
 
     return cache.open_entry(write, sources, key, map_corpus, config.cache)
 
@@ -173,11 +174,7 @@ def corpus_of(
     given = checked(vocabulary)
 
     def write(directory: Path) -> None:
-        scratch = make_workspace("text")
-        try:
-            _Maker(config, [], scratch, 1).make(Sentences(sentences, config, scratch), given, directory)
-        finally:
-            drop_workspace(scratch)
+        _Maker(config, [], 1).make(Sentences(sentences, config), given, directory)
 
     return cache.make_entry(write, [], "", map_corpus, keep=False)
 
@@ -194,12 +191,19 @@ class _Encoded(NamedTuple):
 class _Maker:
     """The steps from a pass over the text to a directory that holds the corpus."""
 
-    def __init__(self, config: CorpusConfig, names: list[str], scratch: Path, threads: int) -> None:
-        self.config, self.names, self.scratch, self.threads = config, names, scratch, threads
+    def __init__(self, config: CorpusConfig, names: list[str], threads: int) -> None:
+        self.config, self.names, self.threads = config, names, threads
         self.notes: list[str] = []
 
     def make(self, read: Read, vocabulary: list[str] | None, directory: Path) -> None:
         """Write the corpus."""
+        self.scratch = make_workspace("text")
+        try:
+            self._make(read, vocabulary, directory)
+        finally:
+            drop_workspace(self.scratch)
+
+    def _make(self, read: Read, vocabulary: list[str] | None, directory: Path) -> None:
         given = known(vocabulary) if vocabulary is not None else None
         if given is not None and not self.config.phrases:
             encoded = self._closed_pass(read, given)
@@ -215,39 +219,33 @@ class _Maker:
         else:
             chosen = _choose_given(encoded.words, given, vocabulary or [], name)
         self.notes += chosen.notes
-        schema = {
-            "format": "corpus",
-            "lowercase": self.config.lowercase,
-            "max_token": self.config.max_token,
-            "phrases": self.config.phrases,
-        }
-        described = Described(chosen.words, chosen.counts, encoded.total, schema, tuple(self.notes), self.names)
+        schema = {"format": "corpus"} | {name: getattr(self.config, name) for name in _KEPT}
+        whole = {"total": encoded.total, "schema": schema, "notes": self.notes, "sources": self.names}
         maps = [_through(ids, chosen.final) for ids in encoded.maps]
-        write_corpus(directory, settled(encoded.stretches, maps, self.threads), described)
+        ids = settled(encoded.stretches, maps, self.threads)
+        write_corpus(directory, ids, chosen.words, chosen.counts, whole)
 
     def _open_pass(self, read: Read) -> _Encoded:
         """Count all words; once more, if there were too many of them to be held."""
         most = 1 << (self.config.max_vocabulary.bit_length() - 1)
         share = 1 << (max(2, most // self.threads).bit_length() - 1)
-        found = read([Words(self.config.max_token, share) for _ in range(self.threads)])
+        found = read([Words(self.config.max_token, share) for _ in range(self.threads)], self.scratch)
         if found.lost and len(found.tables) > 1:
             del found  # gives its memory back. One table in the order of the text: what it drops is always the same
-            found = read([Words(self.config.max_token, most)])
+            found = read([Words(self.config.max_token, most)], self.scratch)
         whole, maps = merge(found.tables, self.config.lowercase)
         if not found.lost:
             self._note(found)
             return _Encoded(found.in_order(), maps, whole, found.seen)
         rare = "rarer ones may be" if found.lost >= self.config.min_count else "rarer ones are below --min-count"
-        self.notes.append(
-            f"More than {most:,} different words (--max-vocabulary), so that rare ones were dropped while they were"
-            f" counted, and the text was read again: counts are exact, and no word that occurs more than"
-            f" {found.lost:,} times is missing; {rare}."
-        )
+        self.notes.append(f"More than {most:,} different words (--max-vocabulary), so that rare ones were dropped while"
+                          " they were counted, and the text was read again: counts are exact, and no word that occurs"
+                          f" more than {found.lost:,} times is missing; {rare}.")
         return self._closed_pass(read, whole)
 
     def _closed_pass(self, read: Read, base: Words) -> _Encoded:
         """Encode with the words of a table."""
-        found = read([base.closed(self.config.max_token) for _ in range(self.threads)])
+        found = read([base.closed(self.config.max_token) for _ in range(self.threads)], self.scratch)
         self._note(found)
         counted_words = base.closed()
         for table in found.tables:
@@ -288,3 +286,115 @@ def _choose_given(found: Words, given: Words, vocabulary: list[str], name: str) 
 def _through(ids: Ids, final: Ids) -> Ids:
     """The final id of each id."""
     return np.where(ids >= 0, final[ids], np.int32(UNKNOWN)).astype(np.int32)
+
+
+# -- from tables of words to a vocabulary: merged, lower-cased, ranked by frequency, rare words left out --------------
+
+class Vocabulary(NamedTuple):
+    """words: the most frequent first, with their counts. final: the rank of each word of the table, or UNKNOWN."""
+
+    words: tuple[str, ...]
+    counts: Offsets
+    final: Ids
+    notes: tuple[str, ...] = ()
+
+
+def merge(tables: Sequence[Words], lowercase: bool) -> tuple[Words, list[Ids]]:
+    """All words in one table, the first, which grows; and for each table the ids that its words have there."""
+    whole, *others = tables
+    whole.most, whole.table.state[LONGEST] = _UNBOUNDED, _UNBOUNDED
+    maps = [np.arange(len(whole), dtype=np.int32), *(whole.take(table) for table in others)]
+    if lowercase:
+        alias = _lower(whole)
+        maps = [alias[ids] for ids in maps]
+    return whole, maps
+
+
+def _lower(words: Words) -> Ids:
+    """Give the counts of words to their lower-case forms; returns the id that each word has then.
+
+    ASCII is in lower case already: only the different words with other letters are looked at.
+    """
+    flags = np.empty(len(words), np.bool_)
+    beyond_ascii(words.table.blob, words.starts, flags)
+    alias = np.arange(len(words), dtype=np.int32)
+    pairs = [(k, raw, raw.decode().lower().encode()) for k in np.flatnonzero(flags).tolist() for raw in [words.word(k)]]
+    changed = [(k, lowered) for k, raw, lowered in pairs if raw != lowered]
+    targets = words.encode_strings(lowered for _, lowered in changed)
+    for (k, _), target in zip(changed, targets.tolist(), strict=True):
+        alias[k] = target
+        words.counts[target] += words.counts[k]
+        words.counts[k] = 0
+    return alias
+
+
+def rank(words: Words, config: CorpusConfig, name: str) -> Vocabulary:
+    """The words that stay, by falling count; equal counts in the order of their bytes, whatever the threads did."""
+    counts = words.counts
+    kept = np.flatnonzero(counts >= config.min_count)
+    if not len(kept):
+        most = int(np.argmax(counts))
+        raise InputError(f"{name}: no word occurs {counted(config.min_count, 'time')}; the most frequent one,"
+                         f" `{shown(words.word(most).decode())}`, occurs {counted(int(counts[most]), 'time')}. Lower"
+                         f" --min-count to {counts[most]} or less, or give more text.")
+    order = _order(words, kept)
+    notes = []
+    rare = counts[(counts > 0) & (counts < config.min_count)]
+    if len(rare):
+        notes.append(_left_out(len(rare), int(rare.sum()), f"fewer than {config.min_count} times (--min-count)"))
+    if 0 < config.max_vocab < len(order):
+        cut = counts[order[config.max_vocab :]]
+        why = f"less often than the first {config.max_vocab:,} (--max-vocab)"
+        notes.append(_left_out(len(cut), int(cut.sum()), why))
+        order = order[: config.max_vocab]
+    final = np.full(len(words), UNKNOWN, np.int32)
+    final[order] = np.arange(len(order), dtype=np.int32)
+    return Vocabulary(words.texts(order), counts[order], final, tuple(notes))
+
+
+def _order(words: Words, kept: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    prefixes = np.empty(len(kept), np.uint64)
+    prefixes_of(words.table.blob, words.starts, kept, prefixes)
+    counts = words.counts[kept]
+    places = np.lexsort((prefixes, -counts))
+    order, prefixes, counts = kept[places], prefixes[places], counts[places]
+    # Where counts and first bytes are equal, whole words decide.
+    same = (prefixes[1:] == prefixes[:-1]) & (counts[1:] == counts[:-1])
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
+    for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        order[first : last + 1] = sorted(order[first : last + 1].tolist(), key=words.word)
+    return order
+
+
+def _left_out(words: int, occurrences: int, why: str) -> str:
+    verb = "occurs" if words == 1 else "occur"
+    return f"{counted(words, 'word')} left out that {verb} {why}: {counted(occurrences, 'occurrence')}."
+
+
+def checked(vocabulary: Sequence[str] | None) -> list[str] | None:
+    """The words that the caller gave, if any."""
+    if vocabulary is None:
+        return None
+    if isinstance(vocabulary, str):
+        raise InputError("the vocabulary is one string; give a list of words.")
+    given = list(vocabulary)
+    wrong = next((word for word in given if not isinstance(word, str) or not word), None)
+    if wrong is not None:
+        raise InputError(f"the vocabulary holds {wrong!r}; give words.")
+    if not given:
+        raise InputError("the vocabulary is empty; give words.")
+    try:
+        "".join(given).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"the vocabulary holds half a surrogate pair ({error.reason}); it is no text.") from None
+    return given
+
+
+def known(vocabulary: Sequence[str]) -> Words:
+    """A table of given words; their ids are their places."""
+    words = Words(most=_UNBOUNDED)
+    ids = words.encode_strings(word.encode() for word in vocabulary)
+    if len(words) < len(ids):
+        twice = int(np.flatnonzero(ids != np.arange(len(ids)))[0])
+        raise InputError(f"the vocabulary has `{shown(vocabulary[twice])}` twice; give every word once.")
+    return words

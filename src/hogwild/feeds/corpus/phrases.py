@@ -11,20 +11,12 @@ import numpy as np
 
 from hogwild.arrays import Ids
 from hogwild.config import CorpusConfig
-from hogwild.feeds.corpus.encode import Stretch, write_ids
+from hogwild.feeds.corpus.encode import Stretch
 from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.workspace import writing
-from hogwild.feeds.storage.arrayfiles import map_file
+from hogwild.feeds.storage.arrayfiles import map_file, write_whole
 from hogwild.feeds.storage.words import Words
-from hogwild.kernels.ids.pairs import (
-    PairTable,
-    best_pairs,
-    count_pairs,
-    join_pairs,
-    make_pairs,
-    move_pairs,
-    next_break,
-)
+from hogwild.kernels.ids.pairs import PairTable, best_pairs, count_pairs, join_pairs, make_pairs, move_pairs, next_break
 from hogwild.kernels.ids.words import count_words
 from hogwild.messages import counted
 
@@ -67,10 +59,8 @@ def join_phrases(
         _recount(words, _mapped(path, size))
         notes.append(f"Pass {turn}: {counted(int(chosen.state[0]), 'phrase')} joined at {counted(places, 'place')}.")
         if lost:
-            notes.append(
-                f"Pass {turn}: more than {most:,} different pairs, so that rare ones were dropped while they were"
-                f" counted: counts of pairs may be low by {lost:,}, which gives fewer phrases."
-            )
+            notes.append(f"Pass {turn}: more than {most:,} different pairs, so that rare ones were dropped while they"
+                         f" were counted: counts of pairs may be low by {lost:,}, which gives fewer phrases.")
         if not places:
             break
     parts = range(0, size, _PART)
@@ -171,7 +161,7 @@ def _write_all(path: Path, parts: Iterable[Ids]) -> int:
     size = 0
     with writing(path), open(path, "wb", buffering=0) as file:
         for part in parts:
-            write_ids(file, part)
+            write_whole(file, part)
             size += len(part)
     return size
 

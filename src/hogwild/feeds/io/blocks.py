@@ -98,7 +98,5 @@ def _explain(block: Block, at: int, byte: np.uint8) -> str:
     place = block.source.place(line, column)
     if byte == 0:
         return f"{place}: a NUL byte: this is no text; is it the right file, and the right --format?"
-    return (
-        f"{place}: byte 0x{byte:02x} is not UTF-8; convert the file (`iconv -f latin1 -t utf-8` if it is Latin-1),"
-        " or pass --invalid-utf8 replace."
-    )
+    return (f"{place}: byte 0x{byte:02x} is not UTF-8; convert the file (`iconv -f latin1 -t utf-8` if it is Latin-1),"
+            " or pass --invalid-utf8 replace.")

@@ -254,10 +254,8 @@ class Source:
             raise self._too_long(first + int(np.argmax(lengths > self.max_line)))
 
     def _too_long(self, line: int) -> InputError:
-        return InputError(
-            f"{self.place(line)}: the line is longer than {self.max_line} bytes; is this the right --format?"
-            " If so, raise --max-line."
-        )
+        return InputError(f"{self.place(line)}: the line is longer than {self.max_line} bytes; is this the right"
+                          " --format? If so, raise --max-line.")
 
 
 def open_sources(paths: Paths, config: Settings | None = None) -> list[Source]:

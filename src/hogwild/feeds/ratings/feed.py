@@ -73,28 +73,14 @@ def write_ratings(directory: Path, feed: RatingFeed, sources: Sequence[str]) -> 
             writer.write(name, array)
         for names in (feed.users, feed.items):
             writer.write_strings("words", "letters", names)
-        writer.seal(
-            {
-                "user_names": len(feed.users),
-                "implicit": feed.implicit,
-                "schema": feed.schema,
-                "notes": feed.notes,
-                "sources": list(sources),
-            }
-        )
+        writer.seal({"user_names": len(feed.users), "implicit": feed.implicit, "schema": feed.schema,
+                     "notes": feed.notes, "sources": list(sources)})  # fmt: skip
 
 
 def map_ratings(directory: Path, names: Sequence[str], fingerprint: str) -> RatingFeed:
     """Map a feed. `names` are those of its sources as they are called now. Raises Damaged."""
     with mapping(directory) as (header, arrays):
         words, users = read_strings(arrays["words"], arrays["letters"]), int(header["user_names"])
-        return RatingFeed(
-            Ratings(arrays["users"], arrays["items"], arrays["values"]),
-            words[:users],
-            words[users:],
-            bool(header["implicit"]),
-            header["schema"],
-            tuple(header["notes"]),
-            title_of(names, "ratings"),
-            fingerprint,
-        )
+        return RatingFeed(Ratings(arrays["users"], arrays["items"], arrays["values"]), words[:users], words[users:],
+                          bool(header["implicit"]), header["schema"], tuple(header["notes"]),
+                          title_of(names, "ratings"), fingerprint)  # fmt: skip

@@ -101,10 +101,7 @@ def ratings_of(
     except UnicodeEncodeError as error:
         raise InputError(f"the name `{shown(error.object)}` of a user or an item is no text in UTF-8.") from None
     reader = RatingReader(RatingConfig(), given)
-    coded = [
-        table.encode_strings(column)
-        for table, column in zip((reader.users, reader.items), encoded, strict=True)
-    ]
+    coded = [table.encode_strings(column) for table, column in zip((reader.users, reader.items), encoded, strict=True)]
     part = Encoded(np.maximum(coded[0], -1), np.maximum(coded[1], -1), values)
     return _ranked([part], reader, given, ratings is None, []).check()
 
@@ -137,17 +134,14 @@ def _read(sources: Sequence[Source], config: RatingConfig, given: Names | None, 
         if implicit:
             raise ConfigError(f"{name}: there are no ratings to compare with --min-rating; leave it out.")
         before = sum(len(part.users) for part in parts)
-        parts = [_rows(part, part.values >= config.min_rating) for part in parts]
+        chosen = [(part, part.values >= config.min_rating) for part in parts]
+        parts = [Encoded(part.users[good], part.items[good], part.values[good]) for part, good in chosen]
         dropped = before - sum(len(part.users) for part in parts)
         notes.append(f"{counted(dropped, 'rating')} below {config.min_rating:g} left out (--min-rating).")
     if not sum(len(part.users) for part in parts):
         found = f"{counted(reader.bare, 'line')} with one column only" if reader.bare else "is the file empty?"
         raise InputError(f"{name}: no ratings; {found}.".replace("?.", "?"))
     return _ranked(parts, reader, given, implicit, notes)
-
-
-def _rows(part: Encoded, chosen: npt.NDArray[np.bool_]) -> Encoded:
-    return Encoded(part.users[chosen], part.items[chosen], part.values[chosen])
 
 
 def _ranked(

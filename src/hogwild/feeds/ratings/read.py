@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from hogwild.arrays import Ids, number_of
 from hogwild.config import RatingConfig
@@ -20,24 +22,13 @@ from hogwild.feeds.storage.words import Words
 from hogwild.feeds.tables.columns import find_column, numbers_of
 from hogwild.feeds.tables.frames import ArrowFile
 from hogwild.kernels.parse import ratings as reading
-from hogwild.kernels.parse.ratings import (
-    COLON,
-    COMMA,
-    NONE,
-    SEMICOLON,
-    SPACE,
-    TAB,
-    Columns,
-    Layout,
-    Tables,
-    read_columns,
-    read_lists,
-)
+from hogwild.kernels.parse.ratings import NONE, Layout
 from hogwild.messages import counted, shown
 
 # -- layout: lists or columns, what separates them, which is what -----------------------------------------------------
 
-SEPARATORS = {"colons": COLON, "tab": TAB, "comma": COMMA, "semicolon": SEMICOLON, "space": SPACE}
+SEPARATORS = {"colons": reading.COLON, "tab": reading.TAB, "comma": reading.COMMA, "semicolon": reading.SEMICOLON,
+              "space": reading.SPACE}  # fmt: skip
 _SIGNS = {"colons": "::", "tab": "\t", "comma": ",", "semicolon": ";"}
 _SNIFFED = 200  # lines that are looked at
 _MOST_COLUMNS = 4       # columns that files of ratings have when blanks separate them: user, item, rating, time
@@ -146,10 +137,8 @@ def choose_columns(
 ) -> tuple[int, int, int]:
     """Which columns are the user, the item and the rating (NONE: there is none); rows: a few, to judge by."""
     if len(names) < 2:
-        raise InputError(
-            f"{where}: the first line has one column; ratings have a user and an item at least, with a tab, a comma, "
-            "`::` or a blank between them (--separator)."
-        )
+        raise InputError(f"{where}: the first line has one column; ratings have a user and an item at least, with a"
+                         " tab, a comma, `::` or a blank between them (--separator).")
     user = _one(config.user, names, _USERS, 0, ("--user", where))
     item = _one(config.item, names, _ITEMS, 1 if user != 1 else 0, ("--item", where))
     if config.rating == "none":
@@ -234,16 +223,16 @@ class RatingReader:
         text = np.concatenate([block.text, np.zeros(READ_AHEAD, np.uint8)])
         lines = int(np.count_nonzero(block.text == 10))
         room = lines if layout is not None else len(block.text) // 2 + 1
-        out = Columns(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.float32))
+        out = reading.Columns(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.float32))
         state = np.zeros(8, np.int64)
         first = text.ctypes.data
         at, end = first, first + len(block.text)
         while at < end:
-            tables = Tables(self.users.table, self.items.table)
+            tables = reading.Tables(self.users.table, self.items.table)
             if layout is None:
-                at, problem = read_lists(at, end, tables, out, state)
+                at, problem = reading.read_lists(at, end, tables, out, state)
             else:
-                at, problem = read_columns(at, end, layout, tables, out, state)
+                at, problem = reading.read_columns(at, end, layout, tables, out, state)
             if problem in (reading.USERS_FULL, reading.ITEMS_FULL):
                 stop = int(np.argmax(text[at - first :] == 10))
                 (self.users if problem == reading.USERS_FULL else self.items).make_room(stop)
@@ -259,10 +248,7 @@ class RatingReader:
         self.bad.seen(int(state[reading.LINES]))
         self.blank += int(state[reading.BLANK])
         self.bare += int(state[reading.BARE])
-        self._add(out.users[:rows].copy(), out.items[:rows].copy(), out.values[:rows].copy())
-
-    def _add(self, users: Ids, items: Ids, values: npt.NDArray[np.float32]) -> None:
-        self.parts.append(Encoded(users, items, values))
+        self.parts.append(Encoded(out.users[:rows].copy(), out.items[:rows].copy(), out.values[:rows].copy()))
 
     # -- Parquet and Arrow ------------------------------------------------------------------------------------------
 
@@ -293,7 +279,7 @@ class RatingReader:
                 self._report(source, frame.lines, good & odd, "the rating is missing or not a finite number")
                 good &= ~odd
             self.bad.seen(len(frame.lines))
-            self._add(sides[0][good], sides[1][good], values[good])
+            self.parts.append(Encoded(sides[0][good], sides[1][good], values[good]))
 
     def _report(self, source: Source, lines: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], what: str) -> None:
         for line in lines[wrong].tolist():
@@ -342,9 +328,6 @@ def _problem(problem: int, line: str, layout: Layout, fields: int) -> str:
 
 def _encode(table: Words, array: Any, where: str) -> tuple[Ids, npt.NDArray[np.bool_]]:
     """Numbers of the names in a column, and which are missing or empty."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
         strings = pc.cast(array, pa.large_string())
     except (pa.ArrowException, NotImplementedError) as error:
@@ -359,9 +342,6 @@ def _encode(table: Words, array: Any, where: str) -> tuple[Ids, npt.NDArray[np.b
 
 
 def _numbers(array: Any, name: str, column: str) -> npt.NDArray[np.float64]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
         numbers = pc.cast(array, pa.float64(), safe=False)
     except (pa.ArrowException, NotImplementedError) as error:

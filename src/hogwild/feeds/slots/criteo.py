@@ -11,7 +11,7 @@ from typing import Any
 
 from hogwild.config import FeedConfig
 from hogwild.feeds.slots.encoder import SlotTextEncoder
-from hogwild.feeds.sparse.encoder import Block, is_too_large, reading_schema
+from hogwild.feeds.sparse.encoder import Block, overflows, reading_schema
 from hogwild.kernels.parse import criteo as kernel
 from hogwild.kernels.parse.slots import SlotBlock, room_for
 from hogwild.messages import shown
@@ -43,7 +43,7 @@ class CriteoEncoder(SlotTextEncoder):
         """What is wrong, in one clause."""
         field, word = FIELDS[min(slot, len(FIELDS) - 1)], shown(token)
         if code == kernel.NUMBER:
-            return f"{field}: `{word}` is not a {'finite float32 number' if is_too_large(token) else 'number'}"
+            return f"{field}: `{word}` is not a {'finite float32 number' if overflows(token) else 'number'}"
         return {
             kernel.LABEL: f"the label `{word}` is neither 0 nor 1" if word else "the label is missing",
             kernel.HEX: f"{field}: `{word}` is not a hexadecimal number of up to 16 digits",

@@ -19,22 +19,23 @@ In TOML, a table for each slot in the order of the file:
     repeat = 26         # C1 … C26
 
 Further keys: `used = false` passes over a slot; `values = "NAME"` names the slot of floats that has one value for each
-id. The data-feed description of the async executor (protobuf text) is read too: see prototext.py.
+id. The data-feed description of the async executor (protobuf text) is read too.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from hogwild.config.options import nearest
 from hogwild.config.tomltext import parse_toml, read_start
 from hogwild.errors import ConfigError, InputError, brief, shorten
-from hogwild.feeds.slots.prototext import is_feed_description, parse_feed_description
 from hogwild.feeds.sparse.labels import NAMES
-from hogwild.messages import shown
+from hogwild.messages import listed, shown
 
 Kind = Literal["uint64", "float", "string"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -42,8 +43,6 @@ BINARY, NUMBER = "binary", "number"   # labels: 0 or 1, or every finite number
 MOST = 2**16                          # slots that can be told apart in a sample
 _WIDEST = 1 << 20
 _LARGEST = 64 << 20                   # bytes of a description
-_REASON = 200                         # characters of what the parser says
-_LISTED = 12                          # names that a message lists
 _LABELS = (*NAMES, "click")           # slots that hold the label unless the user says otherwise
 
 
@@ -67,6 +66,16 @@ class Slot:
     def sparse(self) -> bool:
         """Whether its categories become features."""
         return self.used and not self.label and not self.dense and self.type != "float"
+
+    @property
+    def numbers(self) -> bool:
+        """Whether its numbers become dense columns."""
+        return self.used and self.dense and not self.label
+
+    @property
+    def open(self) -> bool:
+        """Whether the first row says how many numbers it has."""
+        return self.numbers and not self.width
 
 
 @dataclass(frozen=True)
@@ -94,8 +103,7 @@ class SlotPlan:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the dense columns; of slots whose width is known."""
-        wide = [slot for slot in self.slots if slot.used and slot.dense and not slot.label]
-        return tuple(name for slot in wide for name in columns_of(slot))
+        return tuple(name for slot in self.slots if slot.numbers for name in columns_of(slot))
 
     def schema(self) -> list[dict[str, Any]]:
         """JSON values from which `known_plan` makes this again."""
@@ -138,7 +146,7 @@ def read_slots(path: str, label: str = "", ignore: Sequence[str] = ()) -> SlotPl
 
 def parse_slots(text: str, where: str, label: str = "", ignore: Sequence[str] = ()) -> SlotPlan:
     """The same for a text; `where` begins messages."""
-    plan = _from_description(text, where) if is_feed_description(text) else SlotPlan(_from_toml(text, where))
+    plan = _from_description(text, where) if _is_feed_description(text) else SlotPlan(_from_toml(text, where))
     for name in ignore:
         plan = _changed(plan, name, "--ignore", where, used=False, label="")
     return _checked(_labelled(plan, label, where), where)
@@ -197,21 +205,161 @@ def _label_of(value: Any, where: str) -> str:
     raise InputError(f'{where}: label is {brief(value)}; write true (0 or 1) or "number".')
 
 
-# -- from the data-feed description of the async executor -----------------------------------------------------------
+# -- from the data-feed description of the async executor, in protobuf's text format ---------------------------------
+#
+#     name: "MultiSlotDataFeed"
+#     batch_size: 32
+#     multi_slot_desc {
+#       slots { name: "words" type: "uint64" is_dense: false is_used: true }
+#       slots { name: "label" type: "uint64" is_dense: false is_used: true }
+#     }
+#
+# Only this message is understood. Nothing in it is run: a pipe_command is left to --pipe.
+
+_TOKEN = re.compile(r"""(?P<space>[\s,;]+|\#[^\n]*)|(?P<word>[A-Za-z_]\w*)|(?P<number>-?\d+)|(?P<sign>[:{}<>\[\]])
+                        |(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""", re.VERBOSE)
+_ESCAPED = re.compile(r"\\(.)")
+_CLOSES = {"{": "}", "<": ">"}
+# Fields of each message, with their kinds. `*`: may occur several times.
+_FEED = {"name": "text", "batch_size": "number", "multi_slot_desc": "slots*", "pipe_command": "text",
+         "thread_num": "number"}  # fmt: skip
+_SLOTS = {"slots": "slot*", "uid_slot": "text"}
+_SLOT = {"name": "text", "type": "text", "is_dense": "flag", "is_used": "flag", "shape": "number*"}
+_MESSAGES = {"slots": _SLOTS, "slot": _SLOT}
+
+
+def _is_feed_description(text: str) -> bool:
+    """Whether a text is such a description, or means to be: `name: …`, or a message in braces."""
+    plain = re.sub(r"#[^\n]*", "", text)
+    return re.match(r"\s*\w+\s*(:|\{|<)", plain) is not None
 
 
 def _from_description(text: str, where: str) -> SlotPlan:
-    found = parse_feed_description(text, where)
+    feed = _Reader(text, where).message(_FEED, "")
     slots = []
-    for each in found.slots:
-        if each.type not in ("uint64", "float"):
-            raise InputError(f"{where}:{each.line}: slot `{shown(each.name)}` is of type `{shown(each.type)}`;"
-                             " MultiSlot data has uint64 and float.")
-        kind: Kind = "float" if each.type == "float" else "uint64"
-        slots.append(Slot(each.name, kind, each.is_dense, each.width, used=each.is_used))
-    if slots and not any(slot.used for slot in slots):
+    for entry in (entry for group in feed.get("multi_slot_desc", ()) for entry in group.get("slots", ())):
+        for key in ("name", "type"):
+            if not entry.get(key):
+                raise InputError(f"{where}:{entry['line']}: a slot without {key}; write {key}: \"…\".")
+        if entry["type"] not in ("uint64", "float"):
+            raise InputError(f"{where}:{entry['line']}: slot `{shown(entry['name'])}` is of type"
+                             f" `{shown(entry['type'])}`; MultiSlot data has uint64 and float.")
+        # -1 stands for the rows of a batch.
+        width = math.prod(max(size, 1) for size in entry["shape"]) if "shape" in entry else 0
+        dense, used = entry.get("is_dense", False), entry.get("is_used", False)
+        slots.append(Slot(entry["name"], entry["type"], dense, width, used=used))
+    if not slots:
+        raise InputError(f"{where}: no slots; write multi_slot_desc {{ slots {{ name: \"…\" type: \"uint64\" }} }}.")
+    if not any(slot.used for slot in slots):
         raise InputError(f"{where}: no slot is used; write is_used: true into those that are to be read.")
-    return SlotPlan(tuple(slots), found.notes)
+    return SlotPlan(tuple(slots), tuple(_notes(feed, where)))
+
+
+def _notes(feed: dict[str, Any], where: str) -> Iterator[str]:
+    kind = feed.get("name", "MultiSlotDataFeed")
+    if kind not in ("MultiSlotDataFeed", "MultiSlotInMemoryDataFeed"):
+        yield f"{where} describes a `{shown(kind)}`; its slots are read as MultiSlot text."
+    if feed.get("pipe_command", "cat") != "cat":
+        yield f"{where} has a pipe_command, which is not run; give it with --pipe."
+    for key in ("batch_size", "thread_num"):
+        if key in feed:
+            yield f"{where} has {key}: {feed[key]}, which is not followed; flags say how to train."
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    at: int
+
+
+class _Reader:
+    """Tokens of protobuf text, one after another."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self.text = text
+        self.where = where
+        self.tokens = list(self._split())
+        self.next = 0
+
+    def message(self, fields: dict[str, str], closed: str) -> dict[str, Any]:
+        """The fields of a message up to `closed`, or to the end of the text."""
+        found: dict[str, Any] = {}
+        while True:
+            token = self._take()
+            if token.text == closed and token.kind in ("sign", "end"):
+                return found
+            if token.kind != "word":
+                self._fail(token, f"expected {'a field' if not closed else f'a field or `{closed}`'}, not")
+            if token.text not in fields:
+                raise self._error(token, f"unknown field `{shown(token.text)}`; fields here are {', '.join(fields)}.")
+            kind = fields[token.text]
+            many = kind.endswith("*")
+            value = self._value(kind.removesuffix("*"), token)
+            if many:
+                found.setdefault(token.text, []).extend(value if isinstance(value, list) else [value])
+            elif token.text in found:
+                raise self._error(token, f"`{token.text}` is given twice; keep one.")
+            else:
+                found[token.text] = value
+
+    def _value(self, kind: str, field: _Token) -> Any:
+        if kind in _MESSAGES:
+            token = self._take()
+            if token.text == ":":
+                token = self._take()
+            if token.text not in _CLOSES:
+                self._fail(token, f"expected `{{` after {field.text}, not")
+            line = self.text.count("\n", 0, field.at) + 1
+            return {**self.message(_MESSAGES[kind], _CLOSES[token.text]), "line": line}
+        token = self._take()
+        if token.text != ":":
+            self._fail(token, f"expected `:` after {field.text}, not")
+        token = self._take()
+        if kind == "number" and token.text == "[":
+            return self._numbers(field)
+        return self._scalar(kind, token, field)
+
+    def _numbers(self, field: _Token) -> list[int]:
+        found = []
+        while (token := self._take()).text != "]":
+            found.append(self._scalar("number", token, field))
+        return found
+
+    def _scalar(self, kind: str, token: _Token, field: _Token) -> Any:
+        if kind == "text" and token.kind == "text":
+            return _ESCAPED.sub(r"\1", token.text[1:-1])
+        if kind == "number" and token.kind == "number" and len(token.text) <= 10:
+            return int(token.text)
+        if kind == "flag" and token.text in ("true", "false", "1", "0"):
+            return token.text in ("true", "1")
+        wanted = {"text": "a text in quotes", "number": "a whole number", "flag": "true or false"}[kind]
+        return self._fail(token, f"{field.text} must be {wanted}, not")
+
+    def _split(self) -> Iterator[_Token]:
+        at = 0
+        while at < len(self.text):
+            match = _TOKEN.match(self.text, at)
+            if match is None:
+                token = _Token("other", self.text[at : at + 1], at)
+                self._fail(token, "not protobuf text: unexpected")
+            assert match is not None
+            if match.lastgroup != "space":
+                yield _Token(str(match.lastgroup), match[0], at)
+            at = match.end()
+
+    def _take(self) -> _Token:
+        if self.next == len(self.tokens):
+            return _Token("end", "", len(self.text))
+        self.next += 1
+        return self.tokens[self.next - 1]
+
+    def _fail(self, token: _Token, what: str) -> Any:
+        raise self._error(token, f"{what} {f'`{shown(token.text)}`' if token.text else 'the end'}.")
+
+    def _error(self, token: _Token, problem: str) -> InputError:
+        line = self.text.count("\n", 0, token.at) + 1
+        column = token.at - (self.text.rfind("\n", 0, token.at) + 1) + 1
+        return InputError(f"{self.where}:{line}:{column}: {problem}")
 
 
 # -- checks ---------------------------------------------------------------------------------------------------------
@@ -221,7 +369,7 @@ def _changed(plan: SlotPlan, name: str, option: str, where: str, **change: Any) 
     names = [slot.name for slot in plan.slots]
     if name not in names:
         raise ConfigError(f"{where}: there is no slot `{shown(name)}` ({option}){nearest(name, names)};"
-                          f" the slots are {_listed(names)}.")
+                          f" the slots are {listed(names)}.")
     slots = tuple(replace(slot, **change) if slot.name == name else slot for slot in plan.slots)
     return replace(plan, slots=slots)
 
@@ -251,7 +399,7 @@ def _checked(plan: SlotPlan, where: str) -> SlotPlan:
         raise InputError(f"{where}: two slots are named `{shown(repeated)}`; rename one of them.")
     labels = [slot.name for slot in slots if slot.label and slot.used]
     if len(labels) != 1:
-        raise InputError(f"{where}: {len(labels)} slots are labels ({_listed(labels)}); choose one with --label.")
+        raise InputError(f"{where}: {len(labels)} slots are labels ({listed(labels)}); choose one with --label.")
     by_name = {slot.name: slot for slot in slots}
     values = {slot.values: slot.name for slot in slots if slot.values and slot.used}
     for name, owner in values.items():
@@ -265,11 +413,6 @@ def _checked(plan: SlotPlan, where: str) -> SlotPlan:
                              " every row has as many, used = false, or name it as the `values` of a slot of ids.")
         if slot.used and slot.type == "string" and (slot.dense or slot.label):
             raise InputError(f"{where}: slot `{shown(slot.name)}` holds words, which are neither numbers nor labels.")
-    if not any(slot.sparse or (slot.used and slot.dense and not slot.label) for slot in slots):
+    if not any(slot.sparse or slot.numbers for slot in slots):
         raise InputError(f"{where}: no slot is left for features beside the label `{shown(labels[0])}`.")
     return plan
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = ", …" if len(names) > _LISTED else ""
-    return ", ".join(map(shown, names[:_LISTED])) + more

@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats, Ids, Keys, Slots
+from hogwild.arrays import Floats, Ids
 from hogwild.config import FeedConfig
-from hogwild.feeds.slots.ids import SlotIds
-from hogwild.feeds.sparse.encoder import Block, BlockEncoder, Chunk, Summary, token_at
+from hogwild.feeds.slots.ids import PlainIds, SlotIds
+from hogwild.feeds.sparse.encoder import Block, BlockEncoder, Chunk, Summary
 from hogwild.feeds.sparse.features import SCALED, Scales
 from hogwild.kernels.ids.keys import drop_unknown
 from hogwild.kernels.parse import slots as slot_kernel
@@ -32,30 +32,6 @@ class _Work(NamedTuple):
     unseen: int
     squares: npt.NDArray[np.float64]
     present: npt.NDArray[np.int64]
-
-
-class SlotFeatures(Protocol):
-    """Gives keys of categories their ids, and knows at the end which features there are: see SlotIds."""
-
-    @property
-    def in_order(self) -> bool:
-        """Whether `ids` must be called in the order of the files, by one thread."""
-
-    @property
-    def features(self) -> int:
-        """How many features there are."""
-
-    def ids(self, keys: Keys, slots: Slots) -> tuple[Ids, int]:
-        """The id of each key, -1 for none, and how many are not known."""
-
-    def finish(self) -> Ids | None:
-        """The feature of each id; None if ids are features."""
-
-    def schema(self) -> dict[str, Any]:
-        """JSON values from which this is made again."""
-
-    def notes(self, unseen: int) -> list[str]:
-        """What to tell the user."""
 
 
 class SlotEncoder(BlockEncoder):
@@ -80,7 +56,7 @@ class SlotEncoder(BlockEncoder):
         self.slot_ids = self.make_ids()
         self.scales = Scales(len(self.columns), self.schema, self.config.scale)
 
-    def make_ids(self) -> SlotFeatures:
+    def make_ids(self) -> SlotIds | PlainIds:
         """What gives categories their ids."""
         return SlotIds(self.names, self.config, self.schema)
 
@@ -140,21 +116,10 @@ class SlotEncoder(BlockEncoder):
         remap = self.slot_ids.finish()
         scales = self.scales.final()
         final = bool(self.schema) or all(scale == 1 for scale in scales)
-        schema = {
-            "format": self.form,
-            "slots": list(self.names),
-            "dense": list(self.columns),
-            "scales": scales,
-            **self.slot_ids.schema(),
-            **self.own_schema(),
-        }
-        return Summary(
-            features=self.slot_ids.features,
-            schema=schema,
-            notes=(*self.notes(scaled=not final), *bad),
-            remap=remap,
-            dense_scales=() if final else tuple(scales),
-        )
+        schema = {"format": self.form, "slots": list(self.names), "dense": list(self.columns), "scales": scales,
+                  **self.slot_ids.schema(), **self.own_schema()}  # fmt: skip
+        return Summary(features=self.slot_ids.features, schema=schema, notes=(*self.notes(scaled=not final), *bad),
+                       remap=remap, dense_scales=() if final else tuple(scales))  # fmt: skip
 
     def notes(self, scaled: bool) -> Iterator[str]:
         """What to tell the user."""
@@ -176,14 +141,14 @@ class SlotTextEncoder(SlotEncoder):
     def report(self, block: Block, error: Sequence[int]) -> None:
         """Report a bad line."""
         code, place, line, slot = error
-        self.bad.report(f"{block.where(line, place)}: {self.explain(code, slot, token_at(block.text, place))}")
+        self.bad.report(f"{block.where(line, place)}: {self.explain(code, slot, block.word_at(place))}")
 
     def read_hard(self, block: Block) -> None:
         """Read the numbers that the parser left to Python."""
         parsed = block.parsed
         arrays = {slot_kernel.OF_DENSE: parsed.dense, slot_kernel.OF_TARGETS: parsed.targets}
         for kind, index, place in parsed.hard[: parsed.counts[slot_kernel.HARD]].tolist():
-            arrays.get(kind, parsed.values)[index] = np.float32(float(token_at(block.text, place)))
+            arrays.get(kind, parsed.values)[index] = np.float32(float(block.word_at(place)))
 
     def own_notes(self) -> Iterator[str]:
         """What was skipped, read as something else, or sorted."""

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from hogwild.arrays import Ids, Keys, Offsets, Slots
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
+from hogwild.feeds.sparse.encoder import rare_notes
 from hogwild.kernels.ids.hashing import hash_bytes
 from hogwild.kernels.ids.keys import AHEAD, KeyTable, find_keys, grown, hash_keys, make_table, number_keys, table_of
 from hogwild.kernels.ids.ranking import count_ids
-from hogwild.messages import counted
 
 _ROOM = 1 << 16         # categories that a new table has room for
 _MOST = 2**31 - 2**17   # categories, and one more for each slot, that int32 can number
@@ -129,12 +129,9 @@ class SlotIds:
 
     def schema(self) -> dict[str, Any]:
         """JSON values from which this is made again. `keys`: those of all features, some in each text."""
-        found: dict[str, Any] = {
-            "categories": "hash" if self.hashed else "enumerate",
-            "shared_ids": self.shared,
-            "min_count": self.min_count,
-            "hashing": {"bits": self.bits, "seed": self.seed},
-        }
+        found: dict[str, Any] = {"categories": "hash" if self.hashed else "enumerate", "shared_ids": self.shared,
+                                 "min_count": self.min_count,
+                                 "hashing": {"bits": self.bits, "seed": self.seed}}  # fmt: skip
         if not self.hashed:
             if not self.fixed:
                 keys = self._keys.tolist()
@@ -144,17 +141,7 @@ class SlotIds:
 
     def notes(self, unseen: int) -> list[str]:
         """What to tell the user; `unseen` categories were not known."""
-        notes = []
-        if self._cut[0]:
-            categories, entries = counted(self._cut[0], "category"), counted(self._cut[1], "entry")
-            fate = f"seen less than {self.min_count} times ({entries}) are the rare feature of their slot"
-            notes.append(f"{categories} {fate}.")
-        if unseen and self.min_count > 1:
-            notes.append(f"{counted(unseen, 'entry')} with categories that training saw rarely or never are the rare"
-                         " feature of their slot.")
-        elif unseen:
-            notes.append(f"{counted(unseen, 'entry')} with categories that training never saw left out.")
-        return notes
+        return rare_notes(self._cut, unseen, self.min_count, ("entry", "slot"))
 
     def _recall(self, schema: Mapping[str, Any]) -> None:
         """The vocabulary of a model. Raises ValueError or TypeError if there can be none such."""
@@ -173,6 +160,49 @@ class SlotIds:
             self._table = table_of(self._keys, groups)
         if self.min_count > 1:
             self.rare = np.arange(self.groups, dtype=np.int32) + np.int32(len(self._keys))
+
+
+class PlainIds:
+    """Stands for SlotIds where ids stay as they are. With a schema, those past its features are not known."""
+
+    def __init__(self, config: FeedConfig, schema: Mapping[str, Any]) -> None:
+        self.fixed = int(schema["features"]) if schema else 0
+        self.wanted = config.features
+        self.largest = -1
+
+    @property
+    def in_order(self) -> bool:
+        """The largest id is kept by one thread."""
+        return not self.fixed
+
+    @property
+    def features(self) -> int:
+        """Those of the model, else those that were asked for, else one more than the largest id."""
+        return self.fixed or self.wanted or max(self.largest + 1, 1)
+
+    def ids(self, keys: Keys, slots: Slots) -> tuple[Ids, int]:
+        """The id of each key, -1 for none, and how many are not known."""
+        ids = keys.astype(np.int32)
+        if not self.fixed:
+            self.largest = max(self.largest, int(ids.max(initial=-1)))
+            return ids, 0
+        unknown = ids >= self.fixed
+        ids[unknown] = -1
+        return ids, int(np.count_nonzero(unknown))
+
+    def finish(self) -> None:
+        """Ids are features."""
+        if self.wanted and not self.fixed and self.largest >= self.wanted:
+            raise InputError(f"id {self.largest} lies past the {self.wanted} features that were asked for; set"
+                             f" --features {self.largest + 1} or leave it out.")
+
+    def schema(self) -> dict[str, Any]:
+        """JSON values from which this is made again."""
+        return {"categories": "enumerate", "features": self.features}
+
+    def notes(self, unseen: int) -> list[str]:
+        """What to tell the user."""
+        return []
 
 
 def feature_names(schema: Mapping[str, Any]) -> list[str]:

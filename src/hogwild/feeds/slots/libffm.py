@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import Ids, Keys, Slots
+from hogwild.arrays import Ids
 from hogwild.config import FeedConfig
-from hogwild.errors import InputError
-from hogwild.feeds.slots.encoder import SlotFeatures, SlotTextEncoder
-from hogwild.feeds.slots.ids import SlotIds
-from hogwild.feeds.sparse.encoder import Block, Summary, is_too_large, reading_schema
+from hogwild.feeds.slots.encoder import SlotTextEncoder
+from hogwild.feeds.slots.ids import PlainIds, SlotIds
+from hogwild.feeds.sparse.encoder import Block, Summary, overflows, reading_schema
 from hogwild.kernels.parse import libffm as kernel
 from hogwild.kernels.parse import slots as slot_kernel
 from hogwild.kernels.parse.slots import SlotBlock, room_for
@@ -24,49 +23,6 @@ from hogwild.messages import counted, shown
 
 _FIELDS = 2**16
 _LAST_ID = 2**31 - 2
-
-
-class PlainIds:
-    """Ids that stay as they are. With a schema, those past its features are not known."""
-
-    def __init__(self, config: FeedConfig, schema: Mapping[str, Any]) -> None:
-        self.fixed = int(schema["features"]) if schema else 0
-        self.wanted = config.features
-        self.largest = -1
-
-    @property
-    def in_order(self) -> bool:
-        """The largest id is kept by one thread."""
-        return not self.fixed
-
-    @property
-    def features(self) -> int:
-        """Those of the model, else those that were asked for, else one more than the largest id."""
-        return self.fixed or self.wanted or max(self.largest + 1, 1)
-
-    def ids(self, keys: Keys, slots: Slots) -> tuple[Ids, int]:
-        """The id of each key, -1 for none, and how many are not known."""
-        ids = keys.astype(np.int32)
-        if not self.fixed:
-            self.largest = max(self.largest, int(ids.max(initial=-1)))
-            return ids, 0
-        unknown = ids >= self.fixed
-        ids[unknown] = -1
-        return ids, int(np.count_nonzero(unknown))
-
-    def finish(self) -> None:
-        """Ids are features."""
-        if self.wanted and not self.fixed and self.largest >= self.wanted:
-            raise InputError(f"id {self.largest} lies past the {self.wanted} features that were asked for; set"
-                             f" --features {self.largest + 1} or leave it out.")
-
-    def schema(self) -> dict[str, Any]:
-        """JSON values from which this is made again."""
-        return {"categories": "enumerate", "features": self.features}
-
-    def notes(self, unseen: int) -> list[str]:
-        """What to tell the user."""
-        return []
 
 
 class LibffmEncoder(SlotTextEncoder):
@@ -85,7 +41,7 @@ class LibffmEncoder(SlotTextEncoder):
             for place, name in enumerate(self.names):
                 self.places[int(name)] = place
 
-    def make_ids(self) -> SlotFeatures:
+    def make_ids(self) -> SlotIds | PlainIds:
         """Hashes, or ids as they are."""
         return SlotIds(("field",), self.config, self.schema) if self.hashed else PlainIds(self.config, self.schema)
 
@@ -132,7 +88,7 @@ class LibffmEncoder(SlotTextEncoder):
     def explain(self, code: int, slot: int, token: str) -> str:
         """What is wrong, in one clause."""
         word = shown(token)
-        if code in (kernel.LABEL, kernel.VALUE) and is_too_large(token.rpartition(":")[2]):
+        if code in (kernel.LABEL, kernel.VALUE) and overflows(token.rpartition(":")[2]):
             return f"`{word}` is not a finite float32 number"
         return {
             kernel.LABEL: f"the label `{word}` is not a number",

@@ -11,9 +11,9 @@ import numpy as np
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.slots.description import NUMBER, Slot, SlotPlan, known_plan, read_slots
+from hogwild.feeds.slots.description import NUMBER, SlotPlan, known_plan, read_slots
 from hogwild.feeds.slots.encoder import SlotTextEncoder
-from hogwild.feeds.sparse.encoder import Block, is_too_large, reading_schema
+from hogwild.feeds.sparse.encoder import Block, overflows, reading_schema
 from hogwild.kernels.parse import multislot as kernel
 from hogwild.kernels.parse.slots import SlotBlock, room_for
 from hogwild.messages import shown
@@ -75,7 +75,7 @@ class MultiSlotEncoder(SlotTextEncoder):
         name = f"slot `{shown(which.name)}`"
         if code == kernel.NUMBER:
             what = f"the label `{word}`" if which.label else f"{name}: `{word}`"
-            return f"{what} is not a {'finite float32 number' if is_too_large(token) else 'number'}"
+            return f"{what} is not a {'finite float32 number' if overflows(token) else 'number'}"
         return {
             kernel.MISSING: f"the line ends before {name}; {len(self.plan.slots)} slots are described",
             kernel.COUNT: f"{name}: `{word}` is not a count; perhaps a count before it is wrong",
@@ -137,7 +137,7 @@ def _layout_of(plan: SlotPlan) -> tuple[kernel.Layout, int]:
 def _with_widths(plan: SlotPlan, sources: Sequence[Source]) -> SlotPlan:
     """With the widths of dense slots that have none yet from the first row; 1 where it cannot be read: it is
     malformed, and will be reported."""
-    if not any(_is_open(slot) for slot in plan.slots):
+    if not any(slot.open for slot in plan.slots):
         return plan
     words = next((words for source in sources if (words := _first_row(source))), [])
     slots, at = [], 0
@@ -145,12 +145,8 @@ def _with_widths(plan: SlotPlan, sources: Sequence[Source]) -> SlotPlan:
         whole = at < len(words) and words[at].isdigit() and len(words[at]) < _DIGITS
         count = int(words[at]) if whole and int(words[at]) < len(words) - at else 1
         at += 1 + count
-        slots.append(replace(slot, width=max(count, 1)) if _is_open(slot) else slot)
+        slots.append(replace(slot, width=max(count, 1)) if slot.open else slot)
     return replace(plan, slots=tuple(slots))
-
-
-def _is_open(slot: Slot) -> bool:
-    return slot.used and slot.dense and not slot.label and not slot.width
 
 
 def _first_row(source: Source) -> list[bytes]:

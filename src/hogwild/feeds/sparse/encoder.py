@@ -117,6 +117,12 @@ class Block:
         """Where the line of a byte begins."""
         return self.text[:place].tobytes().rfind(b"\n") + 1
 
+    def word_at(self, place: int) -> str:
+        """The word at a place, as messages show it; empty at a blank or the end of a line."""
+        line = self.text[place : place + 4096].tobytes().split(b"\n", 1)[0]
+        words = line.split(None, 1) if line[:1] not in (b" ", b"\t", b"\r") else []
+        return words[0].decode("utf-8", "backslashreplace") if words else ""
+
 
 class BlockEncoder(ABC):
     """Reads files into chunks: blocks are parsed by threads and delivered in order; one subclass a format.
@@ -204,14 +210,9 @@ class BlockEncoder(ABC):
         """The rows of a block whose entries have these ids."""
         parsed, counts = block.parsed, block.parsed.counts
         rows, entries = int(counts[self.counters.ROWS]), int(counts[self.counters.ENTRIES])
-        return Chunk(
-            lengths=parsed.lengths[:rows],
-            ids=ids[:entries],
-            values=parsed.values[: entries if counts[self.counters.VALUED] else 0],
-            targets=parsed.targets[:rows],
-            lines=parsed.lines[:rows] + block.line,
-            file=block.file,
-        )
+        values = parsed.values[: entries if counts[self.counters.VALUED] else 0]
+        lines = parsed.lines[:rows] + block.line
+        return Chunk(parsed.lengths[:rows], ids[:entries], values, parsed.targets[:rows], lines, block.file)
 
     def known_only(self, chunk: Chunk, limit: int) -> Chunk:
         """A chunk without ids from `limit` on, which the schema does not know."""
@@ -239,6 +240,23 @@ def left_out_notes(left_out: int, features: int) -> Iterator[str]:
         yield f"{counted(left_out, 'value')} left out: their ids lie past the {features:,} known features."
 
 
+def rare_notes(rare: tuple[int, int], unseen: int, min_count: int, what: tuple[str, str]) -> list[str]:
+    """What to tell of categories that are rare, with how often they occur, and of those that a model does not know.
+
+    what: a place where a category stands, and where it belongs, as `("field", "column")`.
+    """
+    noun, home = what
+    told = f"are the rare feature of their {home}"
+    notes = []
+    if rare[0]:
+        seen = f"seen less than {min_count} times ({counted(rare[1], noun)})"
+        notes.append(f"{counted(rare[0], 'category')} {seen} {told}.")
+    if unseen:
+        fate = f"saw rarely or never {told}" if min_count > 1 else "never saw left out"
+        notes.append(f"{counted(unseen, noun)} with categories that training {fate}.")
+    return notes
+
+
 @contextmanager
 def reading_schema(schema: Mapping[str, Any], form: str, called: str = "", part: str = "slots") -> Iterator[None]:
     """Raise InputError if a schema is that of another format, ModelError if it makes no sense.
@@ -254,14 +272,7 @@ def reading_schema(schema: Mapping[str, Any], form: str, called: str = "", part:
         raise ModelError(f"what the model says of its {part} is damaged; copy the model again.") from None
 
 
-def token_at(text: Bytes, place: int) -> str:
-    """The word at a place, as messages show it; empty at a blank or the end of a line."""
-    line = text[place : place + 4096].tobytes().split(b"\n", 1)[0]
-    words = line.split(None, 1) if line[:1] not in (b" ", b"\t", b"\r") else []
-    return words[0].decode("utf-8", "backslashreplace") if words else ""
-
-
-def is_too_large(word: str) -> bool:
+def overflows(word: str) -> bool:
     """Whether a word is a number, but none that float32 has as a finite one."""
     number = number_of(word)
     return number is not None and not fits_float32(number)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats, fits_float32, number_of
-from hogwild.messages import counted, shown
+from hogwild.messages import counted, listed, shown
 
 NAMES = ("label", "target", "y", "class")   # columns that hold the label unless the user says otherwise
+TEXT_NAME = "text"                          # and the text
 _SHOWN = 10  # names of labels that a message lists
 
 
@@ -65,26 +66,20 @@ class Labels:
     def targets_of(self, words: Sequence[str], codes: npt.NDArray[np.intp]) -> tuple[Floats, list[tuple[int, str]]]:
         """The target of each row whose label is words[codes[row]], and the rows that have none, with what is wrong."""
         known, problems = self.encode(words)
-        targets = known[codes]
-        if not problems:
-            return targets, []
-        rows = np.flatnonzero(np.isnan(targets))
-        if self.optional:
-            targets[rows] = 0
-            self.missing += len(rows)
-            return targets, []
-        return targets, [(int(row), problems[int(codes[row])]) for row in rows]
+        return self._checked(known[codes], lambda row: problems[int(codes[row])])
 
     def check_numbers(self, numbers: npt.NDArray[np.float64]) -> tuple[Floats, list[tuple[int, str]]]:
         """The same for labels that are numbers already; NaN where there is none."""
         with np.errstate(over="ignore"):
-            targets = numbers.astype(np.float32)
-        rows = np.flatnonzero(~np.isfinite(targets))
-        if self.optional:
-            targets[rows] = 0
-            self.missing += len(rows)
-            return targets, []
-        return targets, [(int(row), "the label is missing") for row in rows]
+            return self._checked(numbers.astype(np.float32), lambda _: "the label is missing")
+
+    def _checked(self, targets: Floats, why: Callable[[int], str]) -> tuple[Floats, list[tuple[int, str]]]:
+        rows = np.flatnonzero(~np.isfinite(targets)).tolist()
+        if not self.optional:
+            return targets, [(row, why(row)) for row in rows]
+        targets[rows] = 0
+        self.missing += len(rows)
+        return targets, []
 
     def notes(self, files: int) -> Iterator[str]:
         """What to tell of rows without a label, and of so many files that have no column of labels."""
@@ -114,9 +109,7 @@ class Labels:
                 return float(self._places.setdefault(word, len(self._places)))
             if word in self._places:
                 return float(self._places[word])
-            names = list(self._places)
-            more = ", …" if len(names) > _SHOWN else ""
-            return f"the label `{shown(word)}` is none of {', '.join(map(shown, names[:_SHOWN]))}{more}"
+            return f"the label `{shown(word)}` is none of {listed(list(self._places), _SHOWN)}"
         number = number_of(word)
         if number is None:
             before = "the model was trained on numbers" if self.fixed else "the first labels were numbers"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,115 +25,95 @@ from hogwild.kernels.ids.ranking import replace_ids
 from hogwild.timeline import timed, timed_items
 
 _ARRAYS = ("offsets", "ids", "values", "targets", "importance", "lines", "original", "slots", "dense")
+Cells = npt.NDArray[Any]
 _PIECE = 1 << 20  # items changed at a time
 _ONES = np.ones(1 << 18, np.float32)
 
 
-class FeedWriter:
+class FeedWriter(ArrayWriter):
     """Appends chunks to the files of a directory. Only `finish` makes a feed of it.
 
     Memory holds one chunk and, a feature, its count and rank.
     """
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._writer = ArrayWriter(directory)
-        self._sizes = self._writer.sizes
-        self._sizes.update(dict.fromkeys(_ARRAYS, 0))
+        super().__init__(directory)
+        self.sizes.update(dict.fromkeys(_ARRAYS, 0))
         self._seen = Frequencies()
         self._starts: list[tuple[int, int]] = []  # (file, first row of a run of its rows)
-        self._writer.write("offsets", np.zeros(1, np.int64))
+        self.write("offsets", np.zeros(1, np.int64))
 
     def add(self, chunk: Chunk) -> None:
         """Append the rows of a chunk."""
-        entries = self._sizes["ids"]
+        entries = self.sizes["ids"]
         self._seen.add(chunk.ids)
-        if len(chunk.values) and not self._sizes["values"]:
+        if len(chunk.values) and not self.sizes["values"]:
             self._write_ones("values", entries)  # until here all were 1
         if len(chunk.values):
-            self._writer.write("values", chunk.values)
-        elif self._sizes["values"]:
+            self.write("values", chunk.values)
+        elif self.sizes["values"]:
             self._write_ones("values", len(chunk.ids))
         if not self._starts or self._starts[-1][0] != chunk.file:
-            self._starts.append((chunk.file, self._sizes["targets"]))
-        self._writer.write("ids", chunk.ids)
-        self._writer.write("offsets", np.cumsum(chunk.lengths, dtype=np.int64) + entries)
-        self._writer.write("targets", chunk.targets)
-        self._writer.write("lines", chunk.lines)
+            self._starts.append((chunk.file, self.sizes["targets"]))
+        self.write("ids", chunk.ids)
+        self.write("offsets", np.cumsum(chunk.lengths, dtype=np.int64) + entries)
+        self.write("targets", chunk.targets)
+        self.write("lines", chunk.lines)
         self._write_ones("importance", len(chunk.targets))
         if chunk.slots is not None:
-            self._writer.write("slots", chunk.slots)
+            self.write("slots", chunk.slots)
         if chunk.dense is not None:
-            self._writer.write("dense", chunk.dense.reshape(-1))
+            self.write("dense", chunk.dense.reshape(-1))
 
     def finish(self, summary: Summary, sources: Sequence[Source]) -> None:
         """Rank the ids, and write what belongs to the whole; all is on disk when this returns."""
-        if not self._sizes["targets"]:
+        if not self.sizes["targets"]:
             names = ", ".join(source.name for source in sources)
             raise InputError(f"{names}: no rows; is the file empty, or is this the right --format?")
-        if len(summary.scales) and not self._sizes["values"]:
-            self._write_ones("values", self._sizes["ids"])
+        if len(summary.scales) and not self.sizes["values"]:
+            self._write_ones("values", self.sizes["ids"])
         rank, original = self._seen.rank(summary.features, summary.first_id, summary.remap)
-        self._writer.write("original", original)
-        header = {
-            "features": summary.features,
-            "labels": summary.labels,
-            "schema": summary.schema,
-            "notes": summary.notes,
-            "starts": self._starts,
-            "sources": [source.name for source in sources],
-        }
+        self.write("original", original)
+        header = {"features": summary.features, "labels": summary.labels, "schema": summary.schema,
+                  "notes": summary.notes, "starts": self._starts,
+                  "sources": [source.name for source in sources]}  # fmt: skip
         with writing(self.directory):
             self._settle(summary)
-            _rewrite(self.directory / "ids", DTYPES["ids"], lambda ids, _: replace_ids(ids, rank, summary.first_id))
-        self._writer.seal(header)
+            _rewrite(self.directory / "ids", lambda ids, _, rank: replace_ids(ids, rank, summary.first_id), rank)
+        self.seal(header)
 
     def _settle(self, summary: Summary) -> None:
         """Targets, values, dense columns and slots that are known only now."""
-        if len(summary.relabel):
-            final = np.asarray(summary.relabel, np.float32)
 
-            def relabel(targets: npt.NDArray[Any], place: int) -> None:
-                targets[:] = final[targets.astype(np.int64)]
+        def relabel(targets: Cells, place: int, final: Cells) -> None:
+            targets[:] = final[targets.astype(np.int64)]
 
-            _rewrite(self.directory / "targets", DTYPES["targets"], relabel)
-        if len(summary.scales):
-            factors = np.asarray(summary.scales, np.float32)
-            ids = np.memmap(self.directory / "ids", np.int32, "r")
+        def scale(values: Cells, place: int, factors: Cells) -> None:
+            ids = np.memmap(self.directory / "ids", np.int32, "r", 4 * place, (len(values),))
+            features = ids - summary.first_id
+            covered = features < len(factors)
+            values[covered] *= factors[features[covered]]
 
-            def scale(values: npt.NDArray[Any], place: int) -> None:
-                features = ids[place : place + len(values)] - summary.first_id
-                covered = features < len(factors)
-                values[covered] *= factors[features[covered]]
+        def scale_dense(cells: Cells, place: int, factors: Cells) -> None:
+            cells *= factors[np.arange(place, place + len(cells)) % len(factors)]
 
-            _rewrite(self.directory / "values", DTYPES["values"], scale)
-        if len(summary.dense_scales) and self._sizes["dense"]:
-            columns = np.asarray(summary.dense_scales, np.float32)
-
-            def scale_dense(cells: npt.NDArray[Any], place: int) -> None:
-                cells *= columns[np.arange(place, place + len(cells)) % len(columns)]
-
-            _rewrite(self.directory / "dense", DTYPES["dense"], scale_dense)
-        if len(summary.remap_slots) and self._sizes["slots"]:
-            final_slots = np.asarray(summary.remap_slots, np.uint16)
-
-            def remap_slots(slots: npt.NDArray[Any], place: int) -> None:
-                slots[:] = final_slots[slots]
-
-            _rewrite(self.directory / "slots", DTYPES["slots"], remap_slots)
-
-    def close(self) -> None:
-        """Close the files."""
-        self._writer.close()
+        for name, settled, change in (
+            ("targets", summary.relabel, relabel),
+            ("values", summary.scales, scale),
+            ("dense", summary.dense_scales, scale_dense),
+            ("slots", summary.remap_slots, relabel),
+        ):
+            if len(settled) and self.sizes[name]:
+                _rewrite(self.directory / name, change, np.asarray(settled, DTYPES[name]))
 
     def _write_ones(self, name: str, count: int) -> None:
         for start in range(0, count, len(_ONES)):
-            self._writer.write(name, _ONES[: count - start])
+            self.write(name, _ONES[: count - start])
 
 
-def _rewrite(path: Path, dtype: str, change: Callable[[npt.NDArray[Any], int], None]) -> None:
-    """Change the array in a file, a piece at a time: `change(piece, place of its first item)` works in place."""
-    room = np.empty(_PIECE, dtype)
+def _rewrite(path: Path, change: Callable[[Cells, int, Cells], None], final: Cells) -> None:
+    """Change the array in a file, a piece at a time: `change(piece, place of its first item, final)` works in place."""
+    room = np.empty(_PIECE, DTYPES[path.name])
     items = os.path.getsize(path) // room.itemsize
     with open(path, "r+b") as file:
         for place in range(0, items, _PIECE):
@@ -141,21 +121,9 @@ def _rewrite(path: Path, dtype: str, change: Callable[[npt.NDArray[Any], int], N
             file.seek(place * room.itemsize)
             if file.readinto(piece.data) != piece.nbytes:
                 raise OSError(f"{path.name} became shorter")
-            change(piece, place)
+            change(piece, place, final)
             file.seek(place * room.itemsize)
             file.write(piece.data)
-
-
-def write_feed(chunks: Iterable[Chunk], directory: Path) -> FeedWriter:
-    """Write all chunks; the caller calls `finish` with the summary."""
-    writer = FeedWriter(directory)
-    try:
-        for chunk in chunks:
-            writer.add(chunk)
-    except BaseException:
-        writer.close()
-        raise
-    return writer
 
 
 def _check_header(header: dict[str, Any]) -> None:
@@ -194,18 +162,10 @@ def map_feed(directory: Path, names: Sequence[str], fingerprint: str) -> Feed:
     offsets, ids = arrays["offsets"], arrays["ids"]
     if offsets[0] != 0 or offsets[-1] != len(ids):
         raise Damaged("offsets do not fit ids")
-    return Feed(
-        _samples_of(arrays, header["schema"]),
-        features=header["features"],
-        original=arrays["original"],
-        labels=tuple(header["labels"]),
-        schema=header["schema"],
-        notes=tuple(header["notes"]),
-        source=title_of(names, "rows"),
-        fingerprint=fingerprint,
-        lines=arrays["lines"],
-        files=tuple((names[file], row) for file, row in header["starts"]),
-    )
+    return Feed(_samples_of(arrays, header["schema"]), features=header["features"], original=arrays["original"],
+                labels=tuple(header["labels"]), schema=header["schema"], notes=tuple(header["notes"]),
+                source=title_of(names, "rows"), fingerprint=fingerprint, lines=arrays["lines"],
+                files=tuple((names[file], row) for file, row in header["starts"]))  # fmt: skip
 
 
 # -- in the cache -----------------------------------------------------------------------------------------------------
@@ -218,19 +178,10 @@ def key_of(encoder: Encoder, sources: Sequence[Source], config: FeedConfig, sche
     options = asdict(config)
     del options["cache"]
     wanted = ("format", *getattr(encoder, "options", options))
-    content = {
-        "encoder": type(encoder).__name__,
-        "options": {name: options[name] for name in wanted},
-        "schema": schema,
-    }
+    content = {"encoder": type(encoder).__name__, "options": {name: options[name] for name in wanted}, "schema": schema}
     if hasattr(encoder, "described"):
         content["described"] = encoder.described
     return cache.key_from(content, sources)
-
-
-def load_feed(key: str, sources: Sequence[Source]) -> Feed | None:
-    """The feed with this key, or None if it is not there or not whole."""
-    return cache.load_entry(key, sources, map_feed)
 
 
 def make_feed(
@@ -244,11 +195,10 @@ def make_feed(
 
     def write(workspace: Path) -> None:
         once = fresh.pop() if fresh or again is None else again()
-        writer = write_feed(timed_items("parse", once.chunks(sources)), workspace)
-        try:
+        with FeedWriter(workspace) as writer:
+            for chunk in timed_items("parse", once.chunks(sources)):
+                writer.add(chunk)
             with timed("rank"):
                 writer.finish(once.summary(), sources)
-        finally:
-            writer.close()
 
     return cache.make_entry(write, sources, key, map_feed, keep)

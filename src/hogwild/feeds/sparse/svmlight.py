@@ -11,16 +11,7 @@ import numpy as np
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import Bytes
-from hogwild.feeds.sparse.encoder import (
-    Block,
-    BlockEncoder,
-    Chunk,
-    Summary,
-    is_too_large,
-    left_out_notes,
-    reading_schema,
-    token_at,
-)
+from hogwild.feeds.sparse.encoder import Block, BlockEncoder, Chunk, Summary, left_out_notes, overflows, reading_schema
 from hogwild.kernels.parse import svmlight as kernel
 from hogwild.messages import counted, shown
 
@@ -62,7 +53,7 @@ class SvmlightEncoder(BlockEncoder):
         code, place, line, ident = error
         if code == kernel.TWICE:
             place = _second(block.text, block.line_start(place), place, ident)
-        self.bad.report(f"{block.where(line, place)}: {_explain(code, token_at(block.text, place), ident)}")
+        self.bad.report(f"{block.where(line, place)}: {_explain(code, block.word_at(place), ident)}")
 
     def note(self, block: Block, work: None) -> None:
         """Keep the smallest and the largest id, and where they stand."""
@@ -105,10 +96,8 @@ class SvmlightEncoder(BlockEncoder):
             return self.known
         if self.config.features:
             if needed > self.config.features:
-                raise InputError(
-                    f"{self.places['largest']}: id {self.largest} lies past the {self.config.features} features"
-                    f" that were asked for; set --features {needed} or leave it out."
-                )
+                raise InputError(f"{self.places['largest']}: id {self.largest} lies past the {self.config.features}"
+                                 f" features that were asked for; set --features {needed} or leave it out.")
             return self.config.features
         return max(needed, 1)
 
@@ -155,7 +144,7 @@ def _explain(code: int, token: str, ident: int) -> str:
     word = shown(token)
     if code in (kernel.LABEL, kernel.VALUE):
         number = token.partition(":")[2] if code == kernel.VALUE or ":" in token else token
-        code = kernel.NOT_FINITE if is_too_large(number) else code
+        code = kernel.NOT_FINITE if overflows(number) else code
     return {
         kernel.LABEL: f"the label `{word}` is not a number",
         kernel.NO_LABEL: f"the label is missing: the line begins with `{word}`",

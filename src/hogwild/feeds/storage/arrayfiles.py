@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +50,7 @@ class ArrayWriter:
         self.sizes: dict[str, int] = {}
         self._files: dict[str, BinaryIO] = {}
 
-    def __enter__(self) -> ArrayWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -63,9 +63,7 @@ class ArrayWriter:
             if name not in self._files:
                 path = self.directory / name
                 self._files[name] = open(path, "wb", buffering=0, opener=private_opener)  # noqa: SIM115
-            rest = data.data.cast("B") if len(data) else memoryview(b"")
-            while len(rest):
-                rest = rest[self._files[name].write(rest) :]
+            write_whole(self._files[name], data)
         self.sizes[name] = self.sizes.get(name, 0) + len(data)
 
     def write_strings(self, name: str, letters: str, strings: Sequence[str]) -> None:
@@ -80,16 +78,15 @@ class ArrayWriter:
         """Write the header; all is on disk when this returns."""
         with writing(self.directory):
             self.close(sync=True)
-            arrays = {name: self._sealed(name, size) for name, size in self.sizes.items()}
+            arrays = {}
+            for name, size in self.sizes.items():
+                arrays[name] = DTYPES[name], size, checksum_of(map_file(self.directory / name, DTYPES[name], size))
             text = json.dumps({"version": VERSION, "arrays": arrays, **header}, ensure_ascii=False)
             with open(self.directory / HEADER, "wb", opener=private_opener) as file:
                 # Half of a surrogate pair, as names of files may hold, is escaped as JSON escapes it.
                 file.write(text.encode("utf-8", "backslashreplace"))
                 file.flush()
                 os.fsync(file.fileno())
-
-    def _sealed(self, name: str, size: int) -> tuple[str, int, int]:
-        return DTYPES[name], size, checksum_of(map_file(self.directory / name, DTYPES[name], size))
 
     def close(self, sync: bool = False) -> None:
         """Close the files."""
@@ -98,6 +95,13 @@ class ArrayWriter:
                 os.fsync(file.fileno())
             file.close()
         self._files = {}
+
+
+def write_whole(file: BinaryIO, array: npt.NDArray[Any]) -> None:
+    """Append an array to a file that has no buffer."""
+    rest = array.data.cast("B") if len(array) else memoryview(b"")
+    while len(rest):
+        rest = rest[file.write(rest) :]
 
 
 def read_strings(data: npt.NDArray[Any], letters: npt.NDArray[Any], least: int = 1) -> tuple[str, ...]:
@@ -172,10 +176,8 @@ def map_arrays(directory: Path, header: dict[str, Any]) -> dict[str, npt.NDArray
     except OSError as error:
         if error.errno == errno.ENOMEM:  # the entry is whole, and must stay
             size = sum(size * np.dtype(dtype).itemsize for dtype, size, _ in header["arrays"].values())
-            raise HogwildError(
-                f"{size / 1e9:.1f} GB of encoded data do not fit the addresses that this process may use; raise the "
-                "limit (`ulimit -v unlimited`)."
-            ) from error
+            raise HogwildError(f"{size / 1e9:.1f} GB of encoded data do not fit the addresses that this process may"
+                               " use; raise the limit (`ulimit -v unlimited`).") from error
         raise Damaged(str(error)) from None
     return found
 

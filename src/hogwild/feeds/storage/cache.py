@@ -15,18 +15,9 @@ from typing import Any, Protocol, TypeVar, cast
 from hogwild.arrays import bytes_of
 from hogwild.config.places import cache_limit
 from hogwild.errors import InputError, SaveError
+from hogwild.feeds.io import workspace as workspaces
 from hogwild.feeds.io.source import Source, forget
-from hogwild.feeds.io.workspace import (
-    INNER,
-    KIND,
-    FullError,
-    drop_workspace,
-    feeds_home,
-    leave_cache,
-    make_workspace,
-    release,
-    sweep,
-)
+from hogwild.feeds.io.workspace import KIND, FullError, drop_workspace, feeds_home, make_workspace
 from hogwild.feeds.storage.arrayfiles import DTYPES, HEADER, VERSION, Damaged, read_header
 from hogwild.ownership import MARKER, is_marked, remove_marked
 from hogwild.timeline import timed
@@ -120,7 +111,7 @@ def make_entry(
     Without, and where the cache cannot be written, its files lose their names once they are mapped, and their space
     when the arrays go.
     """
-    sweep()
+    workspaces.sweep()
     names = [source.name for source in sources]
     workspace = make_workspace("feed")
     try:
@@ -128,7 +119,7 @@ def make_entry(
         lost = _keep(workspace, key, lambda entry: _whole(entry, names, key, opener) is not None) if keep else ""
     except FullError:
         drop_workspace(workspace)  # first: it may be that which fills the disk
-        if not leave_cache():
+        if not workspaces.leave_cache():
             raise
         workspace = make_workspace("feed")
         made = _made(workspace, write, sources, key, opener)
@@ -138,9 +129,7 @@ def make_entry(
     return cast(K, replace(cast(Any, made), notes=(*made.notes, lost))) if lost else made
 
 
-def _made(
-    workspace: Path, write: Callable[[Path], None], sources: Sequence[Source], key: str, opener: Opener[K]
-) -> K:
+def _made(workspace: Path, write: Callable[[Path], None], sources: Sequence[Source], key: str, opener: Opener[K]) -> K:
     """What `write` has put into the workspace, mapped."""
     with timed("encode"):
         write(workspace)
@@ -165,10 +154,8 @@ def _keep(workspace: Path, key: str, is_whole: Callable[[Path], bool]) -> str:
     if not limit:
         return ""
     if size > limit:
-        return (
-            f"the encoded data takes {size / 1e9:.3g} GB, more than the cache may hold ({limit / 1e9:.3g} GB), and is "
-            "not kept for the next run; HOGWILD_CACHE_SIZE sets the limit."
-        )
+        return (f"the encoded data takes {size / 1e9:.3g} GB, more than the cache may hold ({limit / 1e9:.3g} GB), and"
+                " is not kept for the next run; HOGWILD_CACHE_SIZE sets the limit.")
     _make_room(home, limit - size, key)
     target = home / key
     for _ in range(_ATTEMPTS):
@@ -180,7 +167,7 @@ def _keep(workspace: Path, key: str, is_whole: Callable[[Path], bool]) -> str:
             if not _discard(target):
                 break
             continue
-        release(workspace)
+        workspaces.release(workspace)
         with contextlib.suppress(OSError):
             _sync_directory(home)
         return ""
@@ -212,7 +199,7 @@ def _discard(target: Path) -> bool:
         return not target.exists() and not target.is_symlink()
     grave = make_workspace("broken")
     try:
-        os.rename(target, grave / INNER)
+        os.rename(target, grave / workspaces.INNER)
     except OSError:
         return not target.exists()
     finally:
@@ -261,7 +248,7 @@ def _unit_of(header: Mapping[str, Any]) -> str:
 
 def clear() -> int:
     """Remove all of them and what killed runs left; returns the bytes freed. Runs that use them go on."""
-    freed, home = sweep(), feeds_home()
+    freed, home = workspaces.sweep(), feeds_home()
     for directory, _, _ in _kept(home) if home else ():
         try:
             freed += remove_marked(directory, KIND, _FILES)

@@ -12,24 +12,7 @@ import numpy.typing as npt
 from hogwild.arrays import PAD, Ids, Offsets, bytes_of
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import READ_AHEAD, Bytes
-from hogwild.kernels.ids.words import (
-    BYTES,
-    CLOSED,
-    LONG,
-    LONGEST,
-    SEEN,
-    SPARE,
-    WORDS,
-    WordTable,
-    add_counts,
-    copy_slots,
-    copy_words,
-    encode_strings,
-    encode_text,
-    make_table,
-    move_words,
-    table_bytes,
-)
+from hogwild.kernels.ids import words as kernel
 from hogwild.machine import memory
 
 _UNLIMITED = 1 << 30
@@ -59,13 +42,13 @@ class Words:
 
     def __init__(self, longest: int = _UNLIMITED, most: int = _UNLIMITED) -> None:
         state = np.zeros(PAD, np.int64)
-        state[LONGEST] = longest
-        self.table: WordTable = make_table(min(_FIRST, most), 8 * _FIRST, state)
+        state[kernel.LONGEST] = longest
+        self.table: kernel.WordTable = kernel.make_table(min(_FIRST, most), 8 * _FIRST, state)
         self.most = most
         self.lost = 0
 
     def __len__(self) -> int:
-        return int(self.table.state[WORDS])
+        return int(self.table.state[kernel.WORDS])
 
     @property
     def counts(self) -> Offsets:
@@ -80,12 +63,12 @@ class Words:
     @property
     def seen(self) -> int:
         """Words that were met, with those that are not in the table."""
-        return int(self.table.state[SEEN])
+        return int(self.table.state[kernel.SEEN])
 
     @property
     def too_long(self) -> int:
         """Words that were left out for their length."""
-        return int(self.table.state[LONG])
+        return int(self.table.state[kernel.LONG])
 
     def word(self, ident: int) -> bytes:
         """The bytes of a word."""
@@ -97,7 +80,7 @@ class Words:
         starts = self.table.starts
         ends = np.cumsum(starts[idents + 1] - starts[idents])
         joined = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-        copy_words(self.table.blob, starts, idents, joined)
+        kernel.copy_words(self.table.blob, starts, idents, joined)
         raw = joined.tobytes()
         places = pairwise([0, *ends.tolist()])
         if raw.isascii():
@@ -108,7 +91,7 @@ class Words:
     def closed(self, longest: int = _UNLIMITED) -> Words:
         """The same words with counts of their own, to which none is added: unknown words are left out."""
         state = self.table.state.copy()
-        state[CLOSED], state[SEEN], state[LONG], state[LONGEST] = 1, 0, 0, longest
+        state[kernel.CLOSED], state[kernel.SEEN], state[kernel.LONG], state[kernel.LONGEST] = 1, 0, 0, longest
         other = Words.__new__(Words)
         other.table = self.table._replace(counts=np.zeros_like(self.table.counts), state=state)
         other.most, other.lost = self.most, 0
@@ -116,7 +99,7 @@ class Words:
 
     def opened(self) -> Words:
         """This table, to which words are added again."""
-        self.table.state[CLOSED] = 0
+        self.table.state[kernel.CLOSED] = 0
         return self
 
     def encode_text(self, text: Bytes, start: int, ids: Ids) -> int:
@@ -124,9 +107,9 @@ class Words:
         first = text.ctypes.data
         at, end, written = first + start, first + len(text), 0
         while at < end:
-            at, written = encode_text(at, end, self.table, ids, written)
+            at, written = kernel.encode_text(at, end, self.table, ids, written)
             if at < end:
-                self.make_room(int(self.table.state[LONGEST]))
+                self.make_room(int(self.table.state[kernel.LONGEST]))
         return written
 
     def encode_strings(self, strings: Iterable[bytes]) -> Ids:
@@ -142,7 +125,7 @@ class Words:
     def take(self, other: Words) -> Ids:
         """Add the words of another table and their counts; returns the ids that they have here."""
         ids = self._encode(other.table.blob.ctypes.data, np.diff(other.starts))
-        add_counts(ids, other.counts, self.table.counts)
+        kernel.add_counts(ids, other.counts, self.table.counts)
         return ids
 
     def _encode(self, at: int, lengths: npt.NDArray[np.integer[Any]], step: int = 0) -> Ids:
@@ -150,7 +133,7 @@ class Words:
         sizes = np.ascontiguousarray(lengths, np.int32)
         done = 0
         while True:
-            done, at = encode_strings(at, sizes, done, self.table, ids, step)
+            done, at = kernel.encode_strings(at, sizes, done, self.table, ids, step)
             if done == len(sizes):
                 return ids
             self.make_room(int(sizes[done]))
@@ -158,24 +141,24 @@ class Words:
     def make_room(self, needed: int) -> None:
         """A larger table with the same words, or one of the same size with the more frequent half."""
         table, words = self.table, len(self.table.counts)
-        size = len(table.blob) - SPARE
-        if table.state[BYTES] + needed > size:
+        size = len(table.blob) - kernel.SPARE
+        if table.state[kernel.BYTES] + needed > size:
             size = max(2 * size, size + needed)
         if len(self) == words == self.most:
             rarest = int(np.partition(self.counts, words // 2)[words // 2])
             self.lost += rarest
-            self.table = make_table(words, size, table.state)
-            move_words(table, rarest + 1, self.table)
+            self.table = kernel.make_table(words, size, table.state)
+            kernel.move_words(table, rarest + 1, self.table)
             return
         if len(self) == words:
             words = min((4 if words < _SMALL else 2) * words, self.most)
-            _check_memory(words, table_bytes(words, size) + bytes_of(table))
-        self.table = make_table(words, size, table.state)
+            _check_memory(words, kernel.table_bytes(words, size) + bytes_of(table))
+        self.table = kernel.make_table(words, size, table.state)
         self.table.blob[: len(table.blob)] = table.blob
         self.table.starts[: len(table.starts)] = table.starts
         self.table.counts[: len(table.counts)] = table.counts
         self.table.state[:] = table.state
-        copy_slots(table.slots, self.table.slots)
+        kernel.copy_slots(table.slots, self.table.slots)
 
 
 def _check_memory(words: int, needed: int) -> None:

@@ -20,18 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hogwild.config import ClicksConfig
-from hogwild.feeds.synthetic.sampling import (
-    UNITS,
-    Doubles,
-    Longs,
-    distinct,
-    drawn_ranks,
-    fading,
-    normals,
-    salt_of,
-    stride_of,
-)
-from hogwild.feeds.synthetic.truth import Truth, drawn_labels
+from hogwild.feeds.synthetic.sampling import UNITS, distinct, drawn_ranks, fading, normals, salt_of, stride_of
+from hogwild.feeds.synthetic.truth import Doubles, Longs, Truth, drawn_labels
 
 _CHUNK = 1 << 17    # cells made at a time
 _PILOT = 4096       # rows that fix scales, strength and bias, the same for all parts

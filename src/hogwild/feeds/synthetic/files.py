@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -27,13 +27,13 @@ def write_sparse(stream: BinaryIO, form: str, config: SparseConfig, truth: Truth
     texts: dict[str, Callable[[MadeRows], bytes]] = {
         "svmlight": lambda rows: lines.svmlight(rows, config.classes),
         "multislot": lambda rows: lines.sparse_multislot(rows, config.binary),
+        "tfrecord": lambda rows: encode_examples(_sparse_features(rows, config)).tobytes(),
     }
-    if form in texts:
-        _write_text(stream, map(texts[form], runs))
-    elif form == "parquet":
+    if form == "parquet":
         _write_parquet(stream, (_sparse_table(rows, config) for rows in runs))
-    else:
-        _write_examples(stream, (_sparse_features(rows, config) for rows in runs))
+        return
+    for rows in runs:
+        stream.write(texts[form](rows))
 
 
 def write_clicks(stream: BinaryIO, form: str, config: ClicksConfig, truth: Truth) -> None:
@@ -45,14 +45,14 @@ def write_clicks(stream: BinaryIO, form: str, config: ClicksConfig, truth: Truth
         "csv": lines.csv,
         "criteo": lines.criteo,
         "libffm": lambda rows: lines.libffm(rows, config.features),
+        "tfrecord": lambda rows: encode_examples(_clicks_features(rows, config)).tobytes(),
     }
-    if form in texts:
-        stream.write(lines.csv_head(config) if form == "csv" else b"")
-        _write_text(stream, map(texts[form], runs))
-    elif form == "parquet":
+    if form == "parquet":
         _write_parquet(stream, (_clicks_table(rows, config) for rows in runs))
-    else:
-        _write_examples(stream, (_clicks_features(rows, config) for rows in runs))
+        return
+    stream.write(lines.csv_head(config) if form == "csv" else b"")
+    for rows in runs:
+        stream.write(texts[form](rows))
 
 
 def check_clicks(form: str, config: ClicksConfig) -> None:
@@ -67,12 +67,7 @@ def check_clicks(form: str, config: ClicksConfig) -> None:
         )
 
 
-# -- text and Parquet -----------------------------------------------------------------------------------------------
-
-
-def _write_text(stream: BinaryIO, texts: Iterable[bytes]) -> None:
-    for text in texts:
-        stream.write(text)
+# -- Parquet --------------------------------------------------------------------------------------------------------
 
 
 def _write_parquet(stream: BinaryIO, tables: Iterator[Any]) -> None:
@@ -91,10 +86,7 @@ def _write_parquet(stream: BinaryIO, tables: Iterator[Any]) -> None:
 
 
 def _sparse_table(rows: MadeRows, config: SparseConfig) -> Any:
-    columns = {
-        "label": pa.array(rows.labels),
-        "nz_idx": pa.LargeListArray.from_arrays(rows.offsets, rows.ids),
-    }
+    columns = {"label": pa.array(rows.labels), "nz_idx": pa.LargeListArray.from_arrays(rows.offsets, rows.ids)}
     if not config.binary:
         columns["nz_values"] = pa.LargeListArray.from_arrays(rows.offsets, (rows.values / UNITS).astype(np.float32))
     return pa.table(columns)
@@ -113,11 +105,6 @@ def _clicks_table(rows: MadeClicks, config: ClicksConfig) -> Any:
 
 
 # -- TFRecord -------------------------------------------------------------------------------------------------------
-
-
-def _write_examples(stream: BinaryIO, runs: Iterator[list[ExampleList]]) -> None:
-    for lists in runs:
-        stream.write(encode_examples(lists).tobytes())
 
 
 def _sparse_features(rows: MadeRows, config: SparseConfig) -> list[ExampleList]:

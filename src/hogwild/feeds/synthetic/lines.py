@@ -8,8 +8,9 @@ import numpy as np
 
 from hogwild.config import ClicksConfig
 from hogwild.feeds.synthetic.clicks import MadeClicks
-from hogwild.feeds.synthetic.sampling import UNITS, Longs, Words, decimals, digits, hexadecimals, joined, words_of
+from hogwild.feeds.synthetic.sampling import UNITS, Words, decimals, digits, hexadecimals, joined, words_of
 from hogwild.feeds.synthetic.sparse import MadeRows
+from hogwild.feeds.synthetic.truth import Longs
 
 _SPREAD = 0x9E3779B1  # odd: the product with a number below 2^32, modulo 2^32, is a permutation
 

@@ -18,9 +18,7 @@ import numpy.typing as npt
 
 from hogwild.config import MadeRatingsConfig
 from hogwild.errors import ConfigError
-
-Longs = npt.NDArray[np.int64]
-Doubles = npt.NDArray[np.float64]
+from hogwild.feeds.synthetic.truth import Doubles, Longs
 
 TOP = 20
 _CHUNK = 1 << 18      # ratings made at a time
@@ -61,14 +59,10 @@ def true_model(config: MadeRatingsConfig) -> TrueModel:
     """The true vectors and biases of a seed, the same for all parts."""
     random = np.random.default_rng([config.seed, 0])
     side = math.sqrt(_PRODUCT) / config.rank**0.25  # of p q: rank times side^4
-    return TrueModel(
-        random.normal(0, side, (config.users, config.rank)),
-        random.normal(0, side, (config.items, config.rank)),
-        random.normal(0, _USER, config.users),
-        random.normal(0, _ITEM, config.items),
-        random.lognormal(0, 0.7, config.users),
-        1 / (1 + random.permutation(config.items).astype(np.float64)) ** 0.7,
-    )
+    return TrueModel(random.normal(0, side, (config.users, config.rank)),
+                     random.normal(0, side, (config.items, config.rank)), random.normal(0, _USER, config.users),
+                     random.normal(0, _ITEM, config.items), random.lognormal(0, 0.7, config.users),
+                     1 / (1 + random.permutation(config.items).astype(np.float64)) ** 0.7)  # fmt: skip
 
 
 def make_ratings(config: MadeRatingsConfig, truth: RatingTruth) -> Iterator[tuple[Longs, Longs, Doubles]]:

@@ -12,11 +12,12 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.feeds.synthetic.truth import Doubles, Longs
+
 # -- numbers as text --------------------------------------------------------------------------------------------------
 # Many at a time: four characters are one word that is looked up in a table. A token is a row of a matrix of such words;
 # zero bytes stand for nothing and are dropped at the end.
 
-Longs = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
 
 UNITS = 10_000  # decimals are multiples of 1 / UNITS
@@ -73,9 +74,6 @@ def _rests() -> Words:
 @cache
 def _hexadecimals() -> Words:
     return words_of(f"{n:04x}" for n in range(1 << 16))
-
-
-Doubles = npt.NDArray[np.float64]
 
 
 def salt_of(*numbers: int) -> int:

@@ -18,18 +18,8 @@ import numpy as np
 
 from hogwild.arrays import Offsets
 from hogwild.config import SparseConfig
-from hogwild.feeds.synthetic.sampling import (
-    UNITS,
-    Doubles,
-    Longs,
-    distinct,
-    drawn_ranks,
-    fading,
-    normals,
-    salt_of,
-    stride_of,
-)
-from hogwild.feeds.synthetic.truth import Truth, drawn_labels
+from hogwild.feeds.synthetic.sampling import UNITS, distinct, drawn_ranks, fading, normals, salt_of, stride_of
+from hogwild.feeds.synthetic.truth import Doubles, Longs, Truth, drawn_labels
 
 _CHUNK = 1 << 17    # nonzeros made at a time
 _PILOT = 1024       # rows that fix scale and strength, the same for all parts

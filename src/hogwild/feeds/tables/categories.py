@@ -10,10 +10,10 @@ import numpy as np
 
 from hogwild.arrays import Ids
 from hogwild.errors import InputError
+from hogwild.feeds.sparse.encoder import rare_notes
 from hogwild.feeds.sparse.hashing import Hashing
 from hogwild.feeds.tables.frames import Codes, string_buffers
 from hogwild.kernels.ids.hashing import hash_seeded, hash_strings
-from hogwild.messages import counted
 
 _MOST = 2**31 - 1
 
@@ -112,17 +112,7 @@ class Vocabulary:
 
     def notes(self) -> list[str]:
         """What to tell the user."""
-        if self._rare[0]:
-            number, fields = self._rare[0], counted(self._rare[1], "field")
-            categories = f"{number:,} {'category' if number == 1 else 'categories'}"
-            seen = f"seen less than {self.min_count} times ({fields})"
-            return [f"{categories} {seen} are the rare feature of their column."]
-        if self.fixed and self.unseen and self.min_count > 1:
-            return [f"{counted(self.unseen, 'field')} with categories that training saw rarely or never are the rare"
-                    " feature of their column."]
-        if self.fixed and self.unseen:
-            return [f"{counted(self.unseen, 'field')} with categories that training never saw left out."]
-        return []
+        return rare_notes(self._rare, self.unseen if self.fixed else 0, self.min_count, ("field", "column"))
 
     def _add(self, columns: Sequence[Codes], lists: list[list[str]], tables: list[list[dict[str, int]]]) -> None:
         new: list[tuple[int, int, str]] = []

@@ -11,13 +11,11 @@ from typing import Any
 from hogwild.arrays import number_of
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.sparse.labels import NAMES
-from hogwild.messages import shown
+from hogwild.feeds.sparse.labels import NAMES, TEXT_NAME
+from hogwild.messages import listed, shown
 
 NUMERIC, CATEGORICAL = "numeric", "categorical"
-TEXT_NAME = "text"
 _FEW = 0.1  # share of fields that are no numbers, where a column was perhaps meant to be one of numbers
-_LISTED = 12  # column names that a message lists
 
 
 @dataclass(frozen=True)
@@ -86,8 +84,7 @@ def list_columns(columns: Sequence[str]) -> str:
     """The columns as a message lists them."""
     if columns == numbers_of(len(columns)):
         return f"the file has no header and {len(columns)} columns, 0 to {len(columns) - 1}"
-    more = ", …" if len(columns) > _LISTED else ""
-    return f"the columns are {', '.join(map(shown, columns[:_LISTED]))}{more}"
+    return f"the columns are {listed(columns)}"
 
 
 def named_by_user(config: FeedConfig) -> set[str]:
@@ -118,9 +115,7 @@ def has_header(first: Sequence[str], rest: Sequence[Sequence[str]], config: Feed
 
 def kinds_of(rows: Sequence[Sequence[str]], count: int) -> list[str]:
     """For each of `count` columns: numeric if it has a number in these rows and nothing else."""
-    return [
-        NUMERIC if _all_numbers([row[k] for row in rows if k < len(row)]) else CATEGORICAL for k in range(count)
-    ]
+    return [NUMERIC if _all_numbers([row[k] for row in rows if k < len(row)]) else CATEGORICAL for k in range(count)]
 
 
 def _all_numbers(fields: Sequence[str]) -> bool:
@@ -135,7 +130,8 @@ def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, kinds:
     repeated, times = Counter(columns).most_common(1)[0]
     if times > 1:
         raise InputError(f"{where}: two columns are named `{shown(repeated)}`; rename one of them.")
-    label = find_column(config.label, columns, "--label", where) if config.label else _usual_label(columns)
+    usual = next((name for usual in NAMES for name in columns if name.lower() == usual), columns[0])
+    label = find_column(config.label, columns, "--label", where) if config.label else usual
     places = {name: place for place, name in enumerate(columns)}
 
     def find(wanted: str, option: str) -> str:
@@ -165,17 +161,7 @@ def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, kinds:
     return plan
 
 
-def _usual_label(columns: tuple[str, ...]) -> str:
-    for usual in NAMES:
-        for name in columns:
-            if name.lower() == usual:
-                return name
-    return columns[0]
-
-
-def _take(
-    taken: dict[str, str], wanted: Sequence[str], option: str, find: Callable[[str, str], str]
-) -> list[str]:
+def _take(taken: dict[str, str], wanted: Sequence[str], option: str, find: Callable[[str, str], str]) -> list[str]:
     found = []
     for each in wanted:
         name = find(each, option)
@@ -234,13 +220,8 @@ def describe(plan: Plan, config: FeedConfig) -> list[str]:
         groups = {}
     else:
         groups = {NUMERIC: plan.numeric, CATEGORICAL: plan.categorical}
-    parts = [_listed(kind, names) for kind, names in groups.items() if names]
+    parts = [f"{len(names)} {kind} ({listed(names)})" for kind, names in groups.items() if names]
     return [*notes, f"Columns: {'; '.join(parts)}."] if parts else notes
-
-
-def _listed(kind: str, names: Sequence[str]) -> str:
-    more = ", …" if len(names) > _LISTED else ""
-    return f"{len(names)} {kind} ({', '.join(map(shown, names[:_LISTED]))}{more})"
 
 
 def doubts_of(rows: Sequence[Sequence[str]], plan: Plan, config: FeedConfig) -> list[str]:

@@ -47,15 +47,9 @@ def matrix_of(frame: Any) -> npt.NDArray[Any]:
     """A frame of numbers as a matrix, NaN where a value is missing."""
     if type(frame).__module__.startswith("pandas"):
         return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.asarray(frame.cast(float_type(frame)).to_numpy())
-
-
-def float_type(frame: Any) -> Any:
-    """Float64 of the library that the frame comes from."""
     import polars  # late: only who has such a frame has the library
 
-    assert isinstance(frame, polars.DataFrame)
-    return polars.Float64
+    return np.asarray(frame.cast(polars.Float64).to_numpy())
 
 
 def feed_of_frame(frame: Any, targets: Floats, labels: Sequence[str], schema: Mapping[str, Any]) -> Feed:

@@ -19,43 +19,11 @@ from hogwild.feeds.sparse.encoder import Chunk, Summary, reading_schema
 from hogwild.feeds.sparse.features import SCALED, TOO_LARGE, Features, Scales, all_ones, join_rows, keep_rows
 from hogwild.feeds.sparse.hashing import Hashing, hash_texts
 from hogwild.feeds.sparse.labels import Labels
+from hogwild.feeds.tables import columns, delimited, frames
 from hogwild.feeds.tables.categories import Cut, HashedCategories, Vocabulary
-from hogwild.feeds.tables.columns import (
-    NUMERIC,
-    Plan,
-    describe,
-    doubts_of,
-    has_header,
-    kinds_of,
-    make_plan,
-    names_of,
-    numbers_of,
-    place_columns,
-)
-from hogwild.feeds.tables.delimited import (
-    Shape,
-    WideShape,
-    header_lines,
-    read_block,
-    read_wide,
-    sample_rows,
-    sniff,
-    whole_records,
-    wide_shape,
-)
-from hogwild.feeds.tables.frames import (
-    WIDE,
-    ArrowFile,
-    Codes,
-    Frame,
-    Numbers,
-    joined_columns,
-    read_categories,
-    read_matrix,
-    read_numbers,
-    read_texts,
-    read_words,
-)
+from hogwild.feeds.tables.columns import Plan
+from hogwild.feeds.tables.delimited import Shape, WideShape
+from hogwild.feeds.tables.frames import WIDE, ArrowFile, Codes, Frame, Numbers
 from hogwild.kernels.parse.tables import Cells, fill_rows, make_filled
 from hogwild.messages import counted
 
@@ -141,16 +109,10 @@ class TableEncoder:
             "scales": scales if len(scales) < WIDE else [repr(scale) for scale in scales],
         }
         final = bool(self.schema) or all(scale == 1 for scale in scales)
-        return Summary(
-            features=max(self.vocabulary.first + len(self.vocabulary), 1),
-            labels=self.labels.names(),
-            schema=schema,
-            notes=(*notes, *self._notes(scaled=not final)),
-            relabel=self.labels.relabel(),
-            scales=() if final or self._slotted else tuple(scales),
-            dense_scales=() if final or not self._slotted else tuple(scales),
-            remap=remap,
-        )
+        return Summary(features=max(self.vocabulary.first + len(self.vocabulary), 1), labels=self.labels.names(),
+                       schema=schema, notes=(*notes, *self._notes(scaled=not final)), relabel=self.labels.relabel(),
+                       scales=() if final or self._slotted else tuple(scales),
+                       dense_scales=() if final or not self._slotted else tuple(scales), remap=remap)  # fmt: skip
 
     # -- what the columns are ---------------------------------------------------------------------------------------
 
@@ -182,7 +144,7 @@ class TableEncoder:
     def _arrow_frames(self, source: Source, file: int) -> Iterator[Frame]:
         table = ArrowFile(source, self.form)
         if self.plan is None:
-            self._follow(make_plan(self.config, table.names, True, table.kinds, source.name))
+            self._follow(columns.make_plan(self.config, table.names, True, table.kinds, source.name))
             self.labels.kind = table.label_kinds[table.names.index(self._known_plan().label)]
         names = table.names if self._known_plan().header else None
         yield from table.frames(tuple(self._places(names, len(table.names), source.name)), file)
@@ -193,38 +155,38 @@ class TableEncoder:
             return
         skip, shape = judged
         dialect = shape.shape.dialect if isinstance(shape, WideShape) else shape.dialect
-        for block in whole_records(blocks_of(source, file, skip), dialect):
+        for block in delimited.whole_records(blocks_of(source, file, skip), dialect):
             yield block, shape
 
     def _judge(self, source: Source) -> tuple[int, Shape | WideShape] | None:
         """The lines of the header, and how records are read; None if there are none. The first file says what columns
         are."""
         head = head_of(source, self.config.invalid_utf8 == "replace", _JUDGED)
-        dialect = sniff(head, self.form)
-        rows = sample_rows(head, dialect)
+        dialect = delimited.sniff(head, self.form)
+        rows = delimited.sample_rows(head, dialect)
         if not rows:
             return None
-        header = has_header(rows[0], rows[1:], self.config, self.plan)
+        header = columns.has_header(rows[0], rows[1:], self.config, self.plan)
         count = len(rows[0])
-        names = names_of(rows[0]) if header and (self.plan is None or self.plan.header) else None
+        names = columns.names_of(rows[0]) if header and (self.plan is None or self.plan.header) else None
         if self.plan is None:
-            kinds = kinds_of(rows[1:] if header else rows, count)
-            columns = names or numbers_of(count)
-            self._follow(make_plan(self.config, columns, header, kinds, source.name))
-            self.doubts = doubts_of(rows[1:] if header else rows, self._known_plan(), self.config)
-            kind = kinds[columns.index(self._known_plan().label)]
-            self.labels.kind = "numbers" if kind == NUMERIC else "words"
+            kinds = columns.kinds_of(rows[1:] if header else rows, count)
+            called = names or columns.numbers_of(count)
+            self._follow(columns.make_plan(self.config, called, header, kinds, source.name))
+            self.doubts = columns.doubts_of(rows[1:] if header else rows, self._known_plan(), self.config)
+            kind = kinds[called.index(self._known_plan().label)]
+            self.labels.kind = "numbers" if kind == columns.NUMERIC else "words"
         plan = self._known_plan()
         places = self._places(names, count, source.name)
         labels = {plan.label} if self.labels.kind == "numbers" else set[str]()
         # Blank lines before the header are no records; a header inside quotes may itself take several lines.
-        skip = header_lines(head, dialect) if header else 0
+        skip = delimited.header_lines(head, dialect) if header else 0
         if count >= WIDE:
-            return skip, wide_shape(Shape(dialect, count, places, labels, (plan.text,)), plan)
+            return skip, delimited.wide_shape(Shape(dialect, count, places, labels, (plan.text,)), plan)
         return skip, Shape(dialect, count, places, {*plan.numeric, *labels}, (plan.text,))
 
     def _places(self, names: tuple[str, ...] | None, count: int, where: str) -> dict[str, int]:
-        places = place_columns(self._known_plan(), names, count, self.config, where)
+        places = columns.place_columns(self._known_plan(), names, count, self.config, where)
         self.counts["unlabelled files"] += self._known_plan().label not in places
         return places
 
@@ -236,28 +198,33 @@ class TableEncoder:
 
     def _read(self, block: Block, shape: Shape | WideShape) -> Frame:
         replace = self.config.invalid_utf8 == "replace"
-        return read_wide(block, shape, replace) if isinstance(shape, WideShape) else read_block(block, shape, replace)
+        if isinstance(shape, WideShape):
+            return delimited.read_wide(block, shape, replace)
+        return delimited.read_block(block, shape, replace)
 
     def _convert(self, item: _Item) -> _Parts:
         plan = self._known_plan()
-        frame = joined_columns(item, plan.numeric, plan.categorical) if isinstance(item, Frame) else self._read(*item)
+        if isinstance(item, Frame):
+            frame = frames.joined_columns(item, plan.numeric, plan.categorical)
+        else:
+            frame = self._read(*item)
         arrays = frame.arrays
-        numbers, wrong = read_matrix(frame, plan.numeric)
+        numbers, wrong = frames.read_matrix(frame, plan.numeric)
         if self.schema:
             with np.errstate(over="ignore"):
                 scaled = numbers.astype(np.float32) * self.scales.factors
             large = np.flatnonzero(np.isinf(scaled).any(1)).tolist()
             wrong.update((row, TOO_LARGE) for row in large if row not in wrong)
-        categories = read_categories(frame, plan.categorical)
+        categories = frames.read_categories(frame, plan.categorical)
         hashed = self.hasher.ids(categories if self._categories == "hash" else [], len(frame.lines))
-        text = hash_texts(self.recipe, *read_texts(arrays[plan.text])) if plan.text else None
+        text = hash_texts(self.recipe, *frames.read_texts(arrays[plan.text])) if plan.text else None
         label: Codes | Numbers | None = None
         if plan.label in arrays and self.labels.kind == "numbers":
-            label, odd = read_numbers(arrays[plan.label])
+            label, odd = frames.read_numbers(arrays[plan.label])
             if not self.config.unlabelled:
                 wrong.update((row, f"the label `{word}` is not a finite number") for row, word in odd.items())
         elif plan.label in arrays:
-            label = read_words(arrays[plan.label])
+            label = frames.read_words(arrays[plan.label])
         return _Parts(frame, numbers, categories, hashed, text, label, wrong)
 
     # -- in order: ids that depend on what came before --------------------------------------------------------------
@@ -309,15 +276,15 @@ class TableEncoder:
         self.counts["replaced"] += parts.frame.replaced
 
     def _features(self, parts: _Parts) -> Features:
-        rows, columns = parts.numbers.shape
+        rows, width = parts.numbers.shape
         named = self._named(parts)
-        filled = make_filled(rows, columns, named.shape[1])
+        filled = make_filled(rows, width, named.shape[1])
         total = fill_rows(Cells(parts.numbers, named, self.scales.factors), filled)
         self.scales.add(filled.squares, filled.present)
         features = Features(filled.lengths, filled.ids[:total], all_ones(filled.values[:total]))
         if parts.text is None:
             return features
-        return join_rows(features, parts.text._replace(ids=parts.text.ids + np.int32(columns)))
+        return join_rows(features, parts.text._replace(ids=parts.text.ids + np.int32(width)))
 
     def _report(self, frame: Frame, wrong: Mapping[int, str]) -> None:
         for line in sorted(wrong):
@@ -331,7 +298,7 @@ class TableEncoder:
     def _notes(self, scaled: bool) -> Iterator[str]:
         plan, counts = self._known_plan(), self.counts
         if not self.schema:
-            yield from describe(plan, self.config)
+            yield from columns.describe(plan, self.config)
             yield from self.doubts
         if scaled:
             yield SCALED
@@ -393,6 +360,4 @@ def slot_cells(numbers: npt.NDArray[np.float64], named: Ids, text: Features | No
         within = np.arange(len(owners)) - np.repeat(firsts, features.lengths)
         owners[within < np.repeat(lengths, features.lengths)] = slots
         slots = owners
-    return SlotCells(
-        features, slots, filled.astype(np.float32), (filled * filled).sum(0), np.count_nonzero(filled, 0)
-    )
+    return SlotCells(features, slots, filled.astype(np.float32), (filled * filled).sum(0), np.count_nonzero(filled, 0))

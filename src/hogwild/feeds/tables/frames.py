@@ -136,8 +136,7 @@ def _is_text(kind: Any) -> bool:
 
 def read_numbers(array: Any) -> tuple[Numbers, dict[int, str]]:
     """A column as numbers, NaN where a field is empty, and the rows whose field is no finite float32."""
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = _plain(array)
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         return _parse_numbers(array)
     values = pc.cast(array, pa.float64(), safe=False)
@@ -179,9 +178,7 @@ def read_words(array: Any) -> Codes:
 
 def read_texts(array: Any) -> tuple[Bytes, Offsets]:
     """A column as bytes, and where in them the text of each row begins and ends."""
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    data, offsets = string_buffers(pc.cast(array, pa.string()).fill_null(""))
+    data, offsets = string_buffers(pc.cast(_plain(array), pa.string()).fill_null(""))
     return data, np.stack((offsets[:-1], offsets[1:]), axis=1)
 
 
@@ -269,11 +266,9 @@ def _kind(kind: Any) -> str:
     types, name = pa.types, shown(str(kind), _REASON)
     if types.is_dictionary(kind):
         return CATEGORICAL if _kind(kind.value_type) in (NUMERIC, CATEGORICAL) else _kind(kind.value_type)
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind):
+    if _label_kind(kind) == "numbers" or types.is_boolean(kind) or types.is_null(kind):
         return NUMERIC
-    if types.is_null(kind):
-        return NUMERIC
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+    if _is_text(kind):
         return CATEGORICAL
     if types.is_nested(kind):
         return f"is of type {name}, not a single value a row; give each part a column of its own"

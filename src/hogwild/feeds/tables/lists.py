@@ -21,12 +21,11 @@ from hogwild.feeds.sparse.encoder import Chunk, Summary, left_out_notes, reading
 from hogwild.feeds.sparse.labels import NAMES
 from hogwild.feeds.tables.columns import list_columns
 from hogwild.feeds.tables.frames import ArrowFile, Frame
-from hogwild.messages import shown
+from hogwild.messages import listed, shown
 
 INDICES, VALUES, LABEL = "nz_idx", "nz_values", "label"
 FORM = "lists"
 _LAST_ID = 2**31 - 1
-_LISTED = 12  # names of columns that a message lists
 _REMEDY = "Correct the row, or skip such rows with --bad-lines skip."
 
 Flags = npt.NDArray[np.bool_]
@@ -105,7 +104,7 @@ class ListEncoder:
             notes.insert(0, f"Ids are in column `{shown(self.plan.indices)}`, {beside}, the label in"
                             f" `{shown(self.plan.label)}` (--indices, --values and --label choose others).")
         if self.unread:
-            notes.append(f"Columns that are not read: {_named(self.unread)}.")
+            notes.append(f"Columns that are not read: {listed(self.unread)}.")
         features = self.known if self.schema else self.config.features or max(self.largest + 1, 1)
         return Summary(features, (), {"format": FORM, **self.plan._asdict(), "features": features}, tuple(notes))
 
@@ -176,7 +175,7 @@ def find_plan(file: ArrowFile, config: FeedConfig) -> ListPlan:
         able = [name for name, kind in kinds.items() if fits(kind)]
         found = next((name for name in usual if name in able), able[0] if len(able) == 1 else "")
         if not found and (able or option != "--values"):
-            raise InputError(f"{where}: which column holds {what}? It could be {_named(able) or 'none'};"
+            raise InputError(f"{where}: which column holds {what}? It could be {listed(able) or 'none'};"
                              f" say {option} NAME.")
         return found
 
@@ -201,10 +200,6 @@ def _check_lists(file: ArrowFile, plan: ListPlan) -> None:
         if name and not _is_list(kinds[name], fits):
             found = f"`{shown(name)}` is of type {shown(str(kinds[name]))}"
             raise InputError(f"{file.source.name}: column {found}, where {what} are needed; write it as such.")
-
-
-def _named(columns: Sequence[str]) -> str:
-    return ", ".join(map(shown, columns[:_LISTED])) + (", …" if len(columns) > _LISTED else "")
 
 
 def _is_list(kind: Any, item: Any) -> bool:

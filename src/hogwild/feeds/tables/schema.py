@@ -21,17 +21,16 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 def check_schema(schema: Mapping[str, Any]) -> None:
     """Raise ModelError for a part of a schema that no feed of ours writes. Parts of other names are the user's own."""
-    other = _any if "format" not in schema else lambda value: _text(json.dumps(value, ensure_ascii=False))
+
+    def own(value: Any) -> bool:
+        return "format" not in schema or _text(json.dumps(value, ensure_ascii=False))
+
     for name, value in schema.items():
-        if not _KINDS.get(name, other)(value):
+        if not _KINDS.get(name, own)(value):
             raise ModelError(f"the schema is damaged: {name} is {brief(value)}; copy the model again.")
     needed = _NEEDED.get(schema.get("format", ""), ())
     if missing := [name for name in needed if name not in schema]:
         raise ModelError(f"the schema is damaged: {missing[0]} is missing; copy the model again.")
-
-
-def _any(value: Any) -> bool:
-    return True
 
 
 def _text(value: Any) -> bool:
@@ -54,14 +53,6 @@ def _names(value: Any) -> bool:
 
 def _count(value: Any) -> bool:
     return type(value) is int and 0 <= value <= _MOST
-
-
-def _positive(value: Any) -> bool:
-    return type(value) is int and 1 <= value < 2**63
-
-
-def _counts(value: Any) -> bool:
-    return isinstance(value, list) and all(_count(item) for item in value) and sum(value) <= _MOST
 
 
 def _scales(value: Any) -> bool:
@@ -97,34 +88,20 @@ def _plan(value: Any) -> bool:
 
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("header", "shared_ids", "zero_based", "implicit"), _flag),
+    **dict.fromkeys(("label", "text", "indices", "values", "preset"), _text),
+    **dict.fromkeys(("columns", "keys", "templates", "fields"), _texts),
+    **dict.fromkeys(("numeric", "categorical", "slots", "dense", "vocabulary"), _names),
     "format": lambda value: _text(value) and len(value) <= 40,
-    "columns": _texts,
-    "header": _flag,
-    "label": _text,
-    "text": _text,
-    "numeric": _names,
-    "categorical": _names,
-    "slots": _names,
-    "dense": _names,
     "labels": _labels,
     "hashing": _hashing,
     "categories": lambda value: value in ("enumerate", "hash"),
-    "vocabulary": _names,
-    "sizes": _counts,
-    "keys": _texts,
+    "sizes": lambda value: isinstance(value, list) and all(map(_count, value)) and sum(value) <= _MOST,
     "scales": _scales,
-    "min_count": _positive,
-    "shared_ids": _flag,
-    "zero_based": _flag,
+    "min_count": lambda value: type(value) is int and 1 <= value < 2**63,
     "features": lambda value: _count(value) or value == "python",
     "plan": _plan,
-    "indices": _text,
-    "values": _text,
-    "templates": _texts,
-    "preset": _text,
-    "fields": _texts,
     "tag": lambda value: type(value) is int,
-    "implicit": _flag,
 }
 _NEEDED = {
     "table": ("columns", "header", "label", "text", "numeric", "categorical", "vocabulary", "hashing"),

@@ -18,17 +18,8 @@ from hogwild.feeds.io.source import Source
 from hogwild.feeds.sparse.encoder import Chunk, Summary, reading_schema
 from hogwild.feeds.sparse.features import Features, keep_rows
 from hogwild.feeds.sparse.hashing import Hashing, hash_texts
-from hogwild.feeds.sparse.labels import NAMES, Labels
-from hogwild.feeds.tables.columns import (
-    TEXT_NAME,
-    Plan,
-    describe,
-    find_column,
-    has_header,
-    names_of,
-    numbers_of,
-    place_columns,
-)
+from hogwild.feeds.sparse.labels import NAMES, TEXT_NAME, Labels
+from hogwild.feeds.tables.columns import Plan, describe, find_column, has_header, names_of, numbers_of, place_columns
 from hogwild.kernels.ids.hashing import hash_fields
 from hogwild.kernels.ids.tokens import OK, SHORT, Layout, Lines, count_lines, make_lines, split_lines
 
@@ -99,13 +90,8 @@ class TextEncoder:
         if self.plan is not None and not self.trained:
             notes += describe(self.plan, self.config) if self.plan.header else []
         notes += [*replaced_notes(self.replaced), *self.labels.notes(self.unlabelled_files)]
-        schema = {
-            "format": "table",
-            **(self.plan.schema() if self.plan else {}),
-            "labels": self.labels.schema(),
-            "hashing": self.hashing.schema(),
-            "categories": "hash", "vocabulary": [], "scales": [],
-        }
+        schema = {"format": "table", **(self.plan.schema() if self.plan else {}), "labels": self.labels.schema(),
+                  "hashing": self.hashing.schema(), "categories": "hash", "vocabulary": [], "scales": []}  # fmt: skip
         features = 1 << self.hashing.bits
         return Summary(features, self.labels.names(), schema, tuple(notes), relabel=self.labels.relabel())
 

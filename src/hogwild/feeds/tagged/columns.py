@@ -14,6 +14,8 @@ from hogwild.messages import shown
 
 UNUSED = "-"
 WORDS, TAGS = "w", "tag"     # names of the columns of words and tags, unless the user gives others
+FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")  # of CoNLL-U
+_USUAL_TAG = "upos"
 _NAME = re.compile(r"[^\s\[\](),|=]+")  # what templates can name
 
 
@@ -87,10 +89,8 @@ class Asked(NamedTuple):
             raise ConfigError(f"{where}: no column is left for features beside the tags; check --columns.")
         for name in self.needed:
             if name not in found:
-                raise InputError(
-                    f"{where}: the model needs a column `{shown(name)}`; {list_columns(tuple(found))}."
-                    " Name those of the file with --columns."
-                )
+                raise InputError(f"{where}: the model needs a column `{shown(name)}`; {list_columns(tuple(found))}."
+                                 " Name those of the file with --columns.")
         return [found[name] for name in self.needed or found]
 
 
@@ -122,10 +122,30 @@ def plan_columns(count: int, asked: Asked, where: str) -> ColumnPlan:
         used = plan.features().values()
         if count == len(used):
             return plan.without([k for k in range(len(names)) if k not in used])
-    raise InputError(
-        f"{where}: {count} columns found, {len(names)} expected ({', '.join(map(shown, names))});"
-        " name all columns with --columns, `-` for those that features shall not use, or check --format."
-    )
+    raise InputError(f"{where}: {count} columns found, {len(names)} expected ({', '.join(map(shown, names))}); name all"
+                     " columns with --columns, `-` for those that features shall not use, or check --format.")
+
+
+def plan_conllu(asked: Asked, where: str) -> ColumnPlan:
+    """That of CoNLL-U: features of the words only, and the tags are upos, unless the user says otherwise."""
+    config, known = asked.config, asked.known
+    tag = FIELDS.index(_USUAL_TAG)
+    if config.tag_column:
+        tag = find_place(config.tag_column, FIELDS, where)
+    elif known is not None and known.tag >= 0:
+        tag = known.tag
+    if known is not None and not config.columns:
+        if len(known.names) != len(FIELDS):
+            raise ModelError("what the model says of its columns is damaged; copy the model again.")
+        return ColumnPlan(known.names, tag)
+    names = [UNUSED] * len(FIELDS)
+    for name, field in map(renaming, config.columns or (WORDS,)):
+        if name != UNUSED:
+            place = FIELDS.index(find_column("form" if field == WORDS else field, FIELDS, "--columns", where))
+            names[place] = WORDS if name == "form" else name
+    names[tag] = FIELDS[tag]
+    check_names(names)
+    return ColumnPlan(tuple(names), tag)
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -165,10 +185,8 @@ def _tag_place(names: tuple[str, ...], asked: Asked, where: str) -> int:
     if not asked.with_tags:
         return -1
     if names[-1] == UNUSED:
-        raise ConfigError(
-            f"--columns: the last column is `{UNUSED}`, and none is named `{TAGS}`; say with --tag-column which holds"
-            " the tags."
-        )
+        raise ConfigError(f"--columns: the last column is `{UNUSED}`, and none is named `{TAGS}`; say with --tag-column"
+                          " which holds the tags.")
     return len(names) - 1
 
 
@@ -178,10 +196,8 @@ def _usual_plan(count: int, asked: Asked, where: str) -> ColumnPlan:
     if not wanted and not asked.with_tags:
         return ColumnPlan(usual_names(count))
     if count == 1:
-        raise InputError(
-            f"{where}: there is one column only, so that no tags stand beside the words; check --format"
-            " (segmented: words separated by spaces)."
-        )
+        raise InputError(f"{where}: there is one column only, so that no tags stand beside the words; check --format"
+                         " (segmented: words separated by spaces).")
     tag = find_place(wanted, (*usual_names(count - 1), TAGS), where) if wanted else count - 1
     before = usual_names(tag)
     after = (UNUSED,) * (count - tag - 1)

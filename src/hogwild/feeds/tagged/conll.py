@@ -15,21 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets
-from hogwild.errors import InputError, ModelError
+from hogwild.errors import InputError
 from hogwild.feeds.io.blocks import Block, head_of
 from hogwild.feeds.io.source import Source
-from hogwild.feeds.tables.columns import find_column
-from hogwild.feeds.tagged.columns import (
-    TAGS,
-    UNUSED,
-    WORDS,
-    Asked,
-    ColumnPlan,
-    check_names,
-    find_place,
-    plan_columns,
-    renaming,
-)
+from hogwild.feeds.tagged.columns import FIELDS, TAGS, UNUSED, Asked, ColumnPlan, plan_columns, plan_conllu
 from hogwild.feeds.tagged.text import Coder, Gathering, Origin, TextColumn
 from hogwild.messages import counted, shown
 
@@ -151,11 +140,6 @@ def look_at(text: bytes, layout: Layout) -> Lines:
     return Lines(text, status, columns)
 
 
-def sentence_numbers(lines: Lines) -> Offsets:
-    """For each line the number of its sentence; a blank line has that of the next."""
-    return np.cumsum((lines.status == BLANK) | (lines.status == START))
-
-
 def rows_of(lines: Lines, chosen: npt.NDArray[np.bool_], layout: Layout) -> Rows:
     """The values of the chosen lines, which are tokens. Lines repeat, and are divided once."""
     coder = Coder()
@@ -179,32 +163,8 @@ def run_lengths(numbers: Offsets) -> Offsets:
 
 # -- CoNLL-U: ten columns with names, words that stand for several tokens, and empty nodes ----------------------------
 
-FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-USUAL_TAG = "upos"
 REAL, RANGE, EMPTY = "token", "multiword line", "empty node"
 _NUMBER = re.compile(rb"\d+(?:[-.]\d+)?")
-
-
-def plan_conllu(asked: Asked, where: str) -> ColumnPlan:
-    """Features of the words only, unless the user names columns; the tags are upos, unless the user says otherwise."""
-    config, known = asked.config, asked.known
-    tag = FIELDS.index(USUAL_TAG)
-    if config.tag_column:
-        tag = find_place(config.tag_column, FIELDS, where)
-    elif known is not None and known.tag >= 0:
-        tag = known.tag
-    if known is not None and not config.columns:
-        if len(known.names) != len(FIELDS):
-            raise ModelError("what the model says of its columns is damaged; copy the model again.")
-        return ColumnPlan(known.names, tag)
-    names = [UNUSED] * len(FIELDS)
-    for name, field in map(renaming, config.columns or (WORDS,)):
-        if name != UNUSED:
-            place = FIELDS.index(find_column("form" if field == WORDS else field, FIELDS, "--columns", where))
-            names[place] = WORDS if name == "form" else name
-    names[tag] = FIELDS[tag]
-    check_names(names)
-    return ColumnPlan(tuple(names), tag)
 
 
 def wrong_numbers(numbers: Sequence[bytes]) -> dict[int, str]:
@@ -253,11 +213,6 @@ class ColumnsReader:
         if gathered.sentences - before[0] == 1 and tokens >= _LONG:
             self._notes.append(f"{source.name} has no blank line: its {tokens:,} tokens are one sentence.")
 
-    def columns(self) -> tuple[TextColumn, ...]:
-        """All columns, in the order of the file."""
-        assert self.plan is not None
-        return tuple(self.gathering.column(k, name) for k, name in enumerate(self.plan.names))
-
     def origin(self, columns: tuple[TextColumn, ...]) -> Origin:
         """What the sentences are written with again."""
         return Origin(self.form, columns, "\t" if self.tabs else " ")
@@ -297,15 +252,13 @@ class ColumnsReader:
             self.asked.places(self.plan, source.name)  # says at once what is missing
             self.gathering.open(count)
         if count != len(self.plan.names):
-            raise InputError(
-                f"{source.name}: {count} columns found, but {len(self.plan.names)} in the file before; give files with"
-                " the same columns."
-            )
+            raise InputError(f"{source.name}: {count} columns found, but {len(self.plan.names)} in the file before;"
+                             " give files with the same columns.")
         return layout._replace(hashed=self.unicode)
 
     def _take(self, text: bytes, first: int, source: Source, layout: Layout) -> None:
         lines = look_at(text, layout)
-        numbers = sentence_numbers(lines)
+        numbers = np.cumsum((lines.status == BLANK) | (lines.status == START))  # of sentences, for each line
         self.gathering.left_out["comment line"] += int((lines.status == COMMENT).sum())
         self.gathering.left_out["-DOCSTART- line"] += int((lines.status == START).sum())
         seen = len(run_lengths(numbers[(lines.status == TOKEN) | (lines.status == BAD)]))

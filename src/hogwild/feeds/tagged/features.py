@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from hogwild.arrays import Chains, Ids, Offsets
+from hogwild.arrays import Chains, Ids, Keys, Offsets
 from hogwild.errors import InputError
 from hogwild.feeds.storage.arrayfiles import cut_text
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.templates import TRANSFORMS, YES, Atom, Step, Templates, preset_of
-from hogwild.feeds.tagged.text import TaggedText, TextColumn, encode_tags
-from hogwild.kernels.ids.keys import (
-    AHEAD,
-    NONE,
-    KeyCounts,
-    KeyTable,
-    count_keys,
-    find_keys,
-    grown_counts,
-    make_counts,
-    settle,
-    table_of,
-)
-from hogwild.kernels.ids.templates import (
-    MISSING,
-    Plan,
-    Values,
-    keys_of_names,
-    measure_names,
-    start_hashes,
-    write_keys,
-    write_names,
-)
+from hogwild.feeds.tagged.text import Coder, TaggedText, TextColumn, check_distinct, encode_tags
+from hogwild.kernels.ids import keys as key_kernel
+from hogwild.kernels.ids import templates as template_kernel
+from hogwild.kernels.ids.keys import KeyCounts, KeyTable
+from hogwild.kernels.ids.templates import Plan, Values
 from hogwild.machine import cores
 from hogwild.messages import counted, shown
 
@@ -58,9 +39,9 @@ class FeaturePlan:
         """Names of features, each given by a place (token * templates + template) where it occurs."""
         sentences = np.searchsorted(self.plan.offsets, places // len(self.plan.sizes), side="right") - 1
         sizes, letters = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
-        measure_names(self.plan, self.values, self.begins.starts, places, sentences, sizes)
+        template_kernel.measure_names(self.plan, self.values, self.begins.starts, places, sentences, sizes)
         data = np.empty(int(sizes.sum()), np.uint8)
-        write_names(self.plan, self.values, self.begins, places, sentences, data, letters)
+        template_kernel.write_names(self.plan, self.values, self.begins, places, sentences, data, letters)
         return cut_text(data.tobytes().decode(), letters.tolist())
 
 
@@ -101,7 +82,7 @@ def plan_features(text: TaggedText, templates: Templates) -> FeaturePlan:
         codes[place] = _sound(columns[name], text)
     begins = packed([f"{template}=" if template.atoms else str(template) for template in templates.items], text.source)
     hashes = np.zeros((len(templates), 2), np.uint64)
-    start_hashes(begins.pool, begins.starts, hashes)
+    template_kernel.start_hashes(begins.pool, begins.starts, hashes)
     firsts = np.zeros(len(templates) + 1, np.int64)
     np.cumsum([len(template.atoms) for template in templates.items], out=firsts[1:])
     remap = np.concatenate(parts) if parts else np.zeros(0, np.int32)
@@ -129,9 +110,8 @@ def _remap(column: TextColumn, atom: Atom, strings: list[str]) -> Ids:
     for step in atom.steps:
         make = TRANSFORMS[step.name].make
         made = [make(value, step.number) if value is not None else None for value in made]
-    numbers: dict[str, int] = {}
-    base = len(strings)
-    places = [MISSING if value is None else base + numbers.setdefault(value, len(numbers)) for value in made]
+    numbers, base, missing = Coder(), len(strings), template_kernel.MISSING
+    places = [missing if value is None else base + numbers[value] for value in made]
     strings.extend(numbers)
     return np.array(places, np.int32)
 
@@ -147,14 +127,9 @@ _ONE_GROUP, _NO_NUMBER = np.zeros(1, np.uint16), np.full(1, -1, np.int32)
 
 
 def encode(
-    text: TaggedText,
-    templates: Templates,
-    *,
-    min_count: int = 1,
-    names: Sequence[str] | None = None,
-    tags: Sequence[str] | None = None,
-    threads: int = 0,
-) -> TaggingFeed:
+    text: TaggedText, templates: Templates, *, min_count: int = 1,
+    names: Sequence[str] | None = None, tags: Sequence[str] | None = None, threads: int = 0,
+) -> TaggingFeed:  # fmt: skip
     """Make chains of features of a text.
 
     Parameters
@@ -173,22 +148,17 @@ def encode(
     if not text.tokens:
         raise InputError(f"{text.source}: no tokens; is the file empty?")
     layout = plan_features(text, templates)
-    pool = _Threads(threads or min(cores(), 8))
-    chosen = _count(layout, templates, text, min_count, pool) if names is None else _look_up(layout, text, names, pool)
+    threads = threads or min(cores(), 8)
+    if names is None:
+        chosen = _count(layout, templates, text, min_count, threads)
+    else:
+        chosen = _look_up(layout, text, names, threads)
     tagged = encode_tags(text.tags, text.tokens, tags)
     samples = Chains(layout.plan.offsets, chosen.starts, chosen.ids, tagged.codes)
-    return TaggingFeed(
-        samples,
-        chosen.names,
-        chosen.counts,
-        tagged.names,
-        {"templates": templates.lines(), "preset": preset_of(templates), "min_count": min_count},
-        tagged.strange,
-        chosen.unknown,
-        text,
-        (*text.notes, *chosen.notes, *tagged.notes),
-        text.source,
-    )
+    schema = {"templates": templates.lines(), "preset": preset_of(templates), "min_count": min_count}
+    notes = (*text.notes, *chosen.notes, *tagged.notes)
+    return TaggingFeed(samples, chosen.names, chosen.counts, tagged.names, schema, tagged.strange, chosen.unknown, text,
+                       notes, text.source)  # fmt: skip
 
 
 class _Chosen(NamedTuple):
@@ -202,68 +172,63 @@ class _Chosen(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class _Threads:
-    """Calls of one function, side by side."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def each(self, work: Callable[[int], Any]) -> list[Any]:
-        """work(0), work(1), … one a thread."""
-        if self.count == 1:
-            return [work(0)]
-        with ThreadPoolExecutor(self.count, thread_name_prefix="features") as pool:
-            return list(pool.map(work, range(self.count)))
+def _each(threads: int, work: Callable[[int], Any]) -> list[Any]:
+    """work(0), work(1), … one a thread."""
+    if threads == 1:
+        return [work(0)]
+    with ThreadPoolExecutor(threads, thread_name_prefix="features") as pool:
+        return list(pool.map(work, range(threads)))
 
 
-def _pieces(tokens: int, width: int) -> Iterable[tuple[int, int]]:
+def _keys_of(layout: FeaturePlan, tokens: int, threads: int) -> Iterator[tuple[int, Keys]]:
+    """The keys of all tokens, a piece at a time, each with its place among them; the next one takes its memory."""
+    width = len(layout.plan.sizes)
     size = max(1, _PIECE // width)
+    room = np.empty((min(tokens, size), width), np.uint64)
     for first in range(0, tokens, size):
-        yield first, min(first + size, tokens)
+        keys = room[: tokens - first]
+        _fill(layout, first, keys, threads)
+        yield first * width, keys.reshape(-1)
 
 
-def _fill(layout: FeaturePlan, first: int, keys: npt.NDArray[np.uint64], pool: _Threads) -> None:
+def _fill(layout: FeaturePlan, first: int, keys: Keys, threads: int) -> None:
     """The keys of the tokens from `first` on, each thread a stretch of them."""
-    bounds = np.linspace(0, len(keys), pool.count + 1).astype(np.int64)
+    bounds = np.linspace(0, len(keys), threads + 1).astype(np.int64)
     sentences = np.searchsorted(layout.plan.offsets, first + bounds[:-1], side="right") - 1
 
     def work(k: int) -> None:
         start, stop = int(bounds[k]), int(bounds[k + 1])
         if start < stop:
-            write_keys(layout.plan, layout.values, int(sentences[k]), first + start, keys[start:stop])
+            template_kernel.write_keys(layout.plan, layout.values, int(sentences[k]), first + start, keys[start:stop])
 
-    pool.each(work)
+    _each(threads, work)
+
+
+def _settled(numbers: Ids, width: int, final: Ids) -> tuple[Offsets, Ids]:
+    """Where the features of each token begin, and their final ids, sorted, in the memory of their numbers."""
+    starts = np.empty(len(numbers) // width + 1, np.int64)
+    ids = numbers[: int(key_kernel.settle(numbers, width, final, starts))]
+    return starts, ids.copy() if len(ids) < _WASTE * len(numbers) else ids
 
 
 # -- training: features are counted and ranked ------------------------------------------------------------------------
 
 
-def _count(layout: FeaturePlan, templates: Templates, text: TaggedText, min_count: int, pool: _Threads) -> _Chosen:
-    tokens, width = text.tokens, len(templates)
-    numbers = np.empty(tokens * width, np.int32)
-    tables = [make_counts(_ROOM) for _ in range(pool.count)]
-    keys = np.empty((min(tokens, max(1, _PIECE // width)), width), np.uint64)
-    for first, last in _pieces(tokens, width):
-        piece = keys[: last - first]
-        _fill(layout, first, piece, pool)
-        flat, place = piece.reshape(-1), first * width
-        out = numbers[place : last * width]
+def _count(layout: FeaturePlan, templates: Templates, text: TaggedText, min_count: int, threads: int) -> _Chosen:
+    numbers = np.empty(text.tokens * len(templates), np.int32)
+    tables = [key_kernel.make_counts(_ROOM) for _ in range(threads)]
+    for place, keys in _keys_of(layout, text.tokens, threads):
+        out = numbers[place : place + len(keys)]
 
-        def work(k: int, flat: Any = flat, place: int = place, out: Ids = out) -> None:
+        def work(k: int, keys: Keys = keys, place: int = place, out: Ids = out) -> None:
             done = 0
-            while done < len(flat):
-                done = int(count_keys(tables[k], flat, done, place, k, pool.count, out))
-                if done < len(flat):
-                    tables[k] = grown_counts(tables[k])
+            while (done := int(key_kernel.count_keys(tables[k], keys, done, place, k, threads, out))) < len(keys):
+                tables[k] = key_kernel.grown_counts(tables[k])
 
-        pool.each(work)
-    ranked = _rank(tables, min_count, width)
+        _each(threads, work)
+    ranked = _rank(tables, min_count, len(templates))
     notes = _notes(ranked, templates, text.source, min_count)
-    starts = np.empty(tokens + 1, np.int64)
-    total = int(settle(numbers, width, ranked.final, starts))
-    ids = numbers[:total]
-    if total < _WASTE * len(numbers):
-        ids = ids.copy()
+    starts, ids = _settled(numbers, len(templates), ranked.final)
     return _Chosen(starts, ids, layout.names(ranked.firsts), ranked.counts, 0, notes)
 
 
@@ -340,45 +305,30 @@ def unknown_note(unknown: int, total: int) -> tuple[str, ...]:
     return (f"{unknown:,} of {counted(total, 'feature')} not in the model, left out.",) if unknown else ()
 
 
-def _look_up(layout: FeaturePlan, text: TaggedText, names: Sequence[str], pool: _Threads) -> _Chosen:
-    tokens, width = text.tokens, len(layout.plan.sizes)
-    table = _table_of(names)
-    numbers = np.empty(tokens * width, np.int32)
-    keys = np.empty((min(tokens, max(1, _PIECE // width)), width), np.uint64)
+def _look_up(layout: FeaturePlan, text: TaggedText, names: Sequence[str], threads: int) -> _Chosen:
+    width, table = len(layout.plan.sizes), _table_of(names)
+    numbers = np.empty(text.tokens * width, np.int32)
     unknown = 0
-    for first, last in _pieces(tokens, width):
-        piece = keys[: last - first]
-        _fill(layout, first, piece, pool)
-        flat, out = piece.reshape(-1), numbers[first * width : last * width]
-        bounds = np.linspace(0, len(flat), pool.count + 1).astype(np.int64).tolist()
+    for place, keys in _keys_of(layout, text.tokens, threads):
+        out = numbers[place : place + len(keys)]
+        bounds = np.linspace(0, len(keys), threads + 1).astype(np.int64).tolist()
 
-        def work(k: int, flat: Any = flat, out: Ids = out, bounds: list[int] = bounds) -> int:
-            part, homes = flat[bounds[k] : bounds[k + 1]], np.empty(AHEAD, np.int64)
-            missing = int(find_keys(table, part, _ONE_GROUP, _NO_NUMBER, out[bounds[k] : bounds[k + 1]], homes))
-            return missing - int(np.count_nonzero(part == NONE))
+        def work(k: int, keys: Keys = keys, out: Ids = out, bounds: list[int] = bounds) -> int:
+            mine, homes = slice(bounds[k], bounds[k + 1]), np.empty(key_kernel.AHEAD, np.int64)
+            part = keys[mine]
+            missing = int(key_kernel.find_keys(table, part, _ONE_GROUP, _NO_NUMBER, out[mine], homes))
+            return missing - int(np.count_nonzero(part == key_kernel.NONE))
 
-        unknown += sum(pool.each(work))
-    starts = np.empty(tokens + 1, np.int64)
-    total = int(settle(numbers, width, np.arange(len(names), dtype=np.int32), starts))
-    ids = numbers[:total]
-    if total < _WASTE * len(numbers):
-        ids = ids.copy()
+        unknown += sum(_each(threads, work))
+    starts, ids = _settled(numbers, width, np.arange(len(names), dtype=np.int32))
     counts = np.bincount(ids, minlength=len(names))
-    return _Chosen(starts, ids, tuple(names), counts, unknown, unknown_note(unknown, unknown + total))
+    return _Chosen(starts, ids, tuple(names), counts, unknown, unknown_note(unknown, unknown + len(ids)))
 
 
 def _table_of(names: Sequence[str]) -> KeyTable:
     """A table in which the number of each name is its place."""
-    check_distinct(names)
+    check_distinct(names, "features")
     strings = packed(names, "the features of the model")
     keys = np.empty(len(names), np.uint64)
-    keys_of_names(strings.pool, strings.starts, keys)
-    return table_of(keys, np.zeros(len(names), np.uint16))
-
-
-def check_distinct(names: Sequence[str]) -> None:
-    """Raise InputError if a feature of a model stands there twice."""
-    if len(set(names)) < len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InputError(f"the features of the model hold `{shown(twice)}` twice; it is damaged.")
+    template_kernel.keys_of_names(strings.pool, strings.starts, keys)
+    return key_kernel.table_of(keys, np.zeros(len(names), np.uint16))

@@ -105,17 +105,8 @@ def write_tagging(directory: Path, feed: TaggingFeed, sources: Sequence[str]) ->
         for column in _columns_of(feed.text):
             writer.write("codes", column.codes)
             writer.write_strings("columns", "column_letters", column.values)
-        writer.seal(
-            {
-                "schema": feed.schema,
-                "tag_names": feed.tags,
-                "strange": feed.strange,
-                "unknown": feed.unknown,
-                "text": _described(feed.text),
-                "notes": feed.notes,
-                "sources": list(sources),
-            }
-        )
+        writer.seal({"schema": feed.schema, "tag_names": feed.tags, "strange": feed.strange, "unknown": feed.unknown,
+                     "text": _described(feed.text), "notes": feed.notes, "sources": list(sources)})  # fmt: skip
 
 
 def _columns_of(text: TaggedText | None) -> tuple[TextColumn, ...]:
@@ -127,12 +118,8 @@ def _columns_of(text: TaggedText | None) -> tuple[TextColumn, ...]:
 def _described(text: TaggedText | None) -> dict[str, Any] | None:
     if text is None:
         return None
-    return {
-        "columns": [[column.name, len(column.values)] for column in _columns_of(text)],
-        "tagged": text.tags is not None,
-        "notes": text.notes,
-        "schema": text.schema,
-    }
+    return {"columns": [[column.name, len(column.values)] for column in _columns_of(text)],
+            "tagged": text.tags is not None, "notes": text.notes, "schema": text.schema}  # fmt: skip
 
 
 def map_tagging(directory: Path, names: Sequence[str], fingerprint: str) -> TaggingFeed:
@@ -140,19 +127,10 @@ def map_tagging(directory: Path, names: Sequence[str], fingerprint: str) -> Tagg
     with mapping(directory) as (header, arrays):
         samples = Chains(arrays["offsets"], arrays["starts"], arrays["ids"], arrays["tags"])
         source = title_of(names, "sentences")
-        return TaggingFeed(
-            samples,
-            read_strings(arrays["words"], arrays["letters"], least=0),
-            arrays["counts"],
-            tuple(header["tag_names"]),
-            header["schema"],
-            header["strange"],
-            int(header["unknown"]),
-            _text(arrays, header["text"], source),
-            tuple(header["notes"]),
-            source,
-            fingerprint,
-        )
+        features = read_strings(arrays["words"], arrays["letters"], least=0)
+        text, notes = _text(arrays, header["text"], source), tuple(header["notes"])
+        return TaggingFeed(samples, features, arrays["counts"], tuple(header["tag_names"]), header["schema"],
+                           header["strange"], int(header["unknown"]), text, notes, source, fingerprint)  # fmt: skip
 
 
 def _text(arrays: dict[str, Any], described: dict[str, Any] | None, source: str) -> TaggedText | None:

@@ -72,10 +72,8 @@ def _found(objects: Sequence[Fields], where: str) -> dict[str, str]:
     fields = list(dict.fromkeys(field for each in objects for field in each))
     words = next((field for field in WORD_FIELDS if field in fields), "")
     if not words:
-        raise InputError(
-            f"{where}: no field `tokens` or `words`; {list_columns(fields)}. Name those of words and features with"
-            " --columns, as in --columns w=FIELD."
-        )
+        raise InputError(f"{where}: no field `tokens` or `words`; {list_columns(fields)}. Name those of words and"
+                         " features with --columns, as in --columns w=FIELD.")
 
     def fits(field: str, each: Fields) -> bool:
         value, tokens = each.get(field), each.get(words)
@@ -190,11 +188,6 @@ class JsonReader:
             rows = chain(first, rows)
         while batch := list(islice(rows, _BATCH)):
             self._take(batch, self.plan)
-
-    def columns(self) -> tuple[TextColumn, ...]:
-        """All columns."""
-        names = self.plan.names if self.plan else ()
-        return tuple(self.gathering.column(k, name) for k, name in enumerate(names))
 
     def origin(self, columns: tuple[TextColumn, ...]) -> Origin:
         """The objects as they were."""

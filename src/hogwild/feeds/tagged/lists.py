@@ -12,9 +12,9 @@ import numpy as np
 
 from hogwild.arrays import AnyChains, Chains, Ids, Offsets, ValuedChains, fits_float32
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.tagged.features import check_distinct, rare_note, unknown_note
+from hogwild.feeds.tagged.features import rare_note, unknown_note
 from hogwild.feeds.tagged.feed import TaggingFeed
-from hogwild.feeds.tagged.text import TaggedText, TextColumn, encode_tags
+from hogwild.feeds.tagged.text import Coder, TaggedText, TextColumn, check_distinct, encode_tags
 from hogwild.kernels.ids.keys import settle_valued
 from hogwild.messages import counted, shown
 
@@ -69,13 +69,9 @@ def tagging_of(
 
 
 def encode_with(
-    text: TaggedText,
-    function: FeatureFunction,
-    *,
-    min_count: int = 1,
-    names: Sequence[str] | None = None,
-    tags: Sequence[str] | None = None,
-) -> TaggingFeed:
+    text: TaggedText, function: FeatureFunction, *, min_count: int = 1,
+    names: Sequence[str] | None = None, tags: Sequence[str] | None = None,
+) -> TaggingFeed:  # fmt: skip
     """Encode a text with the features that a Python function gives, called once a token.
 
     function(sentence, i) gives those of token i, in the forms that `tagging_of` takes; the sentence is a list of dicts
@@ -92,13 +88,8 @@ def encode_with(
 
 def _with_tags(feed: TaggingFeed, column: TextColumn | None, tags: Sequence[str] | None) -> TaggingFeed:
     tagged = encode_tags(column, feed.tokens, tags)
-    return replace(
-        feed,
-        samples=feed.samples._replace(tags=tagged.codes),
-        tags=tagged.names,
-        strange=tagged.strange,
-        notes=(*feed.notes, *tagged.notes),
-    )
+    return replace(feed, samples=feed.samples._replace(tags=tagged.codes), tags=tagged.names, strange=tagged.strange,
+                   notes=(*feed.notes, *tagged.notes))  # fmt: skip
 
 
 def _rows(text: TaggedText) -> Iterator[list[dict[str, str]]]:
@@ -116,19 +107,11 @@ def _called(function: FeatureFunction, sentence: list[dict[str, str]], i: int, w
         raise InputError(f"{where}, token {i}: the function of features fails with {what}.") from error
 
 
-class _Numbers(dict[str, int]):
-    """Numbers of features in the order of their first places."""
-
-    def __missing__(self, name: str) -> int:
-        self[name] = number = len(self)
-        return number
-
-
 class _Collector:
     """Features of tokens as numbers, sentence after sentence."""
 
     def __init__(self) -> None:
-        self.known = _Numbers()
+        self.known = Coder()
         self.numbers = array("i")
         self.places, self.values = array("q"), array("f")  # where in `numbers` a value is not 1, and what it is
         self.widths, self.sizes = array("q"), array("q")
@@ -221,7 +204,7 @@ class _Collector:
         if names is None:
             final, names, notes = _ranked(found, counts, min_count, source)
         else:
-            check_distinct(names)
+            check_distinct(names, "features")
             places = {name: place for place, name in enumerate(names)}
             final = np.fromiter((places.get(name, -1) for name in found), np.int32, len(found))
             unknown = int(counts[final < 0].sum())
@@ -260,8 +243,7 @@ def _chains(numbers: Ids, values: Any, final: Ids, begins: Offsets, offsets: Off
 
 
 def _tag_column(y: Iterable[Iterable[str]], offsets: Offsets) -> TextColumn:
-    known = _Numbers()
-    codes = array("i")
+    known, codes = Coder(), array("i")
     sentences = list(_sentences(y, "y"))
     if len(sentences) != len(offsets) - 1:
         raise InputError(f"X has {counted(len(offsets) - 1, 'sentence')}, but y has {len(sentences):,}; give one each.")

@@ -76,13 +76,9 @@ def open_tagging(
 
     if features is not None or not with_tags or not config.cache:
         return make()
-    content = {
-        "tagging": {**asdict(config), "features": templates.lines(), "min_count": min_count, "cache": True},
-        "suffixes": [PurePath(source.name).suffixes for source in sources],
-        "schema": schema,
-        "names": cache.digest_of(names),
-        "tags": cache.digest_of(tags),
-    }
+    content = {"tagging": {**asdict(config), "features": templates.lines(), "min_count": min_count, "cache": True},
+               "suffixes": [PurePath(source.name).suffixes for source in sources], "schema": schema,
+               "names": cache.digest_of(names), "tags": cache.digest_of(tags)}  # fmt: skip
 
     def write(directory: Path) -> None:
         write_tagging(directory, make(), [source.name for source in sources])

@@ -12,8 +12,8 @@ from hogwild.feeds.io.blocks import head_of
 from hogwild.feeds.io.source import Paths, Source, open_sources
 from hogwild.feeds.io.streams import uncompressed
 from hogwild.feeds.storage.arrayfiles import title_of
-from hogwild.feeds.tagged.columns import Asked, ColumnPlan
-from hogwild.feeds.tagged.conll import FIELDS, ColumnsReader, layout_of
+from hogwild.feeds.tagged.columns import FIELDS, Asked, ColumnPlan
+from hogwild.feeds.tagged.conll import ColumnsReader, layout_of
 from hogwild.feeds.tagged.jsonl import JsonReader
 from hogwild.feeds.tagged.segmented import SegmentedReader
 from hogwild.feeds.tagged.text import Gathering, Origin, TaggedText, TextColumn
@@ -32,9 +32,6 @@ class Reader(Protocol):
 
     def read(self, source: Source) -> None:
         """Take the sentences of a file."""
-
-    def columns(self) -> tuple[TextColumn, ...]:
-        """All columns, as the plan names them."""
 
     def origin(self, columns: tuple[TextColumn, ...]) -> Origin:
         """What the sentences are written with again."""
@@ -92,7 +89,7 @@ def read_sources(
         raise InputError(f"{name}: which column holds the tags is not known; say so with --tag-column.")
     if without:
         notes.append(f"No sentence in {', '.join(without)}.")
-    columns = reader.columns()
+    columns = gathering.columns(plan.names)
     notes += reader.notes(columns)
     if guessed and form != "conll":  # columns are said anyway
         notes.append(f"Read as {CALLED[form]}, to judge by the first lines (--format says otherwise).")
@@ -129,17 +126,13 @@ def format_of(sources: Sequence[Source], config: TaggingConfig, schema: Mapping[
         if form not in CALLED:
             raise InputError("the model was not trained on tagged text; give data of the kind that it knows.")
         return str(form), False
-    named = {
-        source.name: BY_SUFFIX.get(uncompressed(source.name).suffix.lower(), "") for source in sources
-    }
+    named = {source.name: BY_SUFFIX.get(uncompressed(source.name).suffix.lower(), "") for source in sources}
     found = {named[source.name] or _by_content(source, config): source.name for source in reversed(sources)}
     found.pop("", None)
     if len(found) > 1:
         (other, second), (one, first) = list(found.items())[-2:]
-        raise InputError(
-            f"{first} looks like {CALLED[one]}, but {second} like {CALLED[other]}; read one format at a time, or say"
-            " which with --format."
-        )
+        raise InputError(f"{first} looks like {CALLED[one]}, but {second} like {CALLED[other]}; read one format at a"
+                         " time, or say which with --format.")
     return next(iter(found), "conll"), not all(named.values())
 
 

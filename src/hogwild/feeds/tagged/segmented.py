@@ -50,10 +50,6 @@ class SegmentedReader:
             codes = [coder.codes(column) for coder, column in zip(self.gathering.coders, values, strict=False)]
             self.gathering.add(codes, lengths)
 
-    def columns(self) -> tuple[TextColumn, ...]:
-        """The characters, and the tags if they are wanted."""
-        return tuple(self.gathering.column(k, name) for k, name in enumerate(self.plan.names[: 1 + self.with_tags]))
-
     def origin(self, columns: tuple[TextColumn, ...]) -> Origin:
         """What the sentences are written with again; a line without words stays one."""
         return Origin("segmented", columns[:1], " ", (), np.concatenate(self._places), self._lines)

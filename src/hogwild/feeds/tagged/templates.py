@@ -23,88 +23,38 @@ from hogwild.messages import shown
 
 YES = "1"  # the value of a test that holds; one that does not gives no feature
 
+
+def _preset(about: str, templates: str, include: str = "") -> str:
+    """One template a line, after what they are and the preset that they go on from."""
+    return "\n".join((f"# {about}", *([f"@include {include}"] if include else []), *templates.split(), ""))
+
+
+_WINDOW = "w[-2] w[-1] w[0] w[1] w[2]"
 PRESETS = {
-    "chunking": """\
-# Words and parts of speech in a window of two, pairs of words, pairs and triples of parts of speech.
-w[-2]
-w[-1]
-w[0]
-w[1]
-w[2]
-pos[-2]
-pos[-1]
-pos[0]
-pos[1]
-pos[2]
-w[-1]|w[0]
-w[0]|w[1]
-pos[-2]|pos[-1]
-pos[-1]|pos[0]
-pos[0]|pos[1]
-pos[1]|pos[2]
-pos[-2]|pos[-1]|pos[0]
-pos[-1]|pos[0]|pos[1]
-pos[0]|pos[1]|pos[2]
-""",
-    "chunking-more": """\
-# As chunking; words with parts of speech, words in lower case, beginnings and endings.
-@include chunking
-w[0]|pos[0]
-w[-1]|pos[0]
-w[0]|pos[1]
-w[0]|pos[-1]
-w[1]|pos[0]
-lower(w)[-1]
-lower(w)[0]
-lower(w)[1]
-prefix(w,2)[0]
-prefix(w,3)[0]
-prefix(w,4)[0]
-suffix(w,2)[0]
-suffix(w,3)[0]
-suffix(w,4)[0]
-""",
-    "pos": """\
-# Words in a window of two, pairs of words; beginnings, endings and shape of the word itself.
-w[-2]
-w[-1]
-w[0]
-w[1]
-w[2]
-w[-1]|w[0]
-w[0]|w[1]
-lower(w)[0]
-prefix(lower(w),1)[0]
-prefix(lower(w),2)[0]
-prefix(lower(w),3)[0]
-prefix(lower(w),4)[0]
-suffix(lower(w),1)[0]
-suffix(lower(w),2)[0]
-suffix(lower(w),3)[0]
-suffix(lower(w),4)[0]
-shape(w)[0]
-hasdigit(w)[0]
-hashyphen(w)[0]
-hasupper(w)[0]
-""",
-    "segmentation": """\
-# Characters in a window of two, their pairs and triples, repetition, and classes of characters.
-w[-2]
-w[-1]
-w[0]
-w[1]
-w[2]
-w[-2]|w[-1]
-w[-1]|w[0]
-w[0]|w[1]
-w[1]|w[2]
-w[-1]|w[1]
-w[-1]|w[0]|w[1]
-same(w)[0,-1]
-same(w)[0,-2]
-class(w)[0]
-class(w)[-1]|class(w)[0]|class(w)[1]
-""",
+    "chunking": _preset(
+        "Words and parts of speech in a window of two, pairs of words, pairs and triples of parts of speech.",
+        f"""{_WINDOW} pos[-2] pos[-1] pos[0] pos[1] pos[2] w[-1]|w[0] w[0]|w[1]
+        pos[-2]|pos[-1] pos[-1]|pos[0] pos[0]|pos[1] pos[1]|pos[2]
+        pos[-2]|pos[-1]|pos[0] pos[-1]|pos[0]|pos[1] pos[0]|pos[1]|pos[2]""",
+    ),
+    "chunking-more": _preset(
+        "As chunking; words with parts of speech, words in lower case, beginnings and endings.",
+        """w[0]|pos[0] w[-1]|pos[0] w[0]|pos[1] w[0]|pos[-1] w[1]|pos[0] lower(w)[-1] lower(w)[0] lower(w)[1]
+        prefix(w,2)[0] prefix(w,3)[0] prefix(w,4)[0] suffix(w,2)[0] suffix(w,3)[0] suffix(w,4)[0]""",
+        include="chunking",
+    ),
+    "pos": _preset(
+        "Words in a window of two, pairs of words; beginnings, endings and shape of the word itself.",
+        f"""{_WINDOW} w[-1]|w[0] w[0]|w[1] lower(w)[0]
+        prefix(lower(w),1)[0] prefix(lower(w),2)[0] prefix(lower(w),3)[0] prefix(lower(w),4)[0]
+        suffix(lower(w),1)[0] suffix(lower(w),2)[0] suffix(lower(w),3)[0] suffix(lower(w),4)[0]
+        shape(w)[0] hasdigit(w)[0] hashyphen(w)[0] hasupper(w)[0]""",
+    ),
+    "segmentation": _preset(
+        "Characters in a window of two, their pairs and triples, repetition, and classes of characters.",
+        f"""{_WINDOW} w[-2]|w[-1] w[-1]|w[0] w[0]|w[1] w[1]|w[2] w[-1]|w[1] w[-1]|w[0]|w[1]
+        same(w)[0,-1] same(w)[0,-2] class(w)[0] class(w)[-1]|class(w)[0]|class(w)[1]""",
+    ),
 }
 
 
@@ -121,14 +71,6 @@ class Transform(NamedTuple):
     about: str
 
 
-def _prefix(value: str, size: int) -> str | None:
-    return value[:size] if len(value) >= size else None
-
-
-def _suffix(value: str, size: int) -> str | None:
-    return value[-size:] if len(value) >= size else None
-
-
 def _shape_of(character: str) -> str:
     if character.isdecimal():
         return "d"
@@ -141,14 +83,6 @@ def _shape_of(character: str) -> str:
 
 def _full_shape(value: str) -> str:
     return "".join(map(_shape_of, value))
-
-
-def _shape(value: str) -> str:
-    return "".join(sign for sign, _ in groupby(_full_shape(value)))
-
-
-def _digits(value: str) -> str:
-    return "".join("0" if character.isdecimal() else character for character in value)
 
 
 _NUMERALS = frozenset("〇零一二三四五六七八九十百千万亿兆两壹贰叁肆伍陆柒捌玖拾佰仟萬億")
@@ -183,22 +117,23 @@ def _flag(test: Callable[[str], bool]) -> Callable[[str, int], str | None]:
     return lambda value, _: YES if any(map(test, value)) else None
 
 
-def _hyphen(character: str) -> bool:
-    return unicodedata.category(character) == "Pd"
-
-
 TRANSFORMS = {
     "lower": Transform(lambda value, _: value.lower(), False, "in lower case"),
-    "prefix": Transform(_prefix, True, "the first N characters; nothing if there are fewer"),
-    "suffix": Transform(_suffix, True, "the last N characters; nothing if there are fewer"),
-    "shape": Transform(lambda value, _: _shape(value), False, "McDonald-90 becomes XxXx-d"),
+    "prefix": Transform(lambda value, size: value[:size] if len(value) >= size else None, True,
+                        "the first N characters; nothing if there are fewer"),
+    "suffix": Transform(lambda value, size: value[-size:] if len(value) >= size else None, True,
+                        "the last N characters; nothing if there are fewer"),
+    "shape": Transform(lambda value, _: "".join(sign for sign, _ in groupby(_full_shape(value))), False,
+                       "McDonald-90 becomes XxXx-d"),
     "fullshape": Transform(lambda value, _: _full_shape(value), False, "McDonald-90 becomes XxXxxxxx-dd"),
-    "digits": Transform(lambda value, _: _digits(value), False, "every digit becomes 0"),
+    "digits": Transform(lambda value, _: "".join("0" if sign.isdecimal() else sign for sign in value), False,
+                        "every digit becomes 0"),
     "class": Transform(lambda value, _: _class(value), False, "digit, letter, punctuation, cjk, …, or mixed"),
     "hasdigit": Transform(_flag(str.isdecimal), False, "1 if there is a digit, else nothing"),
-    "hashyphen": Transform(_flag(_hyphen), False, "1 if there is a hyphen or dash, else nothing"),
+    "hashyphen": Transform(_flag(lambda sign: unicodedata.category(sign) == "Pd"), False,
+                           "1 if there is a hyphen or dash, else nothing"),
     "hasupper": Transform(_flag(str.isupper), False, "1 if there is a capital letter, else nothing"),
-}
+}  # fmt: skip
 SAME = "same"  # not a function of one value: whether those at two offsets are equal
 
 
@@ -277,11 +212,9 @@ class Templates:
             for atom in template.atoms:
                 if atom.column not in columns:
                     there = ", ".join(f"`{shown(name)}`" for name in columns) or "none"
-                    raise InputError(
-                        f"{template.place or 'templates'}: the template `{template}` looks at the column"
-                        f" `{shown(atom.column)}`{nearest(atom.column, columns)}, but the columns are {there};"
-                        " name them with --columns, or choose other --features."
-                    )
+                    raise InputError(f"{template.place or 'templates'}: the template `{template}` looks at the column"
+                                     f" `{shown(atom.column)}`{nearest(atom.column, columns)}, but the columns are"
+                                     f" {there}; name them with --columns, or choose other --features.")
 
 
 def open_templates(features: str) -> Templates:
@@ -292,10 +225,8 @@ def open_templates(features: str) -> Templates:
         text = read_start(features, _LIMIT).decode("utf-8-sig")
     except OSError as error:
         if isinstance(error, FileNotFoundError):
-            raise InputError(
-                f"features: `{shown(features)}` is neither a preset ({', '.join(PRESETS)}) nor a file of templates"
-                f"{nearest(features, PRESETS)}."
-            ) from None
+            raise InputError(f"features: `{shown(features)}` is neither a preset ({', '.join(PRESETS)}) nor a file of"
+                             f" templates{nearest(features, PRESETS)}.") from None
         raise InputError(f"{features}: {error.strerror}; --features needs a readable file of templates.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{features}: byte {error.start} is not UTF-8; save the templates as UTF-8.") from None
@@ -342,10 +273,8 @@ def _read_line(line: str, place: str) -> tuple[Template, ...]:
             raise InputError(f"{place}: unknown command `{shown(word)}`; there is only {_INCLUDE} PRESET.")
         if len(names) != 1 or names[0] not in PRESETS:
             given = " ".join(names)
-            raise InputError(
-                f"{place}: {_INCLUDE} needs one preset, not `{shown(given)}`{nearest(given, PRESETS)}; there are"
-                f" {', '.join(PRESETS)}."
-            )
+            raise InputError(f"{place}: {_INCLUDE} needs one preset, not `{shown(given)}`{nearest(given, PRESETS)};"
+                             f" there are {', '.join(PRESETS)}.")
         return parse_templates(PRESETS[names[0]], names[0]).items
     return (_Line(content, place).template(),)
 

@@ -155,10 +155,10 @@ class Gathering:
         """A sentence is malformed: `problem` is `file:line: what`."""
         self.bad.report(problem, remedy)
 
-    def column(self, place: int, name: str) -> TextColumn:
-        """A column over all sentences."""
-        parts = self._codes[place]
-        return TextColumn(name, np.concatenate(parts) if parts else np.zeros(0, np.int32), self.coders[place].strings())
+    def columns(self, names: Sequence[str]) -> tuple[TextColumn, ...]:
+        """The columns over all sentences; fewer than names, where no more were opened."""
+        parts = zip(names, self._codes, self.coders, strict=False)
+        return tuple(TextColumn(name, np.concatenate(codes), coder.strings()) for name, codes, coder in parts)
 
     def offsets(self) -> Offsets:
         """Where sentences begin and end."""
@@ -200,10 +200,8 @@ def encode_tags(column: TextColumn | None, tokens: int, tags: Sequence[str] | No
         order = np.lexsort((firsts, -counts))[: int(np.count_nonzero(counts))]
         final[order] = np.arange(len(order), dtype=np.int32)
         return EncodedTags(final[column.codes], tuple(column.values[k] for k in order.tolist()), {})
+    check_distinct(tags, "tags")
     places = {tag: place for place, tag in enumerate(tags)}
-    if len(places) < len(tags):
-        twice = next(tag for tag in tags if tags.count(tag) > 1)
-        raise InputError(f"the tags of the model hold `{shown(twice)}` twice; it is damaged.")
     strange: dict[str, int] = {}
     for code in np.argsort(firsts, kind="stable").tolist():
         tag = column.values[code]
@@ -214,12 +212,17 @@ def encode_tags(column: TextColumn | None, tokens: int, tags: Sequence[str] | No
     return EncodedTags(final[column.codes], tuple(tags), strange, _strange_note(strange, tokens))
 
 
+def check_distinct(names: Sequence[str], what: str) -> None:
+    """Raise InputError if a feature or a tag of a model stands there twice."""
+    if len(set(names)) < len(names):
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        raise InputError(f"the {what} of the model hold `{shown(twice)}` twice; it is damaged.")
+
+
 def _strange_note(strange: dict[str, int], tokens: int) -> tuple[str, ...]:
     if not strange:
         return ()
     named = ", ".join(f"`{shown(tag)}` ({count:,})" for tag, count in list(strange.items())[:_SHOWN])
     more = f" and {len(strange) - _SHOWN} more" if len(strange) > _SHOWN else ""
     total = counted(sum(strange.values()), "token")
-    return (
-        f"{total} of {tokens:,} with a tag that training has not seen: {named}{more}; they are scored as wrong.",
-    )
+    return (f"{total} of {tokens:,} with a tag that training has not seen: {named}{more}; they are scored as wrong.",)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from hogwild import messages
 from hogwild.config import FeedConfig
 from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, InputError
-from hogwild.feeds.slots.description import BINARY, SlotPlan
+from hogwild.feeds.slots.description import SlotPlan
 from hogwild.feeds.sparse.labels import NAMES
 from hogwild.kernels.tfrecord import examples as kernel
 from hogwild.kernels.tfrecord.examples import Wanted, make_wanted
@@ -92,11 +93,9 @@ def listed(record: Mapping[str, Seen]) -> str:
 
 
 INDICES, VALUES, LABEL = "nz_idx", "nz_values", "label"
-SAMPLED = 32      # records that are looked at
 
 
-@dataclass(frozen=True)
-class ExamplePlan:
+class ExamplePlan(NamedTuple):
     """A list of ids, one of values beside it unless all are 1 (then its name is empty), and a label."""
 
     indices: str
@@ -109,17 +108,13 @@ class ExamplePlan:
         roles = [kernel.CATEGORIES, kernel.LABEL, kernel.VALUES][: len(named)]
         return make_wanted(named, roles, [0] * 3, [0] * 3, [2 if self.values else -1, -1, -1])
 
-    def schema(self) -> dict[str, str]:
-        """JSON values from which `known` makes this again."""
-        return {"indices": self.indices, "values": self.values, "label": self.label}
-
     @classmethod
     def known(cls, schema: Mapping[str, Any], config: FeedConfig) -> ExamplePlan:
         """The plan that an earlier feed was read by; a label that the configuration names stands for the plan's."""
-        names = {name: schema[name] for name in ("indices", "values", "label")}
-        if not all(isinstance(name, str) for name in names.values()):
+        plan = cls(*(schema[name] for name in cls._fields))
+        if not all(isinstance(name, str) for name in plan):
             raise TypeError("no such names")
-        return replace(cls(**names), label=config.label or names["label"])
+        return plan._replace(label=config.label or plan.label)
 
 
 def find_plan(records: Sequence[Record], config: FeedConfig, where: str) -> tuple[ExamplePlan, list[str]]:
@@ -137,7 +132,8 @@ def find_plan(records: Sequence[Record], config: FeedConfig, where: str) -> tupl
     values = "" if config.binary else config.values or _values(records, rest, indices, where)
     if len({indices, values, label}) < 3:
         raise ConfigError(f"{where}: --indices, --values and --label must be different features.")
-    return ExamplePlan(indices, values, label), _notes(ExamplePlan(indices, values, label), names, config)
+    plan = ExamplePlan(indices, values, label)
+    return plan, _notes(plan, names, config)
 
 
 def _label(records: Sequence[Record], names: list[str], config: FeedConfig, where: str) -> str:
@@ -193,10 +189,9 @@ def _notes(plan: ExamplePlan, names: list[str], config: FeedConfig) -> list[str]
         beside = f"values in `{shown(plan.values)}`" if plan.values else "all values 1"
         notes.append(f"Ids are in `{shown(plan.indices)}`, {beside}, the label in `{shown(plan.label)}` (--indices,"
                      " --values and --label choose others).")
-    unread = [name for name in names if name not in (plan.indices, plan.values, plan.label)]
+    unread = [name for name in names if name not in plan]
     if unread:
-        more = ", …" if len(unread) > LISTED else ""
-        notes.append(f"Features that are not read: {', '.join(map(shown, unread[:LISTED]))}{more}.")
+        notes.append(f"Features that are not read: {messages.listed(unread)}.")
     return notes
 
 
@@ -228,15 +223,5 @@ def wanted_slots(plan: SlotPlan) -> Wanted:
 
 def with_widths(plan: SlotPlan, record: Record) -> SlotPlan:
     """With the widths of dense slots that the description leaves open as they are in a record; 1 if it has none."""
-    slots = tuple(
-        replace(slot, width=max(record.get(slot.name, Seen(0, 0)).count, 1))
-        if slot.used and slot.dense and not slot.label and not slot.width
-        else slot
-        for slot in plan.slots
-    )
-    return replace(plan, slots=slots)
-
-
-def is_binary(plan: SlotPlan) -> bool:
-    """Whether labels must be 0 or 1."""
-    return plan.label.label == BINARY
+    widths = {slot.name: max(record.get(slot.name, Seen(0, 0)).count, 1) for slot in plan.slots if slot.open}
+    return replace(plan, slots=tuple(replace(slot, width=widths.get(slot.name, slot.width)) for slot in plan.slots))

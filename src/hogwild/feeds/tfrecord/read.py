@@ -12,27 +12,17 @@ import numpy as np
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import BLOCK, Bytes, Source, fill
-from hogwild.feeds.slots.description import SlotPlan, known_plan, read_slots
+from hogwild.feeds.slots.description import BINARY, SlotPlan, known_plan, read_slots
 from hogwild.feeds.slots.encoder import SlotEncoder
 from hogwild.feeds.sparse.encoder import Block, BlockEncoder, Chunk, Summary, left_out_notes, reading_schema
-from hogwild.feeds.tfrecord.plan import (
-    KINDS,
-    SAMPLED,
-    ExamplePlan,
-    Record,
-    features_of,
-    find_plan,
-    is_binary,
-    listed,
-    wanted_slots,
-    with_widths,
-)
+from hogwild.feeds.tfrecord.plan import KINDS, ExamplePlan, features_of, find_plan, listed, wanted_slots, with_widths
 from hogwild.kernels.tfrecord import examples as kernel
 from hogwild.kernels.tfrecord.examples import FOOTER, HEADER, Keyed, Parsed, Terms, Wanted
 from hogwild.kernels.tfrecord.records import BROKEN, READ_AHEAD, TOO_LONG, cut_records, parse_records
 from hogwild.messages import counted, shown
 
 _LAST_ID = 2**31 - 1
+_SAMPLED = 32  # records from which the plan is made
 _REMEDY = "Correct the record, or skip such records with --bad-lines skip."
 _AGAIN = "Copy or download the file again, or skip such records with --bad-lines skip."
 _COPY = "copy or download the file again"
@@ -50,13 +40,17 @@ class RecordBlock(NamedTuple):
     offset: int
     problem: str = ""
 
+    def record_at(self, place: int) -> bytes:
+        """The data of the record that begins there."""
+        size = int.from_bytes(self.data[place : place + 8].tobytes(), "little")
+        return self.data[place + HEADER : place + HEADER + size].tobytes()
+
     def records(self) -> Iterator[bytes]:
         """The data of each record."""
         at = 0
         while at < len(self.data):
-            size = int.from_bytes(self.data[at : at + 8].tobytes(), "little")
-            yield self.data[at + HEADER : at + HEADER + size].tobytes()
-            at += HEADER + size + FOOTER
+            yield (data := self.record_at(at))
+            at += HEADER + len(data) + FOOTER
 
 
 def new_room(size: int) -> Bytes:
@@ -168,15 +162,15 @@ class TfrecordEncoder(SlotEncoder):
 
     def _follow_slots(self, plan: SlotPlan) -> None:
         self.slots, self.wanted = plan, wanted_slots(plan)
-        columns = len(plan.columns)
-        self.terms = Terms(np.uint64(0), columns, True, self.config.unlabelled, is_binary(plan), self.bad.stop)
+        columns, binary = len(plan.columns), plan.label.label == BINARY
+        self.terms = Terms(np.uint64(0), columns, True, self.config.unlabelled, binary, self.bad.stop)
         self.read = [slot.name for slot in plan.slots if slot.used]
         self.open(plan.names, plan.columns)
 
     def _find_out(self, block: RecordBlock, source: Source) -> None:
         """Look at the first records."""
-        records: list[Record] = []
-        for data in islice(block.records(), SAMPLED):
+        records: list[Any] = []
+        for data in islice(block.records(), _SAMPLED):
             try:
                 records.append(features_of(data))
             except ValueError:
@@ -292,7 +286,7 @@ class TfrecordEncoder(SlotEncoder):
         if self.plan is None:
             return Summary(1, notes=bad)
         features = self.known if self.schema else self.config.features or max(self.largest + 1, 1)
-        schema = {"format": self.form, **self.plan.schema(), "features": features}
+        schema = {"format": self.form, **self.plan._asdict(), "features": features}
         return Summary(features, (), schema, (*self.found, *self.own_notes(), *bad))
 
     def own_schema(self) -> dict[str, Any]:
@@ -310,9 +304,7 @@ class TfrecordEncoder(SlotEncoder):
 
 def _having(block: RecordBlock, place: int) -> str:
     """What a record has, for messages."""
-    size = int.from_bytes(block.data[place : place + 8].tobytes(), "little")
-    start = place + kernel.HEADER
     try:
-        return f"; {listed(features_of(block.data[start : start + size].tobytes()))}"
+        return f"; {listed(features_of(block.record_at(place)))}"
     except ValueError:  # lists that were not packed are moved by now
         return ""
