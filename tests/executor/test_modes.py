@@ -7,7 +7,7 @@ import pytest
 
 import hogwild
 from hogwild.config import TrainConfig
-from hogwild.executor.modes import lockstep_of
+from hogwild.executor.modes import Turns, lockstep_of
 from problems.tasks import Cells, Touches, count_program, touches
 
 MODES = ["hogwild", "serial", "locked", "round-robin", "minibatch"]
@@ -68,3 +68,9 @@ def test_weights_are_those_of_the_program() -> None:
     program, _ = _train("hogwild", 2, touches(50, ROWS))
     assert isinstance(program.weights, Cells)
     assert program.weights.values.dtype == np.float32
+
+
+@pytest.mark.parametrize("room", [hogwild.Room(1 << 50), hogwild.Room(1, dense=1 << 50)])
+def test_a_sum_of_gradients_that_no_machine_holds_is_refused(room: hogwild.Room) -> None:
+    with pytest.raises(hogwild.ConfigError, match="batch is 2: its gradients need"):
+        Turns(TrainConfig(mode="minibatch", threads=2), room, 10)

@@ -12,6 +12,7 @@ import scipy.sparse as sparse
 
 import hogwild
 from hogwild.errors import ConfigError, DivergedError, ModelError, WorkerError
+from hogwild.executor.plan import check_tables
 from hogwild.kernels.loop.schedule import make_schedule, rate_after
 from problems.tasks import Cells, Count, Fail, Touches, Wrong, count_program, touches
 
@@ -362,3 +363,12 @@ def test_the_functional_form_trains_what_startup_returns() -> None:
         epochs=2, lr=1.0, quiet=True,
     )  # fmt: skip
     np.testing.assert_array_equal(weights.values[:, 0], [2, 4])
+
+
+def test_rows_are_as_many_as_numbers_can_name_but_dense_parameters_need_none() -> None:
+    many = (1 << 31) + 1
+    weights = Cells(np.broadcast_to(np.float32(0), (many, 1)))
+    tables = {"values": hogwild.Table(many, 1)}
+    with pytest.raises(ConfigError, match="more than 2147483648 rows"):
+        check_tables(tables, weights, hogwild.Room(1))
+    assert check_tables(tables, weights, hogwild.Room(0, dense=many)) == tables

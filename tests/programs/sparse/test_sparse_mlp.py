@@ -52,6 +52,15 @@ def test_the_loss_falls_in_every_mode(mode: str, optimizer: str) -> None:
     assert losses[1] < 0.95 * losses[0]
 
 
+@pytest.mark.parametrize(("optimizer", "remembered"), [("sgd", []), ("adam", ["first", "second", "steps"])])
+def test_layers_can_be_watched_and_what_the_rule_remembers(optimizer: str, remembered: list[str]) -> None:
+    program = hogwild.SparseMLP(optimizer=optimizer, **OPTIONS)
+    program.startup(pair_feed(rows=8), seed=1)
+    watched = program.watchable()
+    assert sorted(watched) == sorted(["table", "layers", *remembered])
+    np.testing.assert_array_equal(watched["layers"][-1:], program.arrays()["layer_2_bias"])
+
+
 @compiled
 def test_serial_twice_is_the_same_to_the_bit_and_another_seed_is_not() -> None:
     runs = [
