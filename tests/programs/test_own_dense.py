@@ -185,12 +185,12 @@ def test_one_worker_gives_the_bits_of_serial_under_every_sharing(sharing: str) -
 
 @pytest.mark.parametrize("mode", ["hogwild", "locked", "round-robin", "minibatch"])
 def test_it_is_learnt_in_every_mode_and_steps_are_counted(mode: str) -> None:
-    """301 visits of 3 workers: in rounds, one worker has no visit in the last one, and must not step."""
-    feed, epochs = _points(), 4
-    program, _ = _run(_net(Adam()), feed, mode=mode, threads=3, epochs=epochs, lr=0.01)
+    """100 visits of 3 workers: in rounds, two workers have no visit in the last one, and must not step."""
+    feed, epochs = _points(100), 4
+    program, _ = _run(_net(Adam()), feed, mode=mode, threads=3, epochs=epochs, lr=0.02)
     before = _twin_loss(_values(), feed)
     assert program.evaluate(feed)["loss"] < 0.4 * before
-    steps = {"minibatch": 101 * epochs}.get(mode, ROWS * epochs)
+    steps = (34 if mode == "minibatch" else 100) * epochs
     if mode == "hogwild":
         assert 0 < program.weights.steps[0] <= steps  # lost ones
     else:
@@ -234,17 +234,17 @@ def test_two_workers_learn_under_every_sharing(sharing: str) -> None:
 
 def test_modes_without_errors_show_none_and_gradients_are_what_the_snapshot_gives() -> None:
     for mode, threads in (("serial", 1), ("locked", 3), ("minibatch", 3)):
-        _, epochs = _run(_net(Adam()), _points(2000), mode=mode, threads=threads, trace=True, epochs=1, lr=0.01)
+        _, epochs = _run(_net(Adam()), _points(), mode=mode, threads=threads, trace=True, epochs=1, lr=0.01)
         total = add_up(epochs[0].trace)
-        assert (total["gradients"], total["errors"], total["delay"]["max"]) == (2000, 0, 0)
-        assert total["wrong"]["samples"] >= 2000 // 64
+        assert (total["gradients"], total["errors"], total["delay"]["max"]) == (ROWS, 0, 0)
+        assert total["wrong"]["samples"] >= ROWS // 64
         assert total["wrong"]["max"] == 0.0
 
 
 def test_in_round_robin_all_but_the_first_of_a_round_read_what_was_overwritten() -> None:
-    _, epochs = _run(_net(Adam()), _points(300), mode="round-robin", threads=3, trace=True, epochs=1, lr=0.01)
+    _, epochs = _run(_net(Adam()), _points(90), mode="round-robin", threads=3, trace=True, epochs=1, lr=0.01)
     assert [w["delay"]["max"] for w in epochs[0].trace] == [0, 1, 2]
-    assert [w["errors"] for w in epochs[0].trace] == [0, 100, 100]
+    assert [w["errors"] for w in epochs[0].trace] == [0, 30, 30]
     assert [w["wrong"]["mean"] > 0 for w in epochs[0].trace] == [False, True, True]
 
 
@@ -387,14 +387,14 @@ def _shifted(**options: Any) -> hogwild.CustomProgram:
 
 @pytest.mark.parametrize(("mode", "threads"), [("serial", 1), ("minibatch", 3)])
 def test_rows_and_dense_parameters_go_together(mode: str, threads: int) -> None:
-    feed = _points(300)
+    feed = _points(90)
     tables = {"shifts": hogwild.Table(CLASSES, 1, "ranked")}
     room = hogwild.Room(1, floats=HIDDEN + CLASSES)
     program, epochs = _run(
-        _shifted(tables=tables, room=room), feed, mode=mode, threads=threads, trace=True, epochs=2, lr=0.01
+        _shifted(tables=tables, room=room), feed, mode=mode, threads=threads, trace=True, epochs=4, lr=0.01
     )
     np.testing.assert_allclose(program.weights.shifts[:, 0], np.arange(CLASSES), atol=0.05)
-    alone, _ = _run(_net(Adam()), feed, mode=mode, threads=threads, epochs=2, lr=0.01)
+    alone, _ = _run(_net(Adam()), feed, mode=mode, threads=threads, epochs=4, lr=0.01)
     np.testing.assert_allclose(program.weights.values, alone.weights.values, rtol=1e-4, atol=1e-5)
     assert add_up(epochs[1].trace)["wrong"]["max"] == 0.0
 
