@@ -3,6 +3,7 @@
 # make test     set up, then check and test everything (under ten minutes)
 # make test-full  what takes longer: all that can be chosen, compiled; changed files; real peers (under thirty minutes)
 # make fuzz     the same by hand: TARGET=svmlight COUNT=10000 SEED=7
+# make steady   tests that start threads or processes, many times on quiet and busy cores: COUNT=5 ONLY=pausing MINUTES=60
 # make check    ruff, mypy, import-linter
 # make bench    comparisons with other tools, in an environment of their own
 
@@ -18,7 +19,7 @@ INSTALL := install --quiet --disable-pip-version-check --no-compile -c constrain
 DEBIAN := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test tests test-full shells fuzz check bench clean
+.PHONY: help demo test tests test-full shells fuzz steady check bench clean
 
 help:
 	@sed -n 's/^# \(make.*\)/\1/p' Makefile
@@ -71,6 +72,10 @@ test-full: $(VENV)/.installed-peers shells
 fuzz: $(VENV)/.installed-dev
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(TARGET) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(FIRST),--first $(FIRST))
+
+steady: $(VENV)/.installed-dev
+	PYTHONPATH=$(CURDIR)/tests $(BIN)/python -m steady $(if $(COUNT),--count $(COUNT)) $(foreach part,$(ONLY),--only '$(part)') \
+		$(if $(MINUTES),--minutes $(MINUTES))
 
 bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/startup.py

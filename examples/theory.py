@@ -43,11 +43,12 @@ def main(picture: str = "theory.png") -> None:
     for check in checks:
         print(check)
 
-    if any(check.windows for check in checks):
-        theory.draw(checks, picture)
     numbers = Path(picture).with_suffix(".json")
     numbers.write_text(json.dumps([check.record() for check in checks], indent=1) + "\n", encoding="utf-8")
-    print(f"{picture}, {numbers}")
+    print(numbers)
+    if not all(check.problem for check in checks):
+        theory.draw(checks, picture)
+        print(picture)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
+import threading
 import time
 
 import pytest
@@ -36,6 +39,11 @@ def read_until(process, what):
         if what in line:
             return lines
     raise AssertionError(f"no {what!r} in {''.join(lines)}")
+
+
+def bytes_in(pipe):
+    """Written and not yet read."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -67,8 +75,12 @@ def test_a_signal_without_an_output(files):
 
 
 def test_a_signal_while_nothing_runs_yet():
-    run = start("train", "classifier", "-")     # waits for standard input, which nobody writes
-    time.sleep(2)
+    run = start("train", "classifier", "-")     # waits for standard input, of which only the beginning is written
+    run.stdin.write("1 1:1\n")
+    run.stdin.flush()
+    while bytes_in(run.stdin):
+        assert run.poll() is None
+        time.sleep(0.01)
     run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=60)
     assert run.returncode == 130
@@ -244,18 +256,21 @@ def test_signals_are_put_back(monkeypatch):
 
 def test_a_model_that_is_being_replaced_is_never_missing(files, tmp_path):
     run = start(
-        "train", "classifier", files / "train.svm", "--valid", files / "test.svm", *RUN, "--epochs", 40, "--output",
+        "train", "classifier", files / "train.svm", "--valid", files / "test.svm", *RUN, "--epochs", 10**7, "--output",
         tmp_path / "m", "--checkpoint-every", "1epoch",
     )  # fmt: skip
     read_until(run, "epoch 1/")
-    seen, problems = 0, []
-    while run.poll() is None:
+    reader = threading.Thread(target=run.stderr.read)  # else the run waits for us when the pipe is full
+    reader.start()
+    seen, problems, losses = 0, [], set()
+    while len(losses) < 2 or seen < 50:
+        assert run.poll() is None
         try:
-            load_model(tmp_path / "m")
+            losses.add(load_model(tmp_path / "m").metrics["loss"])
             seen += 1
         except ModelError as error:
             problems += [error] if seen else []     # before the first save there may be none
-    run.communicate()
-    assert run.returncode == 0
-    assert seen > 0
+    run.send_signal(signal.SIGINT)
+    reader.join()
+    assert run.wait(timeout=60) == 130
     assert problems == []

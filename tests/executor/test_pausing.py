@@ -18,7 +18,7 @@ import hogwild
 from hogwild.errors import ConfigError
 from hogwild.executor.sharing import WeightStore
 from hogwild.executor.state import Position, RunState
-from problems.tasks import Cells, Count, count_program, touches
+from problems.tasks import Cells, Count, Touches, count_program, touches
 
 
 def test_pause_holds_all_workers_and_resume_lets_them_go() -> None:
@@ -98,7 +98,8 @@ def test_while_paused_the_clock_stands_however_slow_the_reader_is() -> None:
             seconds.append(event.seconds)
             if len(seconds) == 4:
                 executor.resume()
-    assert seconds[-1] - seconds[0] < 0.05
+    assert len(seconds) == 4
+    assert len(set(seconds)) == 1
 
 
 def test_an_executor_runs_one_thing_at_a_time() -> None:
@@ -134,9 +135,10 @@ def test_after_a_run_the_weights_are_in_the_arrays_that_startup_made(sharing: st
     program = hogwild.CustomProgram(Count(), lambda: made, room=hogwild.Room(1), tables={
         "values": hogwild.Table(5000, 1, "ranked")})  # fmt: skip
     executor = hogwild.AsyncExecutor(threads=2, sharing=sharing, hot_rows=1024)
-    list(executor.run(program, touches(3000, 1000), epochs=2, lr=1.0))
+    apart = Touches(np.arange(3000, dtype=np.int32), np.ones(3000, np.float32))  # in one copy, too, no update is lost
+    list(executor.run(program, apart, epochs=2, lr=1.0))
     assert program.weights is made
-    assert made.values.sum() == 6000
+    assert (made.values[:, 0] == 2.0 * (np.arange(5000) < 3000)).all()
 
 
 def test_a_position_inside_a_round_is_refused() -> None:

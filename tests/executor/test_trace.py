@@ -103,13 +103,19 @@ def test_round_robin_shows_the_delay_that_it_has() -> None:
 
 
 def test_hogwild_on_one_row_shows_errors_and_counts_every_gradient() -> None:
+    """Where workers share a core, one may have done an epoch before the others begin: then there are none in it."""
     program = count_program(1)
     executor = hogwild.AsyncExecutor(threads=4, trace=True, sharing="all")
-    ends = [e for e in executor.run(program, touches(100_000, 1), lr=1.0, epochs=1) if e.kind == "epoch"]
-    total = add_up(ends[0].trace)
-    assert total["gradients"] == 100_000
-    assert 0 < total["errors"] <= 100_000
-    assert total["errors"] <= total["read_overwrites"] + total["write_overwrites"]
+    found = 0
+    for event in executor.run(program, touches(100_000, 1), lr=1.0, epochs=10_000):
+        if event.kind == "epoch":
+            total = add_up(event.trace)
+            assert total["gradients"] == 100_000
+            assert total["errors"] <= min(100_000, total["read_overwrites"] + total["write_overwrites"])
+            found += total["errors"]
+            if found:
+                executor.stop()
+    assert found > 0
 
 
 @pytest.mark.parametrize("delay", [0, 1, 255, 256, 300, 511, 512, 10_000, 10**9])

@@ -239,8 +239,9 @@ class AsyncExecutor:
             else:
                 claims.wait_at_gates(_TICK)
                 yield course.progress()
-            course.go()
-            claims.release()
+            if not self._wishes:  # else they stand, and the clock with them
+                course.go()
+                claims.release()
 
 
 def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Started]:

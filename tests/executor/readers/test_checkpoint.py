@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -24,10 +20,10 @@ from hogwild.executor.readers.checkpoint import STATE as STATE_FILE
 from hogwild.executor.state import Position, RunState
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.programs.saving.sealed import read_sealed, write_sealed
-from hogwild.programs.store import load_model
+from hogwild.programs.store import load_model, save_model
+from problems.killed import kill_while_saving
 from problems.tiny import Tiny, save, value_of
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 IDENTITY = {"epochs": 5, "mode": "serial", "lr": None, "training data": "abc"}
 STATE = RunState(
     position=Position(3, 12345),
@@ -215,32 +211,17 @@ def test_identity_tells_runs_apart() -> None:
     json.dumps(same)
 
 
-KILLED = """
-import itertools
-import numpy as np
-from problems.tiny import Tiny
-from hogwild.executor.readers.checkpoint import save_checkpoint
-from hogwild.executor.state import Position, RunState
-from hogwild.programs.store import save_model
-for n in itertools.count({first}):
-    program = Tiny(rows=5000, value=n)
-    save_model({path!r}, program, metrics={{"n": n}})
-    state = RunState(Position(n, n), np.full(3, n, np.uint64), seed=n, sharing="all", lr=0.1, loss_sum=n / 3)
-    save_checkpoint({path!r}, program, state, {{}})
-    if n == {first}:
-        print("ready", flush=True)
-"""
-
-
 def test_sigkill_at_random_moments(tmp_path: Path) -> None:
     path, random, last = tmp_path / "m", np.random.default_rng(11), 0
+
+    def save_both(n: int) -> None:
+        program = Tiny(rows=5000, value=n)
+        save_model(path, program, metrics={"n": n})
+        state = RunState(Position(n, n), np.full(3, n, np.uint64), seed=n, sharing="all", lr=0.1, loss_sum=n / 3)
+        save_checkpoint(path, program, state, {})
+
     for _ in range(10):
-        code = KILLED.format(first=last + 1, path=str(path))
-        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=ENVIRONMENT) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"ready\n"
-            time.sleep(random.uniform(0.005, 0.08))
-            process.send_signal(signal.SIGKILL)
+        kill_while_saving(save_both, last + 1, random.uniform(0.005, 0.08))
         program = Tiny(rows=5000)
         found = load_checkpoint(path, program, {})
         assert found is not None

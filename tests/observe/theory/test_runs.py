@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -264,18 +265,26 @@ def test_wrong_constants_are_found_out(simulated):
     assert not slow.checks["distance"]  # it does not fall as fast as a strongly convex one would
 
 
-@pytest.mark.parametrize("engine", [theory.Measured(PROBLEM, 2), theory.Measured(PROBLEM, 4), theory.Trained(PROBLEM)])
+@pytest.mark.parametrize(
+    "engine", [*(theory.Measured(PROBLEM, threads) for threads in (1, 2, 4)), theory.Trained(PROBLEM)]
+)
 def test_many_workers_stay_below_the_bound(engine):
-    """With a quarter of the errors that the target allows; on a machine that is quiet there are fewer."""
+    """With a quarter of the errors that the target allows; on a machine that is quiet there are fewer.
+
+    Where one worker is stopped in the middle of an update there may be more: the measured errors tell, and nothing is
+    promised then.
+    """
     start = theory.estimate(theory.Measured(PROBLEM, 1), EPSILON, start=2.0, runs=1)
     limit = theory.largest_tau(start.c, start.q, EPSILON)
     check = theory.experiment(engine, EPSILON, replace(start, tau=limit / 4), runs=4)
     assert check.checks["condition"]
-    assert check.checks["distance"], str(check)
-    assert check.checks["gap"], str(check)
-    assert ("tau" in check.checks) == isinstance(engine, theory.Measured)
-    assert check.windows[0].gap < start.gap0
     assert check.windows[-1].end >= check.updates > 10_000
+    measured = isinstance(engine, theory.Measured)
+    assert ("tau" in check.checks) == measured
+    if not measured or engine.threads == 1 or (check.checks["tau"] and check.checks["kappa"]):
+        assert check.checks["distance"], str(check)
+        assert check.checks["gap"], str(check)
+        assert check.windows[0].gap < start.gap0
 
 
 def test_estimates_need_a_meter():
@@ -312,8 +321,23 @@ def test_the_example_runs(tmp_path, monkeypatch, capsys):
     records = json.loads((tmp_path / "theory.json").read_text(encoding="utf-8"))
     assert [record["label"].partition(",")[0] for record in records] == ["2 workers", "4 workers", "hogwild.Linear"]
     assert all(record["estimates"]["c"] >= 0.1 for record in records)
-    assert (tmp_path / "theory.png").exists()
-    assert "promised 0.0005" in capsys.readouterr().out
+    ran = [record for record in records if not record["problem"]]
+    assert capsys.readouterr().out.count("promised 0.0005") == len(ran)
+    assert (tmp_path / "theory.png").exists() == bool(ran)
+
+
+@pytest.mark.parametrize("share", [0.25, 2.0])
+def test_the_guide_goes_on_whether_the_condition_holds_or_not(share, simulated, tmp_path, monkeypatch, capsys):
+    """How large tau is, is up to the machine: both ends of the guide are tried with one that is planted."""
+    text = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python\n(check = .*?)^```$", text, re.MULTILINE | re.DOTALL)
+    limit = theory.largest_tau(simulated.estimates.c, simulated.estimates.q, 5e-4)
+    names = {"theory": theory, "objective": PROBLEM, "known": replace(simulated.estimates, tau=share * limit)}
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "theory.md", "exec"), names)
+    assert ("The condition fails" in capsys.readouterr().out) == (share > 1)
+    assert (tmp_path / "theory.png").exists() == (share < 1)
+    assert names["record"]["checks"]["condition"] == (share < 1)
 
 
 # -- numbers and pictures --------------------------------------------------------------------------------------------

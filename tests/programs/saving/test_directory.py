@@ -5,11 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import signal
 import subprocess
-import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +17,9 @@ from hogwild.errors import SaveError
 from hogwild.programs import store
 from hogwild.programs.saving import directory
 from hogwild.programs.store import check_model_output, load_model, save_model
+from problems.killed import kill_while_saving
 from problems.tiny import Tiny, save, value_at, value_of
 from system import mounted
-
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 @pytest.fixture(autouse=True)
@@ -284,29 +280,15 @@ def test_a_half_removed_directory_is_nobodys_model(tmp_path: Path, monkeypatch: 
     assert os.listdir(tmp_path) == ["m"]
 
 
-KILLED = """
-import itertools
-from problems.tiny import Tiny
-from hogwild.programs.saving import directory
-from hogwild.programs.store import save_model
-if {plain}: directory._exchange = lambda one, other: False
-for n in itertools.count({first}):
-    save_model({path!r}, Tiny(rows=20000, value=n), metrics={{"n": n}}, labels=[str(n)] * 50)
-    if n == {first}:
-        print("ready", flush=True)
-"""
-
-
 def test_sigkill_at_random_moments(tmp_path: Path, replacing: str) -> None:
     path = tmp_path / "m"
     random, last = np.random.default_rng(5), -1.0
+
+    def save_next(n: int) -> None:
+        save_model(path, Tiny(rows=20000, value=n), metrics={"n": n}, labels=[str(n)] * 50)
+
     for _ in range(10):
-        code = KILLED.format(plain=replacing != "exchange", first=int(last) + 1, path=str(path))
-        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=ENVIRONMENT) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"ready\n"
-            time.sleep(random.uniform(0.005, 0.08))
-            process.send_signal(signal.SIGKILL)
+        kill_while_saving(save_next, int(last) + 1, random.uniform(0.005, 0.08))
         model = load_model(path)
         found = value_of(model.program)  # type: ignore[arg-type]
         assert found > last
