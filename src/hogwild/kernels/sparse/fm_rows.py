@@ -9,7 +9,7 @@ from numba.core import cgutils, types
 
 from hogwild.kernels.compiler.instructions import instruction
 from hogwild.kernels.compiler.jit import choice, inner
-from hogwild.kernels.optim.penalties import Free, Penalty, charge, owes, pace, stamps
+from hogwild.kernels.optim.penalties import Free, Penalty, charge, pace, stamps
 from hogwild.kernels.optim.rules import counts_visits, stride
 from hogwild.kernels.simd.emit import FLOAT, INT, LONG, VectorCode
 from hogwild.kernels.simd.rules8 import EIGHT, add_eight, fade_eight, faded, fixes_of, read_eight
@@ -22,9 +22,7 @@ class FactorPenalty(NamedTuple):
     factors: Penalty
 
 
-@stamps.of(FactorPenalty)
-def _stamped(penalty: Any) -> int:
-    return 1
+stamps.of(FactorPenalty)(lambda penalty: 1)
 
 
 @inner
@@ -51,11 +49,6 @@ def _charge(penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_ce
 
 
 @choice
-def pay(penalty: Any, rule: Any, table: Any, row: Any, width: int, step: Any) -> None:
-    """Pay for a row that is about to be read and moved, where this worker is to."""
-
-
-@choice
 def read_row(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
     """The factors of a row, unpaid penalty deducted, times a value: to floats[place:], and added to floats[sums:].
 
@@ -72,18 +65,6 @@ def _read(table: Any, base: int, width: int, value: Any, floats: Any, place: int
         floats[place + c] = value * table[base + 1 + c]  # RACE(stale read): docs/races.md
         floats[sums + c] += floats[place + c]
     return value * table[base]  # RACE(stale read): docs/races.md
-
-
-@pay.of(Free)
-def _pay_nothing(penalty: Any, rule: Any, table: Any, row: Any, width: int, step: Any) -> None:
-    return
-
-
-@pay.of(FactorPenalty)
-def _pay(penalty: Any, rule: Any, table: Any, row: Any, width: int, step: Any) -> None:
-    if owes(step, row):
-        cells = stride(rule, penalty, width)
-        charge(penalty, rule, table, row * cells, width, row * cells + cells - 1, step.elapsed)
 
 
 @read_row.of(Free)
