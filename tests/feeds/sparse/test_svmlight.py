@@ -18,6 +18,7 @@ from hogwild.feeds.io.source import Source, open_sources
 from hogwild.feeds.sparse import encoder as encoders
 from hogwild.feeds.sparse.encoder import Summary
 from hogwild.feeds.sparse.svmlight import SvmlightEncoder
+from hogwild.kernels.parse import lines
 from hogwild.kernels.parse import svmlight as kernel
 from reference.svmlight import Row, parse_text
 
@@ -295,10 +296,10 @@ def test_every_short_text_ends(path: Path) -> None:
         with np.errstate(over="ignore"):
             kernel.parse_block(text, room, False, False)
         counts = room.counts
-        skipped = counts[kernel.EMPTY] + counts[kernel.BAD] + counts[kernel.ROWS]
-        assert counts[kernel.LINES] == np.count_nonzero(text == 10)
-        assert skipped <= counts[kernel.LINES] <= skipped + counts[kernel.COMMENTS]
-        assert room.lengths[: counts[kernel.ROWS]].sum() == counts[kernel.ENTRIES]
+        skipped = counts[lines.EMPTY] + counts[lines.BAD] + counts[lines.ROWS]
+        assert counts[lines.LINES] == np.count_nonzero(text == 10)
+        assert skipped <= counts[lines.LINES] <= skipped + counts[lines.COMMENTS]
+        assert room.lengths[: counts[lines.ROWS]].sum() == counts[lines.ENTRIES]
 
 
 def test_a_comment_right_after_a_number_that_is_hard_to_read(path: Path) -> None:

@@ -49,7 +49,7 @@ PROBLEM = problem()
 def put_many(cells, first, count):
     taken = 0.0
     for value in range(first, first + count):
-        taken += np.float64(swap(cells, 0, 1, np.float32(value)))
+        taken += np.float64(swap(cells[0], 1, np.float32(value)))
     return taken
 
 

@@ -13,6 +13,7 @@ from hogwild.config import FeedConfig
 from hogwild.feeds.slots.encoder import SlotTextEncoder
 from hogwild.feeds.sparse.encoder import Block, overflows, reading_schema
 from hogwild.kernels.parse import criteo as kernel
+from hogwild.kernels.parse.lines import parse_block
 from hogwild.kernels.parse.slots import SlotBlock, room_for
 from hogwild.messages import shown
 
@@ -37,7 +38,7 @@ class CriteoEncoder(SlotTextEncoder):
 
     def parse(self, block: Block) -> None:
         """Fill the arrays of a block."""
-        kernel.parse_block(block.text, block.parsed, self.bad.stop, self.config.unlabelled)
+        parse_block(kernel.Criteo(), block.text, block.parsed, self.bad.stop, self.config.unlabelled)
 
     def explain(self, code: int, slot: int, token: str) -> str:
         """What is wrong, in one clause."""

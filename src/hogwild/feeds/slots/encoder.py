@@ -16,7 +16,8 @@ from hogwild.feeds.slots.ids import PlainIds, SlotIds
 from hogwild.feeds.sparse.encoder import Block, BlockEncoder, Chunk, Summary
 from hogwild.feeds.sparse.features import SCALED, Scales
 from hogwild.kernels.ids.keys import drop_unknown
-from hogwild.kernels.parse import slots as slot_kernel
+from hogwild.kernels.parse import lines
+from hogwild.kernels.parse.slots import OF_DENSE, OF_TARGETS
 from hogwild.messages import counted
 
 BLOCK = 1 << 19  # bytes that are parsed at a time: with what becomes of them, they stay in the nearer caches
@@ -132,7 +133,7 @@ class SlotEncoder(BlockEncoder):
 class SlotTextEncoder(SlotEncoder):
     """Reads text with slots into chunks; one subclass a format."""
 
-    counters = slot_kernel
+    counters = lines
 
     @abstractmethod
     def explain(self, code: int, slot: int, token: str) -> str:
@@ -146,17 +147,17 @@ class SlotTextEncoder(SlotEncoder):
     def read_hard(self, block: Block) -> None:
         """Read the numbers that the parser left to Python."""
         parsed = block.parsed
-        arrays = {slot_kernel.OF_DENSE: parsed.dense, slot_kernel.OF_TARGETS: parsed.targets}
-        for kind, index, place in parsed.hard[: parsed.counts[slot_kernel.HARD]].tolist():
+        arrays = {OF_DENSE: parsed.dense, OF_TARGETS: parsed.targets}
+        for kind, index, place in parsed.hard[: parsed.counts[lines.HARD]].tolist():
             arrays.get(kind, parsed.values)[index] = np.float32(float(block.word_at(place)))
 
     def own_notes(self) -> Iterator[str]:
         """What was skipped, read as something else, or sorted."""
         for place, noun, fate in (
-            (slot_kernel.EMPTY, "blank line", "skipped"),
-            (slot_kernel.NO_NUMBER, "empty field", "in columns of numbers read as 0"),
-            (slot_kernel.NO_CATEGORY, "empty field", "in columns of categories left out"),
-            (slot_kernel.UNSORTED, "row", "with unsorted fields: sorted"),
+            (lines.EMPTY, "blank line", "skipped"),
+            (lines.NO_NUMBER, "empty field", "in columns of numbers read as 0"),
+            (lines.NO_CATEGORY, "empty field", "in columns of categories left out"),
+            (lines.UNSORTED, "row", "with unsorted fields: sorted"),
         ):
             if count := int(self.counts[place]):
                 yield f"{counted(count, noun)} {fate}."

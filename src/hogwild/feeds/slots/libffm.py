@@ -17,7 +17,7 @@ from hogwild.feeds.slots.encoder import SlotTextEncoder
 from hogwild.feeds.slots.ids import PlainIds, SlotIds
 from hogwild.feeds.sparse.encoder import Block, Summary, overflows, reading_schema
 from hogwild.kernels.parse import libffm as kernel
-from hogwild.kernels.parse import slots as slot_kernel
+from hogwild.kernels.parse.lines import ENTRIES, parse_block
 from hogwild.kernels.parse.slots import SlotBlock, room_for
 from hogwild.messages import counted, shown
 
@@ -52,12 +52,12 @@ class LibffmEncoder(SlotTextEncoder):
     def parse(self, block: Block) -> None:
         """Fill the arrays of a block."""
         limit = np.uint64(2**64 - 1 if self.hashed else _LAST_ID)
-        kernel.parse_block(block.text, block.parsed, limit, self.bad.stop, self.config.unlabelled)
+        parse_block(kernel.Libffm(limit), block.text, block.parsed, self.bad.stop, self.config.unlabelled)
         self.read_hard(block)
 
     def ids(self, block: Block) -> tuple[Ids, int]:
         """The id of each entry, -1 where it or its field is unknown, and how many are."""
-        slots = block.parsed.slots[: block.parsed.counts[slot_kernel.ENTRIES]]
+        slots = block.parsed.slots[: block.parsed.counts[ENTRIES]]
         ids, unseen = super().ids(block)
         if not self.schema:
             self.occurs[slots] = True  # threads may write it at once: they write the same

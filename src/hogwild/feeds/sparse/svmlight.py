@@ -12,6 +12,7 @@ from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import Bytes
 from hogwild.feeds.sparse.encoder import Block, BlockEncoder, Chunk, Summary, left_out_notes, overflows, reading_schema
+from hogwild.kernels.parse import lines
 from hogwild.kernels.parse import svmlight as kernel
 from hogwild.messages import counted, shown
 
@@ -22,7 +23,7 @@ class SvmlightEncoder(BlockEncoder):
     """Reads svmlight files into chunks. Ids stay as they are in the file; `first_id` of the summary is 0 or 1."""
 
     form = "svmlight"
-    counters = kernel
+    counters = lines
     options = ("features", "zero_based", "bad_lines", "bad_share", "max_line", "pipe", "unlabelled")
 
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
@@ -44,7 +45,7 @@ class SvmlightEncoder(BlockEncoder):
         """Fill the arrays of a block."""
         text, parsed = block.text, block.parsed
         kernel.parse_block(text, parsed, self.bad.stop, self.config.unlabelled)
-        for entry, place in parsed.hard[: parsed.counts[kernel.HARD]].tolist():
+        for entry, place in parsed.hard[: parsed.counts[lines.HARD]].tolist():
             array, index = (parsed.values, entry) if entry >= 0 else (parsed.targets, -1 - entry)
             array[index] = np.float32(float(_number(text, place)))
 
@@ -57,7 +58,7 @@ class SvmlightEncoder(BlockEncoder):
 
     def note(self, block: Block, work: None) -> None:
         """Keep the smallest and the largest id, and where they stand."""
-        smallest, largest = (int(block.parsed.counts[which]) for which in (kernel.SMALLEST, kernel.LARGEST))
+        smallest, largest = (int(block.parsed.counts[which]) for which in (lines.SMALLEST, lines.LARGEST))
         if smallest < self.smallest:
             self.smallest, self.places["smallest"] = smallest, self._place_of(smallest, block)
         if largest > self.largest:
@@ -105,13 +106,13 @@ class SvmlightEncoder(BlockEncoder):
         def count(which: int) -> int:
             return int(self.counts[which])
 
-        if count(kernel.QIDS):
-            yield f"{counted(count(kernel.QIDS), 'qid field')} skipped."
-        skipped = [(count(kernel.COMMENTS), "comment"), (count(kernel.EMPTY), "blank line")]
+        if count(lines.QIDS):
+            yield f"{counted(count(lines.QIDS), 'qid field')} skipped."
+        skipped = [(count(lines.COMMENTS), "comment"), (count(lines.EMPTY), "blank line")]
         if any(number for number, _ in skipped):
             yield f"{' and '.join(counted(number, noun) for number, noun in skipped if number)} skipped."
-        if count(kernel.UNSORTED):
-            yield f"{counted(count(kernel.UNSORTED), 'row')} with unsorted ids: sorted."
+        if count(lines.UNSORTED):
+            yield f"{counted(count(lines.UNSORTED), 'row')} with unsorted ids: sorted."
         yield from self.label_notes()
         yield from left_out_notes(self.left_out, self.known)
 

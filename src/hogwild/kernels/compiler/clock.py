@@ -11,12 +11,11 @@ import platform
 import time
 from typing import Any, NamedTuple
 
-import numba as nb
 from llvmlite import ir
 from numba.core import cgutils, event, types
-from numba.extending import intrinsic
 
 from hogwild.arrays import PHASE_TICKS, TICK
+from hogwild.kernels.compiler.instructions import instruction
 from hogwild.kernels.compiler.jit import choice, kernel
 from hogwild.timeline import current
 
@@ -68,22 +67,13 @@ class Timed(NamedTuple):
     """Ticks of each phase are summed in the scratch of the worker."""
 
 
-def _compiled() -> Any:
-    @intrinsic
-    def counter(typingctx: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = ir.FunctionType(ir.IntType(64), [])
-            if _MACHINE in ("arm64", "aarch64"):
-                # the counter of cycles traps in programs of users there; the one of the clock does not
-                return builder.call(ir.InlineAsm(kind, "mrs $0, cntvct_el0", "=r", side_effect=True), [])
-            return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.readcyclecounter"), [])
-
-        return types.int64(), build
-
-    return counter
-
-
-_counter = time.perf_counter_ns if nb.config.DISABLE_JIT else _compiled()
+@instruction(time.perf_counter_ns, types.int64)
+def _counter(builder: Any) -> Any:
+    kind = ir.FunctionType(ir.IntType(64), [])
+    if _MACHINE in ("arm64", "aarch64"):
+        # the counter of cycles traps in programs of users there; the one of the clock does not
+        return builder.call(ir.InlineAsm(kind, "mrs $0, cntvct_el0", "=r", side_effect=True), [])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.readcyclecounter"), [])
 
 
 @kernel
@@ -102,14 +92,8 @@ def mark(timer: Any, scratch: Any, phase: int) -> None:
     """A phase has ended: it gets the time since the last mark, or since `start`."""
 
 
-@start.of(Untimed)
-def _nothing_started(timer: Any, scratch: Any) -> None:
-    return
-
-
-@mark.of(Untimed)
-def _nothing_marked(timer: Any, scratch: Any, phase: int) -> None:
-    return
+start.of(Untimed)(lambda timer, scratch: None)
+mark.of(Untimed)(lambda timer, scratch, phase: None)
 
 
 @start.of(Timed)

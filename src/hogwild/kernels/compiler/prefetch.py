@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.core import cgutils
+
+from hogwild.kernels.compiler.instructions import instruction
 
 
-def _compiled() -> Any:
-    @intrinsic
-    def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            line = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
-            number = ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [line.type, number, number, number])
-            ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-            # to read, into all levels of the cache, data and not code
-            builder.call(ask, [line, number(0), number(3), number(1)])
-            return context.get_dummy_value()
-
-        return types.void(array, types.int64), build
-
-    return prefetch
+def ask_for(builder: Any, address: Any) -> None:
+    """Emit code that asks for the cache line of an address."""
+    line, number = builder.bitcast(address, ir.IntType(8).as_pointer()), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [line.type, number, number, number])
+    ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    builder.call(ask, [line, number(0), number(3), number(1)])  # to read, into all levels, data and not code
 
 
-def _interpreted(array: Any, index: int) -> None:
-    return None
-
-
-prefetch = _interpreted if nb.config.DISABLE_JIT else _compiled()
+@instruction(lambda array, index: None)
+def prefetch(builder: Any, array: Any, index: Any) -> None:
+    """Ask for the cache line of array[index]."""
+    ask_for(builder, builder.gep(array, [index]))

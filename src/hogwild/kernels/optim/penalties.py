@@ -32,14 +32,8 @@ def stamps(penalty: Any) -> Any:
     """1 if rows carry a stamp."""
 
 
-@stamps.of(Free)
-def _unstamped(penalty: Any) -> int:
-    return 0
-
-
-@stamps.of(Penalty)
-def _stamped(penalty: Any) -> int:
-    return 1
+stamps.of(Free)(lambda penalty: 0)
+stamps.of(Penalty)(lambda penalty: 1)
 
 
 @kernel
@@ -92,9 +86,7 @@ def charge(penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_cel
     """Pay a row's penalty up to `elapsed`."""
 
 
-@charge.of(Free)
-def _charge_nothing(penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_cell: int, elapsed: Any) -> None:
-    return
+charge.of(Free)(lambda penalty, rule, table, base, width, stamp_cell, elapsed: None)
 
 
 @charge.of(Penalty)

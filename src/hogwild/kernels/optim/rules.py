@@ -96,19 +96,9 @@ def slots_of(rule: Any) -> Any:
     """Values that the rule remembers for each weight. A compile-time constant."""
 
 
-@slots_of.of(Sgd)
-def _no_slots(rule: Any) -> int:
-    return 0
-
-
-@slots_of.of(Momentum, Adagrad)
-def _one_slot(rule: Any) -> int:
-    return 1
-
-
-@slots_of.of(Adam, Ftrl)
-def _two_slots(rule: Any) -> int:
-    return 2
+slots_of.of(Sgd)(lambda rule: 0)
+slots_of.of(Momentum, Adagrad)(lambda rule: 1)
+slots_of.of(Adam, Ftrl)(lambda rule: 2)
 
 
 @choice
@@ -116,14 +106,8 @@ def counts_visits(rule: Any) -> Any:
     """1 if the rule keeps a count for each row."""
 
 
-@counts_visits.of(Sgd, Momentum, Adagrad, Ftrl)
-def _uncounted(rule: Any) -> int:
-    return 0
-
-
-@counts_visits.of(Adam)
-def _counted(rule: Any) -> int:
-    return 1
+counts_visits.of(Sgd, Momentum, Adagrad, Ftrl)(lambda rule: 0)
+counts_visits.of(Adam)(lambda rule: 1)
 
 
 @inner
@@ -243,27 +227,15 @@ def unpenalized(rule: Any) -> Any:
     """The rule for a bias, which no penalty shrinks."""
 
 
-@unpenalized.of(Sgd, Momentum, Adagrad, Adam)
-def _as_it_is(rule: Any) -> Any:
-    return rule
-
-
-@unpenalized.of(Ftrl)
-def _without_penalty(rule: Any) -> Any:
-    return Ftrl(rule.beta, np.float32(0), np.float32(0))
+unpenalized.of(Sgd, Momentum, Adagrad, Adam)(lambda rule: rule)
+unpenalized.of(Ftrl)(lambda rule: Ftrl(rule.beta, np.float32(0), np.float32(0)))
 
 
 # -- the pace of a penalty ------------------------------------------------------------------------------------------
 
 
-@pace.of(Sgd, Ftrl)
-def _unit_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
-    return np.float32(1)
-
-
-@pace.of(Momentum)
-def _momentum_pace(rule: Any, table: Any, cell: int, width: int, count_cell: int) -> Any:
-    return np.float32(1) / (np.float32(1) - rule.beta)
+pace.of(Sgd, Ftrl)(lambda rule, table, cell, width, count_cell: np.float32(1))
+pace.of(Momentum)(lambda rule, table, cell, width, count_cell: np.float32(1) / (np.float32(1) - rule.beta))
 
 
 @pace.of(Adagrad)
@@ -289,9 +261,7 @@ def visits_of(rule: Any, table: Any, count_cell: int) -> Any:
     """Count this visit of a row, where the rule wants it."""
 
 
-@visits_of.of(Sgd, Momentum, Adagrad, Ftrl)
-def _never_counted(rule: Any, table: Any, count_cell: int) -> Any:
-    return np.float32(0)
+visits_of.of(Sgd, Momentum, Adagrad, Ftrl)(lambda rule, table, count_cell: np.float32(0))
 
 
 @visits_of.of(Adam)
@@ -301,13 +271,18 @@ def _count_visit(rule: Any, table: Any, count_cell: int) -> Any:
 
 
 @inner
+def pay_row(rule: Any, penalty: Any, table: Any, row: int, width: int, step: Any) -> None:
+    """Pay a row's penalty, where this worker is to."""
+    cells = stride(rule, penalty, width)
+    if owes(step, row):
+        charge(penalty, rule, table, row * cells, width, row * cells + cells - 1, step.elapsed)
+
+
+@inner
 def begin_row(rule: Any, penalty: Any, table: Any, row: int, width: int, step: Any) -> Any:
     """Before a row's weights move: pay its penalty, count the visit; returns the count."""
-    cells = stride(rule, penalty, width)
-    base = row * cells
-    if owes(step, row):
-        charge(penalty, rule, table, base, width, base + cells - 1, step.elapsed)
-    return visits_of(rule, table, base + cells - 1 - stamps(penalty))
+    pay_row(rule, penalty, table, row, width, step)
+    return visits_of(rule, table, (row + 1) * stride(rule, penalty, width) - 1 - stamps(penalty))
 
 
 # -- all dense weights of a model -----------------------------------------------------------------------------------
@@ -382,7 +357,5 @@ def settle(rule: Any, penalty: Any, table: Any, width: int, elapsed: Any) -> Non
 @open_kernel
 def settle_copy(rule: Any, penalty: Any, table: Any, width: int, step: Any) -> None:
     """At the end of an epoch, on a worker's own copy: pay for the private rows of which it is the payer."""
-    cells = stride(rule, penalty, width)
-    for row in range(min(step.private, len(table) // cells)):
-        if owes(step, row):
-            charge(penalty, rule, table, row * cells, width, row * cells + cells - 1, step.elapsed)
+    for row in range(min(step.private, len(table) // stride(rule, penalty, width))):
+        pay_row(rule, penalty, table, row, width, step)

@@ -3,72 +3,46 @@ empty."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import exact, kernel
-from hogwild.kernels.parse.numbers import MALFORMED, NEWLINE, RETURN, SPACE, TAB, next_line, read_number
-from hogwild.kernels.parse.slots import (
-    EMPTY,
-    ENTRIES,
-    LINES,
-    NO_CATEGORY,
-    NO_NUMBER,
-    ROWS,
-    UNLABELLED,
-    note_error,
-)
+from hogwild.kernels.parse import lines
+from hogwild.kernels.parse.numbers import MALFORMED, NEWLINE, RETURN, SPACE, TAB, read_number
 
 NUMBERS, CATEGORIES = 13, 26
 
-# What can be wrong with a line; the slot of an error is the field, from 0 on.
+# What can be wrong with a line; the detail of an error is the field, from 0 on.
 FINE, LABEL, NUMBER, HEX, FEW, MORE = range(6)
 
 _FOUR = np.uint64(4)
 
 
-@kernel
-def parse_block(text: Any, out: Any, stop: bool, unlabelled: bool) -> None:
-    """Parse lines of text that ends with a newline. Bad lines are left out; with `stop` the first one ends it.
+class Criteo(NamedTuple):
+    """The format. Without a label, a line begins with its counts, or with an empty field."""
 
-    unlabelled: a line may begin with its counts, or with an empty label.
-    """
-    start: Any = np.int64(text.ctypes.data)
-    end = start + len(text)
-    at = start
-    line = 0
-    counts = out.counts
-    while at < end:
-        if is_blank(at):
-            counts[EMPTY] += 1
-        else:
-            first, no_number, no_category = counts[ENTRIES], counts[NO_NUMBER], counts[NO_CATEGORY]
-            bare = unlabelled and count_tabs(at) == NUMBERS + CATEGORIES - 1
-            at, code, field = parse_row(at, end, out, bare, unlabelled)
-            if code == FINE:
-                row = counts[ROWS]
-                out.lengths[row] = counts[ENTRIES] - first
-                out.lines[row] = line
-                counts[ROWS] = row + 1
-            else:
-                note_error(out, code, at - start, line, field)
-                counts[ENTRIES], counts[NO_NUMBER], counts[NO_CATEGORY] = first, no_number, no_category
-                if stop:
-                    break
-        at = next_line(at)
-        line += 1
-    counts[LINES] = line
+
+@lines.begin_line.of(Criteo)
+def _begin(form: Any, at: int) -> Any:
+    first = at
+    while byte_at(at) == SPACE or byte_at(at) == RETURN:  # a line of tabs is one of empty fields
+        at += 1
+    return first, (lines.EMPTY if byte_at(at) == NEWLINE else lines.ROWS)
+
+
+lines.parse_row.of(Criteo)(lambda form, at, end, start, out, unlabelled: parse_fields(at, end, out, unlabelled))
 
 
 @exact
-def parse_row(at: int, end: int, out: Any, bare: bool, unlabelled: bool) -> Any:
-    """Parse one line: (address of its end or of what is wrong, code, field). bare: it has no label."""
+def parse_fields(at: int, end: int, out: Any, unlabelled: bool) -> Any:
+    """As `parse_row` of lines.py; the detail is a field."""
     counts, dense, keys, slots = out.counts, out.dense, out.keys, out.slots
-    row, entry = counts[ROWS], counts[ENTRIES]
+    row, entry = counts[lines.ROWS], counts[lines.ENTRIES]
     no_number, no_category = 0, 0
     label = np.float32(0)
+    bare = unlabelled and count_tabs(at) == NUMBERS + CATEGORIES - 1
     if not bare:
         digit = byte_at(at)
         if digit == TAB and unlabelled:
@@ -115,10 +89,10 @@ def parse_row(at: int, end: int, out: Any, bare: bool, unlabelled: bool) -> Any:
     if byte_at(at) == TAB:
         return at, MORE, NUMBERS + CATEGORIES
     out.targets[row] = label
-    counts[ENTRIES] = entry
-    counts[UNLABELLED] += 1 if bare else 0
-    counts[NO_NUMBER] += no_number
-    counts[NO_CATEGORY] += no_category
+    counts[lines.ENTRIES] = entry
+    counts[lines.UNLABELLED] += 1 if bare else 0
+    counts[lines.NO_NUMBER] += no_number
+    counts[lines.NO_CATEGORY] += no_category
     return at, FINE, 0
 
 
@@ -126,14 +100,6 @@ def parse_row(at: int, end: int, out: Any, bare: bool, unlabelled: bool) -> Any:
 def ends_field(byte: int) -> bool:
     """Whether a byte ends a field."""
     return byte in (TAB, NEWLINE, RETURN)
-
-
-@kernel
-def is_blank(at: int) -> bool:
-    """Whether a line has nothing but spaces; one of tabs is a line of empty fields."""
-    while byte_at(at) == SPACE or byte_at(at) == RETURN:
-        at += 1
-    return byte_at(at) == NEWLINE
 
 
 @kernel

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.numbers import AMBIGUOUS, GOOD, MALFORMED, NEWLINE, next_line, read_number, skip_blanks
-from hogwild.kernels.parse.slots import (
-    EMPTY,
-    ENTRIES,
-    HARD,
-    LINES,
-    OF_TARGETS,
-    OF_VALUES,
-    ROWS,
-    TOO_LARGE,
-    UNLABELLED,
-    UNSORTED,
-    VALUED,
-    ends_token,
-    note_error,
-    note_hard,
-    read_key,
-)
+from hogwild.kernels.parse import lines
+from hogwild.kernels.parse.numbers import AMBIGUOUS, GOOD, MALFORMED, NEWLINE, read_number, skip_blanks
+from hogwild.kernels.parse.slots import OF_TARGETS, OF_VALUES, TOO_LARGE, note_hard, read_key
 
 # What can be wrong with a line.
 FINE, LABEL, NO_LABEL, ENTRY, FIELD, ID_TOO_LARGE, VALUE = range(7)
@@ -34,57 +19,28 @@ _COLON = 58
 _MOST_FIELDS = np.uint64(2**16)
 
 
-@kernel
-def parse_block(text: Any, out: Any, limit: Any, stop: bool, unlabelled: bool) -> None:
-    """Parse lines of text that ends with a newline. Bad lines are left out; with `stop` the first one ends it.
+class Libffm(NamedTuple):
+    """The format, with the largest id. Without a label, a line begins with an entry."""
 
-    limit: the largest id. unlabelled: a line that begins with an entry is a row with label 0.
-    """
-    start: Any = np.int64(text.ctypes.data)
-    end = start + len(text)
-    at = start
-    line = 0
+    limit: np.uint64
+
+
+@lines.parse_row.of(Libffm)
+def _parse_row(form: Any, at: int, end: int, start: int, out: Any, unlabelled: bool) -> Any:
     counts = out.counts
-    while at < end:
-        at = skip_blanks(at)
-        if byte_at(at) == NEWLINE:
-            counts[EMPTY] += 1
-        else:
-            first, hard = counts[ENTRIES], counts[HARD]
-            at, code = parse_row(at, end, start, out, limit, unlabelled)
-            if code == FINE:
-                row = counts[ROWS]
-                if sort_slots(out, first, counts[ENTRIES], hard):
-                    counts[UNSORTED] += 1
-                out.lengths[row] = counts[ENTRIES] - first
-                out.lines[row] = line
-                counts[ROWS] = row + 1
-            else:
-                note_error(out, code, at - start, line, 0)
-                counts[ENTRIES], counts[HARD] = first, hard
-                if stop:
-                    break
-        at = next_line(at)
-        line += 1
-    counts[LINES] = line
-
-
-@kernel
-def parse_row(at: int, end: int, start: int, out: Any, limit: Any, unlabelled: bool) -> Any:
-    """Parse one line: (address of its end or of what is wrong, code)."""
-    counts = out.counts
-    row, entry, hard, valued = counts[ROWS], counts[ENTRIES], counts[HARD], counts[VALUED]
+    row, first, first_hard = counts[lines.ROWS], counts[lines.ENTRIES], counts[lines.HARD]
+    entry, hard, valued = first, first_hard, counts[lines.VALUED]
     bare = 0
     after, label, status = read_number(at, end)
-    if status == MALFORMED or not ends_token(byte_at(after)):
+    if status == MALFORMED or not lines.ends_token(byte_at(after)):
         if byte_at(after) != _COLON:
-            return at, LABEL
+            return at, LABEL, 0
         if not unlabelled:
-            return at, NO_LABEL
+            return at, NO_LABEL, 0
         after, label, status = at, np.float32(0), GOOD
         bare = 1
     if not np.isfinite(label):
-        return at, LABEL
+        return at, LABEL, 0
     if status == AMBIGUOUS:
         note_hard(out.hard, hard, OF_TARGETS, row, at - start)
         hard += 1
@@ -95,18 +51,18 @@ def parse_row(at: int, end: int, start: int, out: Any, limit: Any, unlabelled: b
             break
         after, field = read_key(at, end)
         if after == -1 or byte_at(max(after, at)) != _COLON:
-            return at, (FIELD if after == TOO_LARGE else ENTRY)
+            return at, (FIELD if after == TOO_LARGE else ENTRY), 0
         if field >= _MOST_FIELDS:
-            return at, FIELD
+            return at, FIELD, 0
         after, key = read_key(after + 1, end)
-        if after == TOO_LARGE or (after > 0 and key > limit):
-            return at, ID_TOO_LARGE
+        if after == TOO_LARGE or (after > 0 and key > form.limit):
+            return at, ID_TOO_LARGE, 0
         if after < 0 or byte_at(after) != _COLON:
-            return at, ENTRY
+            return at, ENTRY, 0
         place = after + 1
         after, value, status = read_number(place, end)
-        if status == MALFORMED or not ends_token(byte_at(after)) or not np.isfinite(value):
-            return at, VALUE
+        if status == MALFORMED or not lines.ends_token(byte_at(after)) or not np.isfinite(value):
+            return at, VALUE, 0
         if status == AMBIGUOUS:
             note_hard(out.hard, hard, OF_VALUES, entry, place - start)
             hard += 1
@@ -115,9 +71,10 @@ def parse_row(at: int, end: int, start: int, out: Any, limit: Any, unlabelled: b
         out.values[entry] = value
         valued |= value != np.float32(1)
         entry += 1
-    counts[ENTRIES], counts[HARD], counts[VALUED] = entry, hard, valued
-    counts[UNLABELLED] += bare
-    return at, FINE
+    counts[lines.ENTRIES], counts[lines.HARD], counts[lines.VALUED] = entry, hard, valued
+    counts[lines.UNLABELLED] += bare
+    counts[lines.UNSORTED] += 1 if sort_slots(out, first, entry, first_hard) else 0
+    return at, FINE, 0
 
 
 @kernel
@@ -142,7 +99,7 @@ def sort_slots(out: Any, first: int, last: int, hard: int) -> bool:
 @kernel
 def move_hard(out: Any, hard: int, source: int, target: int) -> None:
     """Tell hard values of a row that the entry `source` went to `target`, and those between one further."""
-    for number in range(hard, out.counts[HARD]):
+    for number in range(hard, out.counts[lines.HARD]):
         if out.hard[number, 0] == OF_VALUES:
             index = out.hard[number, 1]
             if index == source:

@@ -9,25 +9,9 @@ import numpy as np
 from hogwild.arrays import Offsets
 from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.numbers import AMBIGUOUS, MALFORMED, NEWLINE, SPACE, next_line, read_number, skip_blanks
-from hogwild.kernels.parse.slots import (
-    EMPTY,
-    ENTRIES,
-    HARD,
-    LINES,
-    OF_DENSE,
-    OF_TARGETS,
-    OF_VALUES,
-    ROWS,
-    TOO_LARGE,
-    UNLABELLED,
-    VALUED,
-    ends_token,
-    note_error,
-    note_hard,
-    read_key,
-    skip_token,
-)
+from hogwild.kernels.parse import lines
+from hogwild.kernels.parse.numbers import AMBIGUOUS, MALFORMED, NEWLINE, SPACE, read_number, skip_blanks
+from hogwild.kernels.parse.slots import OF_DENSE, OF_TARGETS, OF_VALUES, TOO_LARGE, note_hard, read_key
 
 # What a slot is.
 UNUSED, IDS, DENSE, VALUES, CLICK, QUANTITY = range(6)
@@ -52,45 +36,19 @@ class Layout(NamedTuple):
     columns: int
 
 
-@kernel
-def parse_block(text: Any, layout: Any, out: Any, spans: Any, stop: bool, unlabelled: bool) -> None:
-    """Parse lines of text that ends with a newline. Bad lines are left out; with `stop` the first one ends it.
+class MultiSlot(NamedTuple):
+    """The format. spans: room for the first entry of each slot and the one after its last."""
 
-    spans: room for the first entry of each slot and the one after its last. unlabelled: the label may be missing.
-    """
-    start: Any = np.int64(text.ctypes.data)
-    end = start + len(text)
-    at = start
-    line = 0
-    counts = out.counts
-    while at < end:
-        at = skip_blanks(at)
-        if byte_at(at) == NEWLINE:
-            counts[EMPTY] += 1
-        else:
-            first, hard = counts[ENTRIES], counts[HARD]
-            at, code, slot = parse_row(at, end, start, layout, out, spans, unlabelled)
-            if code == FINE:
-                row = counts[ROWS]
-                out.lengths[row] = counts[ENTRIES] - first
-                out.lines[row] = line
-                counts[ROWS] = row + 1
-            else:
-                note_error(out, code, at - start, line, slot)
-                counts[ENTRIES], counts[HARD] = first, hard
-                if stop:
-                    break
-        at = next_line(at)
-        line += 1
-    counts[LINES] = line
+    layout: Layout
+    spans: Offsets
 
 
-@kernel
-def parse_row(at: int, end: int, start: int, layout: Any, out: Any, spans: Any, unlabelled: bool) -> Any:
-    """Parse one line: (address of its end or of what is wrong, code, slot)."""
+@lines.parse_row.of(MultiSlot)
+def _parse_row(form: Any, at: int, end: int, start: int, out: Any, unlabelled: bool) -> Any:
+    layout, spans = form.layout, form.spans
     kinds, places, widths, columns = layout.kinds, layout.places, layout.widths, layout.columns
     counts, keys, slots, values, dense = out.counts, out.keys, out.slots, out.values, out.dense
-    row, entry, hard, valued = counts[ROWS], counts[ENTRIES], counts[HARD], counts[VALUED]
+    row, entry, hard, valued = counts[lines.ROWS], counts[lines.ENTRIES], counts[lines.HARD], counts[lines.VALUED]
     last = len(kinds) - 1
     for slot in range(len(kinds)):
         at = skip_blanks(at)
@@ -110,7 +68,7 @@ def parse_row(at: int, end: int, start: int, layout: Any, out: Any, spans: Any, 
                 after, key = read_key(at, end)
                 if after < 0:
                     return at, (ID_TOO_LARGE if after == TOO_LARGE else ID if byte_at(at) != NEWLINE else FEW), slot
-                if not ends_token(byte_at(after)):
+                if not lines.ends_token(byte_at(after)):
                     return at, ID, slot
                 keys[entry] = key
                 slots[entry] = places[slot]
@@ -123,7 +81,7 @@ def parse_row(at: int, end: int, start: int, layout: Any, out: Any, spans: Any, 
                 at = skip_blanks(after)
                 if byte_at(at) == NEWLINE:
                     return at, FEW, slot
-                after = skip_token(at)
+                after = lines.skip_token(at)
         else:
             target = 0
             if kind == DENSE:
@@ -139,13 +97,13 @@ def parse_row(at: int, end: int, start: int, layout: Any, out: Any, spans: Any, 
                 if count > 1 or not unlabelled:
                     return at, LABELS, slot
                 out.targets[row] = np.float32(0)
-                counts[UNLABELLED] += 1
+                counts[lines.UNLABELLED] += 1
             for k in range(count):
                 at = skip_blanks(after)
                 if byte_at(at) == NEWLINE:
                     return at, FEW, slot
                 after, value, status = read_number(at, end)
-                if status == MALFORMED or not ends_token(byte_at(after)) or not np.isfinite(value):
+                if status == MALFORMED or not lines.ends_token(byte_at(after)) or not np.isfinite(value):
                     return at, NUMBER, slot
                 if kind == DENSE:
                     dense[target + k] = value
@@ -165,7 +123,7 @@ def parse_row(at: int, end: int, start: int, layout: Any, out: Any, spans: Any, 
     at = skip_blanks(at)
     if byte_at(at) != NEWLINE:
         return at, MORE, last
-    counts[ENTRIES], counts[HARD], counts[VALUED] = entry, hard, valued
+    counts[lines.ENTRIES], counts[lines.HARD], counts[lines.VALUED] = entry, hard, valued
     return at, FINE, 0
 
 
@@ -178,9 +136,9 @@ def read_count(at: int, end: int) -> Any:
     after, key = read_key(at, end)
     if first == _MINUS:
         after, key = read_key(at + 1, end)
-        return at, 0, (COUNT if after == -1 or not ends_token(byte_at(max(after, at))) else NEGATIVE)
+        return at, 0, (COUNT if after == -1 or not lines.ends_token(byte_at(max(after, at))) else NEGATIVE)
     if after == TOO_LARGE:
         return at, 0, FEW
-    if after < 0 or not ends_token(byte_at(after)):
+    if after < 0 or not lines.ends_token(byte_at(after)):
         return at, 0, COUNT
     return after, np.int64(min(key, np.uint64(_MANY))), FINE

@@ -10,27 +10,23 @@ import numpy.typing as npt
 from hogwild.arrays import Floats, Keys, Offsets, Slots
 from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.numbers import NEWLINE, RETURN, SPACE, TAB, digits_in, number_in, word_at
+from hogwild.kernels.parse.lines import COUNTS, ERRORS
+from hogwild.kernels.parse.numbers import digits_in, number_in, word_at
 
-# Places in `counts`.
-ROWS, ENTRIES, LINES, EMPTY, UNLABELLED, VALUED, BAD, HARD, NO_NUMBER, NO_CATEGORY, UNSORTED, COUNTS = range(12)
 # Kinds of hard numbers: the array that they belong to.
 OF_DENSE, OF_TARGETS, OF_VALUES = range(3)
 # What reading a key may find.
 NO_KEY, TOO_LARGE = -1, -2
 
-_ENDS = sum(1 << byte for byte in (NEWLINE, SPACE, TAB, RETURN))
 _TEN, _LARGEST = np.uint64(10), np.uint64(2**64 - 1)
 _POWERS = np.array([10**k for k in range(9)], dtype=np.uint64)
 _HIGHEST, _LAST = np.uint64((2**64 - 1) // 10**4), np.uint64((2**64 - 1) % 10**4)  # the largest key, cut at 16 digits
 
 
 class SlotBlock(NamedTuple):
-    """Where the rows of one block go, with room for any block of that many bytes.
+    """Where the rows of one block go, with room for any block of that many bytes. The detail of an error is a slot.
 
-    lines: the line of each row, the first of the block being 0. dense: a row after another.
-    hard: (kind, index, place in the text) of numbers that Python must read.
-    errors: (code, place in the text, line, slot) of bad lines, the first few of them.
+    dense: a row after another. hard: (kind, index, place in the text) of numbers that Python must read.
     """
 
     lengths: Offsets
@@ -45,7 +41,7 @@ class SlotBlock(NamedTuple):
     counts: npt.NDArray[np.int64]
 
 
-def room_for(size: int, row: int, columns: int, valued: bool, errors: int = 64) -> SlotBlock:
+def room_for(size: int, row: int, columns: int, valued: bool) -> SlotBlock:
     """Allocate what a block of `size` bytes can need at the most: `row` bytes a row or more, 2 an entry, 5 a hard
     number. Pages that are not touched take no memory."""
     rows, most = size // row + 1, size // 2 + 1
@@ -58,39 +54,15 @@ def room_for(size: int, row: int, columns: int, valued: bool, errors: int = 64) 
         slots=np.empty(most, np.uint16),
         values=np.empty(most if valued else 0, np.float32),
         hard=np.empty((size // 5 + 1, 3), np.int64),
-        errors=np.zeros((errors, 4), np.int64),
+        errors=np.zeros((ERRORS, 4), np.int64),
         counts=np.zeros(COUNTS, np.int64),
     )
-
-
-@kernel
-def note_error(out: Any, code: int, place: int, line: int, slot: int) -> None:
-    """Write down what is wrong with a line."""
-    number = out.counts[BAD]
-    if number < len(out.errors):
-        error = out.errors[number]
-        error[0], error[1], error[2], error[3] = code, place, line, slot
-    out.counts[BAD] = number + 1
 
 
 @kernel
 def note_hard(hard: Any, number: int, kind: int, index: int, place: int) -> None:
     """Write down a number that Python must read."""
     hard[number, 0], hard[number, 1], hard[number, 2] = kind, index, place
-
-
-@kernel
-def skip_token(at: int) -> int:
-    """The next byte that ends a token."""
-    while not ends_token(byte_at(at)):
-        at += 1
-    return at
-
-
-@kernel
-def ends_token(byte: int) -> bool:
-    """Whether a byte is a blank or a newline."""
-    return byte < 64 and (_ENDS >> byte) & 1 == 1
 
 
 @kernel

@@ -10,41 +10,22 @@ import numpy.typing as npt
 from hogwild.arrays import Floats, Ids, Offsets
 from hogwild.kernels.compiler.bytes import byte_at
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.parse.numbers import (
-    AMBIGUOUS,
-    GOOD,
-    MALFORMED,
-    NEWLINE,
-    RETURN,
-    SPACE,
-    TAB,
-    digits_in,
-    next_line,
-    number_in,
-    read_number,
-    skip_blanks,
-    word_at,
-)
+from hogwild.kernels.parse import lines, numbers
+from hogwild.kernels.parse.numbers import AMBIGUOUS, GOOD, MALFORMED, NEWLINE, read_number, skip_blanks
 
 # What can be wrong with a line.
-FINE, LABEL, NO_LABEL, ID, NO_COLON, ID_TOO_LARGE, VALUE, NOT_FINITE, TWICE, UNSORTED_ROW = range(10)
-
-# Places in `counts`.
-ROWS, ENTRIES, LINES, EMPTY, COMMENTS, QIDS, UNSORTED, UNLABELLED = range(8)
-SMALLEST, LARGEST, VALUED, BAD, HARD, COUNTS = range(8, 14)
+FINE, LABEL, NO_LABEL, ID, NO_COLON, ID_TOO_LARGE, VALUE, NOT_FINITE, TWICE = range(9)
 
 NO_ID = 2**31  # the smallest id of a block without entries
 _LAST_ID = 2**31 - 1
 _HASH, _COLON, _Q, _I, _D = 35, 58, 113, 105, 100
-_ENDS = sum(1 << byte for byte in (NEWLINE, SPACE, TAB, RETURN, _HASH))
+_ENDS = sum(1 << byte for byte in (NEWLINE, numbers.SPACE, numbers.TAB, numbers.RETURN, _HASH))
 
 
 class Parsed(NamedTuple):
-    """Where the rows of one block go, with room for any block of that many bytes.
+    """Where the rows of one block go, with room for any block of that many bytes. The detail of an error is an id.
 
-    lines: the line of each row, the first of the block being 0.
     hard: (entry, place in the text) of numbers that Python must read; labels count as entry -1 - row.
-    errors: (code, place in the text, line, id) of bad lines, the first few of them.
     """
 
     lengths: Offsets
@@ -57,7 +38,7 @@ class Parsed(NamedTuple):
     counts: npt.NDArray[np.int64]
 
 
-def room_for(size: int, errors: int = 64) -> Parsed:
+def room_for(size: int) -> Parsed:
     """Allocate what a block of `size` bytes can need at the most: 2 bytes a row, 4 an entry, 5 a hard number.
 
     Pages that are not touched take no memory.
@@ -70,69 +51,42 @@ def room_for(size: int, errors: int = 64) -> Parsed:
         targets=np.empty(rows, np.float32),
         lines=np.empty(rows, np.int64),
         hard=np.empty((size // 5 + 1, 2), np.int64),
-        errors=np.zeros((errors, 4), np.int64),
-        counts=np.zeros(COUNTS, np.int64),
+        errors=np.zeros((lines.ERRORS, 4), np.int64),
+        counts=np.zeros(lines.COUNTS, np.int64),
     )
+
+
+class Svmlight(NamedTuple):
+    """The format. Without a label, a line begins with an entry."""
 
 
 @kernel
 def parse_block(text: Any, out: Any, stop: bool, unlabelled: bool) -> None:
-    """Parse lines of text that ends with a newline. Bad lines are left out; with `stop` the first one ends it.
+    """As `parse_block` of lines.py."""
+    out.counts[lines.SMALLEST], out.counts[lines.LARGEST] = NO_ID, -1
+    lines.parse_block(Svmlight(), text, out, stop, unlabelled)
 
-    unlabelled: a line that begins with an entry is a row with label 0.
-    """
-    start: Any = np.int64(text.ctypes.data)
-    end = start + len(text)
-    at = start
-    line = 0
+
+@lines.begin_line.of(Svmlight)
+def _begin(form: Any, at: int) -> Any:
+    at = skip_blanks(at)
+    first = byte_at(at)
+    return at, (lines.EMPTY if first == NEWLINE else lines.COMMENTS if first == _HASH else lines.ROWS)
+
+
+@lines.parse_row.of(Svmlight)
+def _parse_row(form: Any, at: int, end: int, start: int, out: Any, unlabelled: bool) -> Any:
     counts = out.counts
-    counts[SMALLEST] = NO_ID
-    counts[LARGEST] = -1
-    while at < end:
-        at = skip_blanks(at)
-        first = byte_at(at)
-        if first == NEWLINE:
-            counts[EMPTY] += 1
-        elif first == _HASH:
-            counts[COMMENTS] += 1
-        else:
-            entries, hard, smallest, largest = counts[ENTRIES], counts[HARD], counts[SMALLEST], counts[LARGEST]
-            at, code = parse_row(at, end, start, unlabelled, out)
-            ident = 0
-            if code == UNSORTED_ROW:
-                code, ident = order_row(out.ids[entries : counts[ENTRIES]], out.values[entries : counts[ENTRIES]])
-                counts[UNSORTED] += 1 if code == FINE else 0
-            if code == FINE:
-                out.lengths[counts[ROWS]] = counts[ENTRIES] - entries
-                out.lines[counts[ROWS]] = line
-                counts[ROWS] += 1
-            else:
-                if counts[BAD] < len(out.errors):
-                    note(out.errors[counts[BAD]], code, at - start, line, ident)
-                counts[BAD] += 1
-                counts[ENTRIES], counts[HARD] = entries, hard
-                counts[SMALLEST], counts[LARGEST] = smallest, largest
-                if stop:
-                    break
-        at = next_line(at)
-        line += 1
-    counts[LINES] = line
-
-
-@kernel
-def parse_row(at: int, end: int, start: int, unlabelled: bool, out: Any) -> Any:
-    """Parse one line from its label on, up to its end, its comment or what is wrong: (address, code)."""
-    counts = out.counts
-    row, entry, hard = counts[ROWS], counts[ENTRIES], counts[HARD]
-    smallest, largest, valued = counts[SMALLEST], counts[LARGEST], counts[VALUED]
+    row, entry, hard = counts[lines.ROWS], counts[lines.ENTRIES], counts[lines.HARD]
+    smallest, largest, valued = counts[lines.SMALLEST], counts[lines.LARGEST], counts[lines.VALUED]
     after, label, status = read_number(at, end)
     if status == MALFORMED or not ends_token(byte_at(after)):
         missing = has_colon(at)
         if not missing or not unlabelled:
-            return at, (NO_LABEL if missing else LABEL)
+            return at, (NO_LABEL if missing else LABEL), 0
         after, label, status = at, np.float32(0), GOOD
     if not np.isfinite(label):
-        return at, NOT_FINITE
+        return at, NOT_FINITE, 0
     if status == AMBIGUOUS:
         out.hard[hard, 0], out.hard[hard, 1] = -1 - row, at - start
         hard += 1
@@ -143,34 +97,35 @@ def parse_row(at: int, end: int, start: int, unlabelled: bool, out: Any) -> Any:
     rising = True
     while True:
         at = skip_blanks(at)
-        word = word_at(at, end)
-        digits = digits_in(word)
+        word = numbers.word_at(at, end)
+        digits = numbers.digits_in(word)
         if digits == 0:
             byte = byte_at(at)
             if byte == NEWLINE:
                 break
             if byte == _HASH:
-                counts[COMMENTS] += 1
+                counts[lines.COMMENTS] += 1
                 break
             if is_qid(at):
-                counts[QIDS] += 1
-                at = skip_token(at)
+                counts[lines.QIDS] += 1
+                while not ends_token(byte_at(at)):
+                    at += 1
                 continue
-            return at, ID
-        ident = number_in(word, digits)
+            return at, ID, 0
+        ident = numbers.number_in(word, digits)
         after = at + digits
         if digits == 8:
             after, ident = read_id(at, end)
             if ident > _LAST_ID:
-                return at, ID_TOO_LARGE
+                return at, ID_TOO_LARGE, 0
         if byte_at(after) != _COLON:
-            return at, (NO_COLON if ends_token(byte_at(after)) else ID)
+            return at, (NO_COLON if ends_token(byte_at(after)) else ID), 0
         colon = after
         after, value, status = read_number(colon + 1, end)
         if status == MALFORMED or not ends_token(byte_at(after)):
-            return at, VALUE
+            return at, VALUE, 0
         if not np.isfinite(value):
-            return at, NOT_FINITE
+            return at, NOT_FINITE, 0
         if status == AMBIGUOUS:
             out.hard[hard, 0], out.hard[hard, 1] = entry, colon + 1 - start
             hard += 1
@@ -183,24 +138,17 @@ def parse_row(at: int, end: int, start: int, unlabelled: bool, out: Any) -> Any:
         largest = max(largest, ident)
         valued |= value != np.float32(1)
         at = after
-    counts[ENTRIES], counts[HARD] = entry, hard
-    counts[UNLABELLED] += 0 if labelled else 1
-    counts[SMALLEST], counts[LARGEST], counts[VALUED] = smallest, largest, valued
-    return at, (FINE if rising else UNSORTED_ROW)
-
-
-@kernel
-def note(error: Any, code: int, place: int, line: int, ident: int) -> None:
-    """Write down what is wrong with a line."""
-    error[0], error[1], error[2], error[3] = code, place, line, ident
-
-
-@kernel
-def skip_token(at: int) -> int:
-    """The next byte that ends a token."""
-    while not ends_token(byte_at(at)):
-        at += 1
-    return at
+    counts[lines.UNLABELLED] += 0 if labelled else 1
+    counts[lines.VALUED] = valued
+    if not rising:
+        first = counts[lines.ENTRIES]
+        twice = order_row(out.ids[first:entry], out.values[first:entry])
+        if twice >= 0:
+            return at, TWICE, twice
+        counts[lines.UNSORTED] += 1
+    counts[lines.ENTRIES], counts[lines.HARD] = entry, hard
+    counts[lines.SMALLEST], counts[lines.LARGEST] = smallest, largest
+    return at, FINE, 0
 
 
 @kernel
@@ -238,13 +186,13 @@ def read_id(at: int, end: int) -> Any:
 
 
 @kernel
-def order_row(ids: Any, values: Any) -> Any:
-    """Sort the entries of a row by id: (FINE, 0), or (TWICE, id) if an id stands there twice."""
+def order_row(ids: Any, values: Any) -> int:
+    """Sort the entries of a row by id; returns an id that stands there twice, or -1."""
     sort_entries(ids, values)
     for k in range(1, len(ids)):
         if ids[k - 1] == ids[k]:
-            return TWICE, np.int64(ids[k])
-    return FINE, np.int64(0)
+            return np.int64(ids[k])
+    return np.int64(-1)
 
 
 @kernel

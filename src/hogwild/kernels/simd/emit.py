@@ -9,12 +9,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 
-FLOAT, INT, LONG, BYTE = ir.FloatType(), ir.IntType(32), ir.IntType(64), ir.IntType(8)
-
-
-def data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
-    """Where the cells of an array begin."""
-    return context.make_array(kind)(context, builder, array).data
+FLOAT, INT, LONG = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 
 
 class VectorCode:
@@ -41,6 +36,10 @@ class VectorCode:
         start = builder.gep(base, [builder.add(place, LONG(self.lanes * vector))])
         return builder.bitcast(start, self.vector.as_pointer())
 
+    def load_row(self, builder: Any, base: Any, place: Any, vectors: int) -> list[Any]:
+        """So many vectors of a row."""
+        return [self.load(builder, base, place, vector) for vector in range(vectors)]
+
     def load(self, builder: Any, base: Any, place: Any, vector: int = 0) -> Any:
         """A vector of a row."""
         found = builder.load(self.at(builder, base, place, vector))
@@ -63,15 +62,36 @@ class VectorCode:
         first = builder.insert_element(nothing, number, INT(0))
         return builder.shuffle_vector(first, nothing, self.places([0] * self.lanes))
 
-    def fold(self, builder: Any, vector: Any, join: Any) -> Any:
-        """One number of all lanes, by a function of two vectors."""
+    def halved(self, builder: Any, vector: Any, join: Any, lanes: int) -> Any:
+        """A vector of so many lanes, made of the halves of this one, again and again, by a function of two vectors."""
         half = self.lanes // 2
-        while half:
+        while half >= lanes:
             low = builder.shuffle_vector(vector, vector, self.places(range(half)))
             high = builder.shuffle_vector(vector, vector, self.places(range(half, 2 * half)))
             vector = join(low, high)
             half //= 2
-        return builder.extract_element(vector, INT(0))
+        return vector
+
+    def spread_at(self, builder: Any, base: Any, place: Any) -> Any:
+        """The number at a place, in all lanes."""
+        return self.spread(builder, builder.load(builder.gep(base, [place])))
+
+    def make_sums(self, builder: Any, count: int) -> list[Any]:
+        """Cells for so many vectors."""
+        return [cgutils.alloca_once(builder, self.vector) for _ in range(count)]
+
+    def add_product(self, builder: Any, a: Any, b: Any, cell: Any) -> None:
+        """Add a b to the vector in a cell."""
+        builder.store(self.multiply_add(builder, a, b, builder.load(cell)), cell)
+
+    def clear(self, builder: Any, cells: list[Any]) -> None:
+        """Set the vectors in cells to zero."""
+        for cell in cells:
+            builder.store(self.zero, cell)
+
+    def fold(self, builder: Any, vector: Any, join: Any) -> Any:
+        """One number of all lanes, by a function of two vectors."""
+        return builder.extract_element(self.halved(builder, vector, join, 1), INT(0))
 
     def sum(self, builder: Any, vector: Any) -> Any:
         """The sum over the lanes."""
@@ -82,21 +102,14 @@ class VectorCode:
         even = [(k // step) % 2 == 0 for k in range(self.lanes)]
         low = [k if even[k] else self.lanes + k - step for k in range(self.lanes)]
         high = [k + step if even[k] else self.lanes + k for k in range(self.lanes)]
-        return builder.fadd(
-            builder.shuffle_vector(a, b, self.places(low)), builder.shuffle_vector(a, b, self.places(high))
-        )
+        return builder.fadd(*(builder.shuffle_vector(a, b, self.places(lanes)) for lanes in (low, high)))
 
-    def four_sums(self, builder: Any, four: list[Any]) -> Any:
-        """The sums over the lanes of four vectors, as one vector of four."""
-        a, b, c, d = four
+    def store_four_sums(self, builder: Any, four: list[Any], base: Any, place: Any) -> None:
+        """Write the sums over the lanes of the vectors that four cells hold."""
+        a, b, c, d = (builder.load(cell) for cell in four)
         found = self.pair_sums(builder, self.pair_sums(builder, a, b, 1), self.pair_sums(builder, c, d, 1), 2)
-        half = self.lanes // 2
-        while half >= 4:
-            low = builder.shuffle_vector(found, found, self.places(range(half)))
-            high = builder.shuffle_vector(found, found, self.places(range(half, 2 * half)))
-            found = builder.fadd(low, high)
-            half //= 2
-        return found
+        found = self.halved(builder, found, builder.fadd, 4)
+        builder.store(found, builder.bitcast(builder.gep(base, [place]), found.type.as_pointer())).align = 4
 
     def select(self, builder: Any, sign: str, x: Any, y: Any, chosen: Any, other: Any) -> Any:
         """`chosen` in the lanes where x compares with y as the sign says, `other` elsewhere and where one is NaN."""

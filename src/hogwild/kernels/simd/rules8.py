@@ -10,16 +10,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba as nb
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.core import cgutils
 
+from hogwild.kernels.compiler.instructions import instruction
 from hogwild.kernels.compiler.jit import choice, inner
 from hogwild.kernels.optim.penalties import pace
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, root, select, signed, unbiased, update
-from hogwild.kernels.simd.emit import data
+from hogwild.kernels.simd.emit import LONG
 from hogwild.kernels.simd.rows8 import CODE, LANES
 
 _FAST = ("reassoc", "contract", "arcp", "nsz", "afn")  # as in jit.py
@@ -35,6 +34,15 @@ class Vector:  # noqa: PLW1641
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.builder, self.value = builder, value
+
+    @classmethod
+    def load(cls, builder: Any, array: Any, place: Any) -> Vector:
+        """Eight numbers of an array."""
+        return cls(builder, CODE.load(builder, array, place))
+
+    def store(self, array: Any, place: Any) -> None:
+        """Write them into an array."""
+        CODE.store(self.builder, self.value, array, place)
 
     def _other(self, other: Any) -> Any:
         return other.value if isinstance(other, Vector) else CODE.each(other)
@@ -117,11 +125,10 @@ class Fixes(list[Any]):
     __array_ufunc__ = None
 
 
-def _paced(rule: Any, row: Any, fixes: Fixes) -> Any:
+def _paced(rule: Any, row: Any) -> Any:
     """`pace` of the weights row[0], as of a table whose cells are vectors."""
-    row.fixes = fixes
     found = pace.find(type(rule))(rule, row, 0, 1, _COUNT)
-    return select(fixes[1] > _NONE, found, _NONE) if isinstance(rule, Adam) else found  # 0 of a row never visited
+    return select(row[_COUNT][1] > _NONE, found, _NONE) if isinstance(rule, Adam) else found  # 0 of a row never visited
 
 
 root.of(Vector)(lambda number: number.call("sqrt"))
@@ -148,9 +155,7 @@ def fixes_of(rule: Any, count: Any) -> Any:
     """What the number of visits of a row says for all its weights: two factors; zeros where there is nothing."""
 
 
-@fixes_of.of(Sgd, Momentum, Adagrad, Ftrl)
-def _nothing_to_fix(rule: Any, count: Any) -> Any:
-    return np.float32(0), np.float32(0)
+fixes_of.of(Sgd, Momentum, Adagrad, Ftrl)(lambda rule, count: (np.float32(0), np.float32(0)))
 
 
 @fixes_of.of(Adam)
@@ -175,141 +180,72 @@ _COUNT = -1  # the cell of a row of vectors that holds what stands for its count
 class Eight:
     """Eight weights of a table, and what the rule remembers of them, as a row of vectors."""
 
-    fixes: Any = None
-
-    def __init__(self, builder: Any, table: Any, cell: Any, width: Any) -> None:
-        self._builder, self._table, self._cell, self._width = builder, table, cell, width
+    def __init__(self, builder: Any, table: Any, cell: Any, width: Any, fixes: Any = None) -> None:
+        self._builder, self._table, self._cell, self._width, self._fixes = builder, table, cell, width, fixes
 
     def _at(self, slot: int) -> Any:
-        return self._builder.add(self._cell, self._builder.mul(self._width, ir.IntType(64)(slot)))
+        return self._builder.add(self._cell, self._builder.mul(self._width, LONG(slot)))
 
     def __getitem__(self, slot: int) -> Any:
-        if slot == _COUNT:
-            return self.fixes
         # RACE(stale read): docs/races.md
-        return Vector(self._builder, CODE.load(self._builder, self._table, self._at(slot)))
+        return self._fixes if slot == _COUNT else Vector.load(self._builder, self._table, self._at(slot))
 
     def __setitem__(self, slot: int, value: Vector) -> None:
-        # RACE(lost update): docs/races.md
-        CODE.store(self._builder, value.value, self._table, self._at(slot))
+        value.store(self._table, self._at(slot))  # RACE(lost update): docs/races.md
+
+
+class _Cells(Eight):
+    """The same, of an array."""
+
+    def _part(self, slot: int) -> Any:
+        first = self._cell + slot * self._width
+        return self._table.reshape(-1)[first : first + EIGHT]
+
+    def __getitem__(self, slot: int) -> Any:
+        return self._fixes if slot == _COUNT else self._part(slot).copy()
+
+    def __setitem__(self, slot: int, value: Any) -> None:
+        self._part(slot)[:] = value
 
 
 def _spread(builder: Any, numbers: Any) -> list[Vector]:
     return [Vector(builder, CODE.spread(builder, number)) for number in numbers]
 
 
-def _spread_parts(builder: Any, kind: Any, bundle: Any) -> list[Vector]:
-    return _spread(builder, [builder.extract_value(bundle, k) for k in range(len(kind.types))])
-
-
-def _compiled() -> tuple[Any, ...]:
-    long, number = types.int64, types.float32
-
-    @intrinsic
-    def move_eight(typing: Any, rule: Any, table: Any, cell: Any, width: Any, grads: Any, at: Any, rate: Any, fixes: Any) -> Any:  # noqa: E501
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            rule, table, cell, width, grads, at, rate, fixes = args
-            kinds = signature.args
-            weights = Eight(builder, data(context, builder, kinds[1], table), cell, width)
-            gradient = Vector(builder, CODE.load(builder, data(context, builder, kinds[4], grads), at))
-            (rate,) = _spread(builder, [rate])
-            rule = kinds[0].instance_class(*_spread_parts(builder, kinds[0], rule))
-            update(rule, weights, 0, 1, gradient, rate, Fixes(_spread_parts(builder, kinds[7], fixes)))
-            return context.get_dummy_value()
-
-        return types.void(rule, table, long, long, grads, long, number, fixes), build
-
-    @intrinsic
-    def fade_eight(typing: Any, rule: Any, table: Any, cell: Any, width: Any, due: Any, fixes: Any, factor: Any, out: Any, to: Any) -> Any:  # noqa: E501
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            rule, table, cell, width, due, fixes, factor, out, to = args
-            kinds = signature.args
-            weights = Eight(builder, data(context, builder, kinds[1], table), cell, width)
-            rule = kinds[0].instance_class(*_spread_parts(builder, kinds[0], rule))
-            speed = _paced(rule, weights, Fixes(_spread_parts(builder, kinds[5], fixes)))
-            due, factor = _spread(builder, [due, factor])
-            left = weights[0] * factor * (due * speed).exp_of_minus()
-            # RACE(lost update): docs/races.md
-            CODE.store(builder, left.value, data(context, builder, kinds[7], out), to)
-            return context.get_dummy_value()
-
-        return types.void(rule, table, long, long, number, fixes, number, out, long), build
-
-    @intrinsic
-    def read_eight(typing: Any, table: Any, cell: Any, factor: Any, out: Any, to: Any, sums: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            table, cell, factor, out, to, sums = args
-            out = data(context, builder, signature.args[3], out)
-            # RACE(stale read): docs/races.md
-            read = Vector(builder, CODE.load(builder, data(context, builder, signature.args[0], table), cell))
-            (factor,) = _spread(builder, [factor])
-            read = read * factor
-            CODE.store(builder, read.value, out, to)
-            CODE.store(builder, (read + Vector(builder, CODE.load(builder, out, sums))).value, out, sums)
-            return context.get_dummy_value()
-
-        return types.void(table, long, number, out, long, long), build
-
-    @intrinsic
-    def add_eight(typing: Any, array: Any, to: Any, x: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            array, to, x = args
-            array = data(context, builder, signature.args[0], array)
-            total = Vector(builder, CODE.load(builder, array, to)) + Vector(builder, CODE.load(builder, array, x))
-            CODE.store(builder, total.value, array, to)
-            return context.get_dummy_value()
-
-        return types.void(array, long, long), build
-
-    @intrinsic
-    def gradient_eight(typing: Any, array: Any, x: Any, y: Any, factor: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            array, x, y, factor = args
-            array = data(context, builder, signature.args[0], array)
-            apart = Vector(builder, CODE.load(builder, array, x)) - Vector(builder, CODE.load(builder, array, y))
-            (factor,) = _spread(builder, [factor])
-            CODE.store(builder, (apart * factor).value, array, y)
-            return context.get_dummy_value()
-
-        return types.void(array, long, long, number), build
-
-    return move_eight, fade_eight, read_eight, add_eight, gradient_eight
-
-
-# -- the same, interpreted ------------------------------------------------------------------------------------------
-
-
-class _Cells:
-    """As Eight, of an array."""
-
-    fixes: Any = None
-
-    def __init__(self, table: Any, cell: int, width: int) -> None:
-        self._table, self._cell, self._width = table.reshape(-1), cell, width
-
-    def _part(self, slot: int) -> Any:
-        first = self._cell + slot * self._width
-        return self._table[first : first + EIGHT]
-
-    def __getitem__(self, slot: int) -> Any:
-        return self.fixes if slot == _COUNT else self._part(slot).copy()
-
-    def __setitem__(self, slot: int, value: Any) -> None:
-        self._part(slot)[:] = value
-
-
 def _spread_rule(rule: Any) -> Any:
     return type(rule)(*(np.full(EIGHT, constant, np.float32) for constant in rule))
 
 
+# Each after the same in plain Python.
+
+
 def _move_eight(rule: Any, table: Any, cell: int, width: int, grads: Any, at: int, rate: Any, fixes: Any) -> None:
-    update(_spread_rule(rule), _Cells(table, cell, width), 0, 1, _Cells(grads, at, 0)[0], rate, Fixes(fixes))
+    gradient = _Cells(None, grads, at, 0)[0]
+    update(_spread_rule(rule), _Cells(None, table, cell, width), 0, 1, gradient, rate, Fixes(fixes))
+
+
+@instruction(_move_eight)
+def move_eight(b: Any, rule: Any, table: Any, cell: Any, width: Any, grads: Any, at: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
+    """`update` of the weights at `cell` by grads[at:]."""
+    gradient, (rate,) = Vector.load(b, grads, at), _spread(b, [rate])
+    rule = type(rule)(*_spread(b, rule))
+    update(rule, Eight(b, table, cell, width), 0, 1, gradient, rate, Fixes(_spread(b, fixes)))
 
 
 def _fade_eight(rule: Any, table: Any, cell: int, width: int, due: Any, fixes: Any, factor: Any, out: Any, to: int) -> None:  # noqa: E501
-    weights = _Cells(table, cell, width)
-    speed = _paced(_spread_rule(rule), weights, Fixes(fixes))
-    _Cells(out, to, 0)[0] = weights[0] * factor * np.exp(-due * speed)
+    weights = _Cells(None, table, cell, width, Fixes(fixes))
+    speed = _paced(_spread_rule(rule), weights)
+    _Cells(None, out, to, 0)[0] = weights[0] * factor * np.exp(-due * speed)
+
+
+@instruction(_fade_eight)
+def fade_eight(b: Any, rule: Any, table: Any, cell: Any, width: Any, due: Any, fixes: Any, factor: Any, out: Any, to: Any) -> None:  # noqa: E501
+    """out[to:] = factor times the weights at `cell` after so much L2 penalty, at the pace of the rule."""
+    weights = Eight(b, table, cell, width, Fixes(_spread(b, fixes)))
+    speed = _paced(type(rule)(*_spread(b, rule)), weights)
+    due, factor = _spread(b, [due, factor])
+    left = weights[0] * factor * (due * speed).exp_of_minus()
+    left.store(out, to)  # RACE(lost update): docs/races.md
 
 
 def _read_eight(table: Any, cell: int, factor: Any, out: Any, to: int, sums: int) -> None:
@@ -317,19 +253,30 @@ def _read_eight(table: Any, cell: int, factor: Any, out: Any, to: int, sums: int
     out[sums : sums + EIGHT] += out[to : to + EIGHT]
 
 
+@instruction(_read_eight)
+def read_eight(b: Any, table: Any, cell: Any, factor: Any, out: Any, to: Any, sums: Any) -> None:
+    """out[to:] = factor times the weights at `cell`; added to out[sums:] too."""
+    read = Vector.load(b, table, cell) * Vector(b, CODE.spread(b, factor))  # RACE(stale read): docs/races.md
+    read.store(out, to)
+    (read + Vector.load(b, out, sums)).store(out, sums)
+
+
 def _add_eight(array: Any, to: int, x: int) -> None:
     array[to : to + EIGHT] += array[x : x + EIGHT]
+
+
+@instruction(_add_eight)
+def add_eight(b: Any, array: Any, to: Any, x: Any) -> None:
+    """Add the numbers at x to those at `to`."""
+    (Vector.load(b, array, to) + Vector.load(b, array, x)).store(array, to)
 
 
 def _gradient_eight(array: Any, x: int, y: int, factor: Any) -> None:
     array[y : y + EIGHT] = factor * (array[x : x + EIGHT] - array[y : y + EIGHT])
 
 
-_INTERPRETED = (_move_eight, _fade_eight, _read_eight, _add_eight, _gradient_eight)
-# move_eight(rule, table, cell, width, grads, at, rate, fixes): `update` of the weights at `cell` by grads[at:].
-# fade_eight(rule, table, cell, width, due, fixes, factor, out, to): out[to:] = factor times the weights after so much
-# L2 penalty, at the pace of the rule.
-# read_eight(table, cell, factor, out, to, sums): out[to:] = factor times the weights; added to out[sums:] too.
-# add_eight(array, to, x): add those at x to those at `to`.
-# gradient_eight(array, x, y, factor): those at y become factor times the difference of those at x and at y.
-move_eight, fade_eight, read_eight, add_eight, gradient_eight = _INTERPRETED if nb.config.DISABLE_JIT else _compiled()
+@instruction(_gradient_eight)
+def gradient_eight(b: Any, array: Any, x: Any, y: Any, factor: Any) -> None:
+    """The numbers at y become factor times the difference of those at x and at y."""
+    apart = Vector.load(b, array, x) - Vector.load(b, array, y)
+    (apart * Vector(b, CODE.spread(b, factor))).store(array, y)

@@ -99,7 +99,7 @@ def _metered_step(meter: Any, task: Any, weights: Any, scratch: Any, step: Any) 
     for k in range(width):
         seen = weights.weight[0, k]  # RACE(stale read): docs/races.md
         stored = seen - step.rate * scratch.grads[0, k]
-        replaced = swap(weights.weight, 0, k, stored)  # RACE(lost update): docs/races.md
+        replaced = swap(weights.weight[0], k, stored)  # RACE(lost update): docs/races.md
         scratch.floats[2 * width + k] = replaced
         scratch.floats[3 * width + k] = stored
         stale |= replaced != scratch.floats[k]

@@ -129,14 +129,8 @@ def target_of(kind: Any, samples: Any, visit: int) -> Any:
     """The rating, if there is one."""
 
 
-@target_of.of(Rated)
-def _rating(kind: Any, samples: Any, visit: int) -> Any:
-    return samples.values[visit]
-
-
-@target_of.of(Sampled, Pairwise)
-def _no_rating(kind: Any, samples: Any, visit: int) -> Any:
-    return _F(1)
+target_of.of(Rated)(lambda kind, samples, visit: samples.values[visit])
+target_of.of(Sampled, Pairwise)(lambda kind, samples, visit: _F(1))
 
 
 # -- what they hold -------------------------------------------------------------------------------------------------
@@ -242,14 +236,8 @@ def moves_users(kind: Any) -> Any:
     """1 where the bias of a user matters; the difference of two scores of one user does not have it."""
 
 
-@moves_users.of(Rated, Sampled)
-def _with_user_bias(kind: Any) -> Any:
-    return _F(1)
-
-
-@moves_users.of(Pairwise)
-def _without_user_bias(kind: Any) -> Any:
-    return _F(0)
+moves_users.of(Rated, Sampled)(lambda kind: _F(1))
+moves_users.of(Pairwise)(lambda kind: _F(0))
 
 
 @inner

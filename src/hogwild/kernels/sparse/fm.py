@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.arrays import NEXT, Floats, SlotRows, Slots, ValuedSlotRows
+from hogwild.arrays import NEXT, Floats
 from hogwild.kernels.compiler.jit import choice, inner, kernel, open_kernel
 from hogwild.kernels.compiler.prefetch import prefetch
 from hogwild.kernels.loop.task import apply, fused, gradient
 from hogwild.kernels.optim.losses import cost, slope
-from hogwild.kernels.optim.penalties import Free
-from hogwild.kernels.optim.rules import begin_row, stride, unpenalized, update
+from hogwild.kernels.optim.rules import begin_row, pay_row, stride, update
 from hogwild.kernels.simd.rules8 import EIGHT, fixes_of, gradient_eight, move_eight
-from hogwild.kernels.sparse.fm_rows import dot_fields, field_gradients, pay, read_row
+from hogwild.kernels.sparse.fm_rows import dot_fields, field_gradients, read_row
+from hogwild.kernels.sparse.linear import move_bias
 from hogwild.kernels.sparse.samples import LINE, count_of, entries_of, id_of, prefetch_entries, value_of
 
 
@@ -71,14 +71,8 @@ def factor_gradients(fields: Any, task: Any, floats: Any, place: int, field: int
     """Turn the row at `place`, of an entry of a field, into the derivatives in its factors, times `grad`."""
 
 
-@count_fields.of(OneField)
-def _one_field(fields: Any) -> int:
-    return 1
-
-
-@field_of.of(OneField)
-def _first_field(fields: Any, entries: Any, k: int) -> int:
-    return 0
+count_fields.of(OneField)(lambda fields: 1)
+field_of.of(OneField)(lambda fields, entries, k: 0)
 
 
 @inner
@@ -162,13 +156,6 @@ def prefetch_rows(task: Any, entries: Any, table: Any) -> None:
         prefetch(table, base + cells - 1)
 
 
-@inner
-def move_bias(task: Any, weights: Any, grad: Any, step: Any) -> None:
-    """Update the bias, which no penalty shrinks."""
-    count = begin_row(task.rule, Free(), weights.bias, 0, 1, step)
-    update(unpenalized(task.rule), weights.bias, 0, 1, grad, step.rate, count)
-
-
 @gradient.of(FMTask)
 def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
     entries = entries_of(samples, visit)
@@ -210,7 +197,7 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
     for k in range(0, count, LINE):
         prefetch_entries(samples, scratch.count[NEXT], k)  # samples are visited in random order: none is in the cache
     for k in range(count):
-        pay(task.penalty, task.rule, weights.table, id_of(entries, k), 1 + factors_of(task), step)
+        pay_row(task.rule, task.penalty, weights.table, id_of(entries, k), 1 + factors_of(task), step)
     score = score_row(task, entries, weights, scratch.floats, step.elapsed)
     grad = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
     prefetch_rows(task, entries_of(samples, scratch.count[NEXT]), weights.table)
@@ -248,74 +235,8 @@ class Fields(NamedTuple):
     count: int  # type: ignore[assignment]  # not the method of tuples
 
 
-class SlotEntries(NamedTuple):
-    """Ids and slots of one sample whose values are all 1."""
-
-    ids: Any
-    slots: Slots
-
-
-class ValuedSlotEntries(NamedTuple):
-    """Ids, slots and values of one sample."""
-
-    ids: Any
-    slots: Slots
-    values: Any
-
-
-@entries_of.of(SlotRows)
-def _slot_entries(samples: Any, visit: int) -> Any:
-    first, last = samples.offsets[visit], samples.offsets[visit + 1]
-    return SlotEntries(samples.ids[first:last], samples.slots[first:last])
-
-
-@entries_of.of(ValuedSlotRows)
-def _valued_slot_entries(samples: Any, visit: int) -> Any:
-    first, last = samples.offsets[visit], samples.offsets[visit + 1]
-    return ValuedSlotEntries(samples.ids[first:last], samples.slots[first:last], samples.values[first:last])
-
-
-@count_of.of(SlotEntries, ValuedSlotEntries)
-def _count_ids(entries: Any) -> Any:
-    return len(entries.ids)
-
-
-@id_of.of(SlotEntries, ValuedSlotEntries)
-def _listed_id(entries: Any, k: int) -> Any:
-    return np.int64(np.uint32(entries.ids[k]))
-
-
-@value_of.of(SlotEntries)
-def _one(entries: Any, k: int) -> Any:
-    return np.float32(1)
-
-
-@value_of.of(ValuedSlotEntries)
-def _listed_value(entries: Any, k: int) -> Any:
-    return entries.values[k]
-
-
-@prefetch_entries.of(SlotRows)
-def _prefetch_slots(samples: Any, visit: int, k: int) -> None:
-    prefetch(samples.ids, samples.offsets[visit] + k)
-    prefetch(samples.slots, samples.offsets[visit] + k)
-
-
-@prefetch_entries.of(ValuedSlotRows)
-def _prefetch_values(samples: Any, visit: int, k: int) -> None:
-    prefetch(samples.ids, samples.offsets[visit] + k)
-    prefetch(samples.slots, samples.offsets[visit] + k)
-    prefetch(samples.values, samples.offsets[visit] + k)
-
-
-@count_fields.of(Fields)
-def _fields(fields: Any) -> Any:
-    return fields.count
-
-
-@field_of.of(Fields)
-def _slot(fields: Any, entries: Any, k: int) -> Any:
-    return np.int64(entries.slots[k])
+count_fields.of(Fields)(lambda fields: fields.count)
+field_of.of(Fields)(lambda fields, entries, k: np.int64(entries.slots[k]))
 
 
 @product_of_pairs.of(Fields)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
-from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
 
+from hogwild.kernels.compiler.instructions import instruction
 from hogwild.kernels.compiler.jit import choice, inner
-from hogwild.kernels.optim.penalties import Free, Penalty, charge, owes, pace, stamps
+from hogwild.kernels.optim.penalties import Free, Penalty, charge, pace, stamps
 from hogwild.kernels.optim.rules import counts_visits, stride
-from hogwild.kernels.simd.emit import FLOAT, LONG, VectorCode, data
+from hogwild.kernels.simd.emit import FLOAT, INT, LONG, VectorCode
 from hogwild.kernels.simd.rules8 import EIGHT, add_eight, fade_eight, faded, fixes_of, read_eight
 
 
@@ -24,9 +22,7 @@ class FactorPenalty(NamedTuple):
     factors: Penalty
 
 
-@stamps.of(FactorPenalty)
-def _stamped(penalty: Any) -> int:
-    return 1
+stamps.of(FactorPenalty)(lambda penalty: 1)
 
 
 @inner
@@ -53,11 +49,6 @@ def _charge(penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_ce
 
 
 @choice
-def pay(penalty: Any, rule: Any, table: Any, row: Any, width: int, step: Any) -> None:
-    """Pay for a row that is about to be read and moved, where this worker is to."""
-
-
-@choice
 def read_row(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
     """The factors of a row, unpaid penalty deducted, times a value: to floats[place:], and added to floats[sums:].
 
@@ -74,18 +65,6 @@ def _read(table: Any, base: int, width: int, value: Any, floats: Any, place: int
         floats[place + c] = value * table[base + 1 + c]  # RACE(stale read): docs/races.md
         floats[sums + c] += floats[place + c]
     return value * table[base]  # RACE(stale read): docs/races.md
-
-
-@pay.of(Free)
-def _pay_nothing(penalty: Any, rule: Any, table: Any, row: Any, width: int, step: Any) -> None:
-    return
-
-
-@pay.of(FactorPenalty)
-def _pay(penalty: Any, rule: Any, table: Any, row: Any, width: int, step: Any) -> None:
-    if owes(step, row):
-        cells = stride(rule, penalty, width)
-        charge(penalty, rule, table, row * cells, width, row * cells + cells - 1, step.elapsed)
 
 
 @read_row.of(Free)
@@ -123,75 +102,21 @@ _FAST = ("reassoc", "contract", "nsz")
 _CHAINS = 4  # sums side by side: one alone would wait for itself at each addition; a power of two
 
 
-def _sum(builder: Any, vector: Any, count: int) -> Any:
-    total = FLOAT(0)
-    for lane in range(count):
-        total = builder.fadd(total, builder.extract_element(vector, ir.IntType(32)(lane)), flags=_FAST)
-    return total
-
-
-def _compiled() -> tuple[Any, ...]:
-    long, number = types.int64, types.float32
-
-    @intrinsic
-    def field_gradients(typing: Any, lanes: Any, array: Any, to: Any, sums: Any, room: Any, fields: Any, factor: Any) -> Any:  # noqa: E501
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _, array, to, sums, room, fields, factor = args
-            array, dim = data(context, builder, signature.args[1], array), signature.args[0].count
-            if dim:
-                code = VectorCode(dim)
-                factor = code.spread(builder, factor)
-                with cgutils.for_range(builder, fields) as loop:
-                    value = code.load(builder, array, builder.add(sums, builder.mul(loop.index, room)))
-                    place = builder.add(to, builder.mul(loop.index, LONG(dim)))
-                    code.store(builder, builder.fmul(value, factor), array, place)
-            return context.get_dummy_value()
-
-        return types.void(lanes, array, long, long, long, long, number), build
-
-    @intrinsic
-    def dot_fields(typing: Any, lanes: Any, array: Any, room: Any, fields: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _, array, room, fields = args
-            array, dim = data(context, builder, signature.args[1], array), signature.args[0].count
-            if not dim:
-                return FLOAT(0)
-            code = VectorCode(dim)
-            totals = [cgutils.alloca_once(builder, code.vector) for _ in range(_CHAINS)]
-            for total in totals:
-                builder.store(code.zero, total)
-            with cgutils.for_range(builder, fields) as outer:
-                row = builder.mul(outer.index, room)
-                column = builder.mul(outer.index, LONG(dim))
-
-                def add(g: Any, total: Any, row: Any = row, column: Any = column) -> None:
-                    ours = code.load(builder, array, builder.add(row, builder.mul(g, LONG(dim))))
-                    theirs = code.load(builder, array, builder.add(builder.mul(g, room), column))
-                    builder.store(code.multiply_add(builder, ours, theirs, builder.load(total)), total)
-
-                whole = builder.and_(outer.index, LONG(-_CHAINS))
-                with cgutils.for_range_slice(builder, LONG(0), whole, LONG(_CHAINS)) as (g, _):
-                    for k, total in enumerate(totals):
-                        add(builder.add(g, LONG(k)), total)
-                with cgutils.for_range_slice(builder, whole, outer.index, LONG(1)) as (g, _):
-                    add(g, totals[0])
-            found = builder.load(totals[0])
-            for total in totals[1:]:
-                found = builder.fadd(found, builder.load(total), flags=_FAST)
-            return _sum(builder, found, dim)
-
-        return number(lanes, array, long, long), build
-
-    return field_gradients, dot_fields
-
-
-# -- the same, interpreted ------------------------------------------------------------------------------------------
-
-
 def _field_gradients(lanes: Any, array: Any, to: int, sums: int, room: int, fields: int, factor: Any) -> None:
     dim = len(lanes)
     for g in range(fields):
         array[to + g * dim : to + (g + 1) * dim] = factor * array[sums + g * room : sums + g * room + dim]
+
+
+@instruction(_field_gradients)
+def field_gradients(b: Any, lanes: Any, array: Any, to: Any, sums: Any, room: Any, fields: Any, factor: Any) -> None:
+    """For each field g, the vector at `to` + g dim becomes factor times that at `sums` + g room."""
+    if lanes:
+        code = VectorCode(len(lanes))
+        factor = code.spread(b, factor)
+        with cgutils.for_range(b, fields) as loop:
+            value = code.load(b, array, b.add(sums, b.mul(loop.index, room)))
+            code.store(b, b.fmul(value, factor), array, b.add(to, b.mul(loop.index, LONG(len(lanes)))))
 
 
 def _dot_fields(lanes: Any, array: Any, room: int, fields: int) -> Any:
@@ -200,8 +125,32 @@ def _dot_fields(lanes: Any, array: Any, room: int, fields: int) -> Any:
     return np.float32(np.tril((table * table.transpose(1, 0, 2)).sum(axis=2), -1).sum())
 
 
-_INTERPRETED = (_field_gradients, _dot_fields)
-# field_gradients(lanes, array, to, sums, room, fields, factor): for each field g, the vector at `to` + g dim becomes
-# factor times that at `sums` + g room.
-# dot_fields(lanes, array, room, fields): the sum over f and g < f of <s_fg, s_gf>, where s_fg is at f room + g dim.
-field_gradients, dot_fields = _INTERPRETED if nb.config.DISABLE_JIT else _compiled()
+@instruction(_dot_fields, types.float32)
+def dot_fields(b: Any, lanes: Any, array: Any, room: Any, fields: Any) -> Any:
+    """The sum over f and g < f of <s_fg, s_gf>, where s_fg is at f room + g dim."""
+    dim, result = len(lanes), FLOAT(0)
+    if not dim:
+        return result
+    code = VectorCode(dim)
+    totals = code.make_sums(b, _CHAINS)
+    code.clear(b, totals)
+    with cgutils.for_range(b, fields) as outer:
+        row, column = b.mul(outer.index, room), b.mul(outer.index, LONG(dim))
+
+        def add(g: Any, total: Any) -> None:
+            ours = code.load(b, array, b.add(row, b.mul(g, LONG(dim))))
+            theirs = code.load(b, array, b.add(b.mul(g, room), column))
+            code.add_product(b, ours, theirs, total)
+
+        whole = b.and_(outer.index, LONG(-_CHAINS))
+        with cgutils.for_range_slice(b, LONG(0), whole, LONG(_CHAINS)) as (g, _):
+            for k, total in enumerate(totals):
+                add(b.add(g, LONG(k)), total)
+        with cgutils.for_range_slice(b, whole, outer.index, LONG(1)) as (g, _):
+            add(g, totals[0])
+    found = b.load(totals[0])
+    for total in totals[1:]:
+        found = b.fadd(found, b.load(total), flags=_FAST)
+    for lane in range(dim):
+        result = b.fadd(result, b.extract_element(found, INT(lane)), flags=_FAST)
+    return result

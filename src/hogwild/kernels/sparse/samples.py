@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.arrays import BinaryRows, DenseRows, Rows
+from hogwild.arrays import BinaryRows, DenseRows, Rows, SlotRows, ValuedSlotRows
 from hogwild.kernels.compiler.jit import choice
 from hogwild.kernels.compiler.prefetch import prefetch
 
@@ -37,6 +37,21 @@ class BinaryEntries(NamedTuple):
 class DenseEntries(NamedTuple):
     """Values of one sample that has all features."""
 
+    values: Any
+
+
+class SlotEntries(NamedTuple):
+    """Ids and slots of one sample whose values are all 1."""
+
+    ids: Any
+    slots: Any
+
+
+class ValuedSlotEntries(NamedTuple):
+    """Ids, slots and values of one sample."""
+
+    ids: Any
+    slots: Any
     values: Any
 
 
@@ -76,39 +91,29 @@ def _binary_entries(samples: Any, visit: int) -> Any:
     return BinaryEntries(samples.ids[samples.offsets[visit] : samples.offsets[visit + 1]])
 
 
-@entries_of.of(DenseRows)
-def _dense_entries(samples: Any, visit: int) -> Any:
-    return DenseEntries(samples.matrix[visit])
+@entries_of.of(SlotRows)
+def _slot_entries(samples: Any, visit: int) -> Any:
+    first, last = samples.offsets[visit], samples.offsets[visit + 1]
+    return SlotEntries(samples.ids[first:last], samples.slots[first:last])
 
 
-@count_of.of(Entries, BinaryEntries)
-def _count_ids(entries: Any) -> Any:
-    return len(entries.ids)
+@entries_of.of(ValuedSlotRows)
+def _valued_slot_entries(samples: Any, visit: int) -> Any:
+    first, last = samples.offsets[visit], samples.offsets[visit + 1]
+    return ValuedSlotEntries(samples.ids[first:last], samples.slots[first:last], samples.values[first:last])
 
 
-@count_of.of(DenseEntries)
-def _count_values(entries: Any) -> Any:
-    return len(entries.values)
-
-
-@id_of.of(Entries, BinaryEntries)
+@id_of.of(Entries, BinaryEntries, SlotEntries, ValuedSlotEntries)
 def _listed_id(entries: Any, k: int) -> Any:
     return np.int64(np.uint32(entries.ids[k]))  # by way of unsigned: the compiler then knows it is not negative
 
 
-@id_of.of(DenseEntries)
-def _own_number(entries: Any, k: int) -> Any:
-    return k
-
-
-@value_of.of(Entries, DenseEntries)
-def _listed_value(entries: Any, k: int) -> Any:
-    return entries.values[k]
-
-
-@value_of.of(BinaryEntries)
-def _one(entries: Any, k: int) -> Any:
-    return np.float32(1)
+entries_of.of(DenseRows)(lambda samples, visit: DenseEntries(samples.matrix[visit]))
+id_of.of(DenseEntries)(lambda entries, k: k)
+count_of.of(Entries, BinaryEntries, SlotEntries, ValuedSlotEntries)(lambda entries: len(entries.ids))
+count_of.of(DenseEntries)(lambda entries: len(entries.values))
+value_of.of(Entries, DenseEntries, ValuedSlotEntries)(lambda entries, k: entries.values[k])
+value_of.of(BinaryEntries, SlotEntries)(lambda entries, k: np.float32(1))
 
 
 @prefetch_entries.of(Rows)
@@ -117,11 +122,18 @@ def _prefetch_pairs(samples: Any, visit: int, k: int) -> None:
     prefetch(samples.values, samples.offsets[visit] + k)
 
 
-@prefetch_entries.of(BinaryRows)
-def _prefetch_ids(samples: Any, visit: int, k: int) -> None:
+@prefetch_entries.of(SlotRows)
+def _prefetch_slots(samples: Any, visit: int, k: int) -> None:
     prefetch(samples.ids, samples.offsets[visit] + k)
+    prefetch(samples.slots, samples.offsets[visit] + k)
 
 
-@prefetch_entries.of(DenseRows)
-def _prefetch_nothing(samples: Any, visit: int, k: int) -> None:
-    return  # rows are long: the processor does it by itself
+@prefetch_entries.of(ValuedSlotRows)
+def _prefetch_all(samples: Any, visit: int, k: int) -> None:
+    prefetch(samples.ids, samples.offsets[visit] + k)
+    prefetch(samples.slots, samples.offsets[visit] + k)
+    prefetch(samples.values, samples.offsets[visit] + k)
+
+
+prefetch_entries.of(BinaryRows)(lambda samples, visit, k: prefetch(samples.ids, samples.offsets[visit] + k))
+prefetch_entries.of(DenseRows)(lambda samples, visit, k: None)  # rows are long: the processor does it by itself

@@ -262,14 +262,8 @@ def factor_of(rule: Any, step: Any, importance: Any) -> Any:
     """What the vector along which rows move is multiplied by, once a text."""
 
 
-@factor_of.of(Sgd)
-def _whole_factor(rule: Any, step: Any, importance: Any) -> Any:
-    return -step.rate * importance
-
-
-@factor_of.of(Momentum, Adagrad, Adam, Ftrl)
-def _gradient_factor(rule: Any, step: Any, importance: Any) -> Any:
-    return importance
+factor_of.of(Sgd)(lambda rule, step, importance: -step.rate * importance)
+factor_of.of(Momentum, Adagrad, Adam, Ftrl)(lambda rule, step, importance: importance)
 
 
 @choice

@@ -8,13 +8,12 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-import numba as nb
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.core import cgutils
 
 from hogwild.kernels.compiler.bytes import byte_at, load_word, trailing_zeros
+from hogwild.kernels.compiler.instructions import instruction
 from hogwild.kernels.compiler.jit import kernel
 
 FIELD1, FIELD2, FIELD3 = 0x0A, 0x12, 0x1A     # tags of messages, texts and packed lists
@@ -34,27 +33,17 @@ _INFINITE = 0x7F800000        # bits that are all set in infinity and NaN
 _UNIT = 0x3F800000            # the bits of 1.0
 
 
-def _compiled() -> Any:
-    @intrinsic
-    def copy_floats(typingctx: Any, array: Any, index: Any, address: Any, size: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            octets = ir.IntType(8).as_pointer()
-            target = builder.bitcast(builder.gep(data, [args[1]]), octets)
-            cgutils.raw_memcpy(builder, target, builder.inttoptr(args[2], octets), args[3], 1)
-            return context.get_dummy_value()
-
-        return types.void(array, types.int64, types.int64, types.int64), build
-
-    return copy_floats
-
-
-def _interpreted(array: Any, index: int, address: int, size: int) -> None:
+def _copy_floats(array: Any, index: int, address: int, size: int) -> None:
     count = int(size) // 4
     array[index : index + count] = np.frombuffer(ctypes.string_at(int(address), 4 * count), array.dtype)
 
 
-copy_floats = _interpreted if nb.config.DISABLE_JIT else _compiled()
+@instruction(_copy_floats)
+def copy_floats(builder: Any, array: Any, index: Any, address: Any, size: Any) -> None:
+    """Copy so many bytes of floats from an address on to array[index:]."""
+    octets = ir.IntType(8).as_pointer()
+    target = builder.bitcast(builder.gep(array, [index]), octets)
+    cgutils.raw_memcpy(builder, target, builder.inttoptr(address, octets), size, 1)
 
 
 @kernel

@@ -1,6 +1,7 @@
 """What skip-gram and CBOW have in common: scores of rows, the factors made of them, the sums of rows they move.
 
-`task` is a SkipGram or a Cbow; see windows.py for the plan and kernels/simd/rows16.py for the layout of a row.
+All scores of a visit are taken before anything of it is written, so that `fused`, which adds to the weights at once,
+does the same as `gradient` and `apply`. See windows.py for the plan and kernels/simd/rows16.py for the layout of a row.
 """
 
 from __future__ import annotations
@@ -9,10 +10,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.kernels.compiler.jit import inner, kernel
+from hogwild.kernels.compiler.jit import choice, inner, kernel
+from hogwild.kernels.loop.task import apply, fused, gradient
 from hogwild.kernels.simd.rows16 import LANES, TOGETHER, add_rows, dots, prefetch_row, weigh
+from hogwild.kernels.word2vec.windows import pick_negatives, pick_windows, pick_words
 
 _F = np.float32
+
+
+class WordTask(NamedTuple):
+    """A SkipGram or a Cbow.
+
+    lanes, blocks, cells: the layout of a row, see simd/rows16.py; stretch: words of a visit, before any is left out;
+    shared: negatives drawn for a visit, an even number; 0: `negatives` new ones for each pair; scale: of the loss, to
+    make its mean over visits one over words.
+    """
+
+    lanes: tuple[int, ...]
+    blocks: int
+    cells: int
+    stretch: int
+    window: int
+    negatives: int
+    shared: int
+    scale: float
 
 
 class Into(NamedTuple):
@@ -24,6 +45,69 @@ class Into(NamedTuple):
     factor: np.float32
 
 
+class Sides(NamedTuple):
+    """The tables that have the rows of centres and of their neighbours, and the number of the first row of each."""
+
+    own: Any
+    own_first: int
+    others: Any
+    others_first: int
+
+
+@choice
+def learn(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
+    """One visit; returns the loss."""
+
+
+@gradient.of(WordTask)
+def _gradient(task: Any, samples: Any, visit: Any, weights: Any, scratch: Any) -> Any:
+    return learn(task, samples, visit, weights, scratch, Into(scratch.grads, scratch.grads, False, _F(-1)))
+
+
+@fused.of(WordTask)
+def _fused(task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any) -> Any:
+    return learn(task, samples, visit, weights, scratch, Into(weights.inputs, weights.outputs, True, step.rate))
+
+
+@apply.of(WordTask)
+def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    words = len(weights.inputs)
+    for k in range(scratch.count[0]):
+        row = scratch.rows[k]
+        table = weights.inputs if row < words else weights.outputs
+        row = row if row < words else row - words
+        for c in range(task.cells):
+            table[row, c] -= step.rate * scratch.grads[k, c]  # RACE(lost update): docs/races.md
+
+
+@inner
+def begin_visit(
+    task: Any, plan: Any, text: Any, visit: int, weights: Any, sides: Any, skip: int, each: int, into: Any, scratch: Any
+) -> Any:
+    """Pick the words of a visit, the negatives that they share and the windows, and ask for the rows of all of them.
+
+    skip: entries before the negatives; each: negatives of a centre where they are not shared. Rows of scratch that
+    changes go to are named and set to zero. Returns (first, centres, end) positions.
+    """
+    cells, window, ints = task.cells, task.window, scratch.ints
+    first, centres, end = pick_words(text, visit, task.stretch, window, cells, plan, scratch)
+    if centres == 0:
+        scratch.count[0] = 0
+        return first, centres, end
+    if task.shared > 0:
+        picks = plan.picks + skip
+        pick_negatives(text, picks, task.shared, cells, scratch)
+        ask_for(task, weights.outputs, picks, picks + task.shared, scratch)
+    ask_for(task, sides.others, first, end, scratch)
+    ask_for(task, sides.own, window, window + centres, scratch)
+    pick_windows(centres, window, plan, scratch)
+    if not into.direct:
+        number = name_rows(ints, scratch.rows, window, window + centres, cells, sides.own_first, 0)
+        number = name_rows(ints, scratch.rows, first, end, cells, sides.others_first, number)
+        scratch.grads[: number + (task.shared if task.shared > 0 else centres * each), :] = _F(0)
+    return first, centres, end
+
+
 @kernel
 def place_in(into: Any, place: int, number: int, cells: int) -> int:
     return place if into.direct else number * cells
@@ -33,9 +117,7 @@ def place_in(into: Any, place: int, number: int, cells: int) -> int:
 def score(task: Any, row: int, table: Any, first: int, count: int, to: int, scratch: Any) -> None:
     """Scores of a row of scratch with rows of a table; up to three more are written after them."""
     for k in range(0, count, 4):
-        dots(
-            task.lanes, task.blocks, scratch.floats, (row,), table, scratch.ints, first + k, scratch.floats, (to + k,)
-        )
+        dots(task.lanes, task.blocks, scratch.floats, (row,), table, scratch.ints, first + k, scratch.floats, (to + k,))
 
 
 @inner
@@ -104,10 +186,13 @@ def ask_for(task: Any, table: Any, first: int, last: int, scratch: Any) -> None:
 
 @inner
 def spread_negatives(
-    task: Any, plan: Any, into: Any, skip: int, centres: int, each: int, number: int, scratch: Any
+    task: Any, plan: Any, weights: Any, into: Any, skip: int, centres: int, each: int, number: int, scratch: Any
 ) -> None:
     """Add to the rows of negatives what the centres' rows of scratch say; skip: entries before the negatives."""
     ints = scratch.ints
+    if not into.direct:
+        offset = len(weights.inputs)
+        scratch.count[0] = name_negatives(task, plan, offset, skip, centres, each, number, scratch)
     if task.shared > 0:
         for k in range(0, task.shared - 1, 2):
             place, start = plan.picks + skip + k, plan.negative + skip + k

@@ -1,58 +1,26 @@
 """Skip-gram with negative sampling, on stretches of text.
 
-All scores of a visit are taken before anything of it is written, so that `fused`, which adds to the weights at once,
-does the same as `gradient` and `apply`. Negatives are drawn once for the stretch and weighed, so that in the mean each
-pair has as many as were asked for, or anew for every pair. A negative may be the very word of the pair, as in the
-expectation that the sum stands for.
+Negatives are drawn once for the stretch and weighed, so that in the mean each pair has as many as were asked for, or
+anew for every pair. A negative may be the very word of the pair, as in the expectation that the sum stands for.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hogwild.kernels.compiler.jit import inner
-from hogwild.kernels.loop.task import apply_of, fused_of, gradient_of
 from hogwild.kernels.simd.rows16 import copy_row
-from hogwild.kernels.word2vec.passes import (
-    Into,
-    add,
-    add_two,
-    ask_for,
-    name_negatives,
-    name_rows,
-    own_count,
-    place_in,
-    score,
-    score_two,
-    seen_by,
-    spread_negatives,
-    spread_neighbours,
-    weigh_band,
-    weigh_negatives,
-)
-from hogwild.kernels.word2vec.windows import pick_negatives, pick_windows, pick_words, plan_of
+from hogwild.kernels.word2vec import passes
+from hogwild.kernels.word2vec.passes import add, add_two, own_count, place_in, score, seen_by
+from hogwild.kernels.word2vec.windows import pick_negatives, plan_of
 
 _F = np.float32
 
 
-class SkipGram(NamedTuple):
-    """Tell the neighbours of a word from random words, by the word.
-
-    lanes, blocks, cells: the layout of a row, see simd/rows16.py; stretch: words of a visit, before any is left out;
-    shared: negatives drawn for a visit, an even number; 0: `negatives` new ones for each pair; scale: of the loss, to
-    make its mean over visits one over words.
-    """
-
-    lanes: tuple[int, ...]
-    blocks: int
-    cells: int
-    stretch: int
-    window: int
-    negatives: int
-    shared: int
-    scale: float
+class SkipGram(passes.WordTask):
+    """Tell the neighbours of a word from random words, by the word."""
 
 
 def plan_skip_gram(task: Any) -> Any:
@@ -64,26 +32,15 @@ def plan_skip_gram(task: Any) -> Any:
 _plan = inner(plan_skip_gram)
 
 
-@inner
-def skip_gram(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
-    """One visit; returns the loss."""
+@passes.learn.of(SkipGram)
+def _skip_gram(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
     plan = _plan(task)
     floats, ints, cells, window = scratch.floats, scratch.ints, task.cells, task.window
-    first, centres, end = pick_words(text, visit, task.stretch, window, cells, plan, scratch)
-    if centres == 0:
-        scratch.count[0] = 0
-        return 0.0
-    if task.shared > 0:
-        pick_negatives(text, plan.picks, task.shared, cells, scratch)
-        ask_for(task, weights.outputs, plan.picks, plan.picks + task.shared, scratch)
-    ask_for(task, weights.outputs, first, end, scratch)
-    ask_for(task, weights.inputs, window, window + centres, scratch)
-    pick_windows(centres, window, plan, scratch)
     each = 0 if task.shared > 0 else 2 * window * task.negatives
-    if not into.direct:
-        number = name_rows(ints, scratch.rows, window, window + centres, cells, 0, 0)
-        number = name_rows(ints, scratch.rows, first, end, cells, len(weights.inputs), number)
-        scratch.grads[: number + (task.shared if task.shared > 0 else centres * each), :] = _F(0)
+    sides = passes.Sides(weights.inputs, 0, weights.outputs, len(weights.inputs))
+    first, centres, end = passes.begin_visit(task, plan, text, visit, weights, sides, 0, each, into, scratch)
+    if centres == 0:
+        return 0.0
     for i in range(centres):
         row = plan.row + i * cells
         ints[plan.own + i] = row
@@ -95,7 +52,7 @@ def skip_gram(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into
     if task.shared > 0:
         ints[plan.own + centres] = ints[plan.own + centres - 1]  # if their number is odd, the last one is its own twin
         for i in range(0, centres, 2):
-            score_two(task, plan, weights.outputs, task.shared, i, scratch)
+            passes.score_two(task, plan, weights.outputs, task.shared, i, scratch)
     else:
         for i in range(centres):
             picks, count = plan.picks + i * plan.negatives, own_count(task, plan, i, each, ints)
@@ -104,11 +61,11 @@ def skip_gram(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into
     loss = 0.0
     for i in range(centres):
         low, seen = ints[plan.low + window + i] - i, seen_by(plan, window + i, ints)
-        loss += np.float64(weigh_band(plan, i, low, window, low + seen, into.factor, floats))
+        loss += np.float64(passes.weigh_band(plan, i, low, window, low + seen, into.factor, floats))
         count, weight = task.shared, _F(seen * task.negatives) / _F(max(1, task.shared))
         if task.shared == 0:
             count, weight = own_count(task, plan, i, each, ints), _F(1)
-        loss += np.float64(weigh_negatives(plan, i, 0, count, weight, into.factor, floats))
+        loss += np.float64(passes.weigh_negatives(plan, i, 0, count, weight, into.factor, floats))
     for i in range(centres):
         to, low = place_in(into, ints[window + i], i, cells), ints[plan.low + window + i]
         band = plan.band + i * plan.bands + low - i
@@ -128,33 +85,7 @@ def skip_gram(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into
             to = place_in(into, ints[window + i], i, cells)
             negative = plan.negative + i * plan.negatives
             add(task, into.inputs, to, weights.outputs, plan.picks, negative, 1, task.shared, scratch)
-    spread_neighbours(task, plan, into.outputs, into, first, centres, end, centres, plan.own, scratch)
+    passes.spread_neighbours(task, plan, into.outputs, into, first, centres, end, centres, plan.own, scratch)
     number = centres + end - first
-    spread_negatives(task, plan, into, 0, centres, each, number, scratch)
-    if not into.direct:
-        rows = len(weights.inputs)
-        scratch.count[0] = name_negatives(task, plan, rows, 0, centres, each, number, scratch)
+    passes.spread_negatives(task, plan, weights, into, 0, centres, each, number, scratch)
     return task.scale * loss
-
-
-@gradient_of(SkipGram)
-def _skip_gram_gradient(task: Any, samples: Any, visit: Any, weights: Any, scratch: Any) -> Any:
-    return skip_gram(task, samples, visit, weights, scratch, Into(scratch.grads, scratch.grads, False, _F(-1)))
-
-
-@fused_of(SkipGram)
-def _skip_gram_fused(task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any) -> Any:
-    into = Into(weights.inputs, weights.outputs, True, step.rate)
-    return skip_gram(task, samples, visit, weights, scratch, into)
-
-
-@apply_of(SkipGram)
-def apply_rows(task: Any, weights: Any, scratch: Any, step: Any) -> None:
-    """For CBOW, too."""
-    words = len(weights.inputs)
-    for k in range(scratch.count[0]):
-        row = scratch.rows[k]
-        table = weights.inputs if row < words else weights.outputs
-        row = row if row < words else row - words
-        for c in range(task.cells):
-            table[row, c] -= step.rate * scratch.grads[k, c]  # RACE(lost update): docs/races.md

@@ -22,9 +22,9 @@ from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, Sgd, row_cells
 from hogwild.kernels.simd.rules8 import EIGHT
-from hogwild.kernels.sparse.fm import Fields, FMTask, FMWeights, OneField, ValuedSlotEntries, score_one, score_rows
+from hogwild.kernels.sparse.fm import Fields, FMTask, FMWeights, OneField, score_one, score_rows
 from hogwild.kernels.sparse.fm_rows import FactorPenalty
-from hogwild.kernels.sparse.samples import Entries
+from hogwild.kernels.sparse.samples import Entries, ValuedSlotEntries
 from hogwild.programs.saving.tensors import no_others
 from hogwild.programs.sparse.supervised import ClassWeight, Label, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import Tabled, make_table, named, put_together, take_apart, whole_order
