@@ -348,3 +348,25 @@ def test_a_program_whose_visits_are_not_compiled_code(threads: int, sharing: str
     assert program.weights.line[0] == pytest.approx(3, abs=0.01)
     assert events[-1].metrics["loss"] < 1e-3
     assert sum(event.kind == "epoch" for event in events) == 4
+
+
+def test_slow_visits_are_tried_less_often() -> None:
+    """A visit that takes ten milliseconds: calibration makes a few hundred of them, not ten thousands."""
+
+    def visits(seconds: float) -> int:
+        program = _Slope()
+        program.visit_seconds = seconds
+        made = []
+
+        class Counting(_InPython):
+            def probe(self, weights: Any, spans: Sequence[Any]) -> float:
+                made.extend(span.stop - span.start for span in spans)
+                return super().probe(weights, spans)
+
+        program.backend = lambda: Counting
+        x = np.linspace(-1, 1, 5000)
+        next(hogwild.AsyncExecutor(mode="serial").run(program, np.column_stack([x, 3 * x]), epochs=1))
+        return sum(made)
+
+    assert visits(2e-5) > 10_000
+    assert visits(1e-2) < 1000

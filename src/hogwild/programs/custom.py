@@ -29,6 +29,7 @@ class CustomProgram(CompiledProgram):
     tables : how arrays are shared, by name; those not named are dense.
     evaluate : metrics of the weights on a feed, by name; `loss` is what early stopping watches. If it has a parameter
         `threads`, it is told by that how many cores it may use.
+    visit_seconds : about how long a visit takes; a learning rate is calibrated in as many visits as that allows.
     """
 
     name = "custom"
@@ -36,6 +37,7 @@ class CustomProgram(CompiledProgram):
     def __init__(
         self, task: Any, startup: Callable[[], Any], *, room: Room | None = None, visits: int | None = None,
         tables: Mapping[str, Table] | None = None, evaluate: Callable[..., Metrics] | None = None,
+        visit_seconds: float = CompiledProgram.visit_seconds,
     ) -> None:  # fmt: skip
         for function in (gradient, apply):
             if function.find(type(task)) is None:
@@ -48,6 +50,7 @@ class CustomProgram(CompiledProgram):
         self._visits = visits
         self._tables = dict(tables or {})
         self._evaluate = evaluate
+        self.visit_seconds = visit_seconds
         self._takes_threads = evaluate is not None and _takes(evaluate, "threads")
 
     @property
