@@ -154,6 +154,10 @@ class Copies:
         self.brake = brake
         self.ahead = 0  # visits since the last turn
 
+    def most(self, pace: Pace, done: int) -> int:
+        """Visits from one turn to the next, at the most, when so many have been made by all."""
+        return min(pace.visits(done), self.brake.most) if pace.lead else pace.most
+
     def merge_some(self, visits: int, due: int) -> None:
         """After a span: take a turn, if so many visits have been made since the last one."""
         self.ahead += visits

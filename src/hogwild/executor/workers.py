@@ -122,7 +122,7 @@ class Crew:
         step = claims.workers if claims.lockstep else 1
         offset = worker if claims.lockstep else 0
         free = time.perf_counter()
-        most = pace.visits(self.before)
+        most = copies.most(pace, self.before)
         while (claim := claims.claim(worker, most - copies.ahead)) is not None:
             try:
                 visits = len(range(claim.start + offset, claim.stop, step))
@@ -132,7 +132,7 @@ class Crew:
                 self._check_finite(loss, claim, copies.weights)
                 self.counters.add(worker, visits, loss, trained - began)
                 copies.merge_some(visits, 0 if pace.timed else most)
-                most = min(pace.visits(self.before + claim.stop), copies.brake.most)
+                most = copies.most(pace, self.before + claim.stop)
                 if self.log is not None:
                     times = (free, began, trained, time.perf_counter())
                     self.log.add(worker, claim.epoch, visits, times, self.backend.phases(worker))
