@@ -206,19 +206,19 @@ def _try(plan: Plan, schedule: Schedule, sharing: str, order: Order, visits: int
     crew = build_crew(plan, _copy(plan.weights), schedule, sharing)
     crew.prepare()
     times = []
+    held = min(_HELD_OUT, visits, plan.visits - visits)
     try:
         crew.start()
         for stop in (visits // 8, visits):
             crew.run_until(order, stop)
             times.append(time.perf_counter())
+        if crew.claims.error is not None:
+            return Try(math.inf, math.inf)
+        crew.store.collect()
+        spans = [Span(order, Schedule(_NOTHING, 0.0, 0.0), visits, visits + held, 0, 0, 0, 1)]
+        loss = crew.backend.probe(crew.store.weights, spans) / held
     finally:
         crew.end()
-    if crew.claims.error is not None:
-        return Try(math.inf, math.inf)
-    crew.store.collect()
-    held = min(_HELD_OUT, visits, plan.visits - visits)
-    spans = [Span(order, Schedule(_NOTHING, 0.0, 0.0), visits, visits + held, 0, 0, 0, 1)]
-    loss = crew.backend.probe(crew.store.weights, spans) / held
     # The first eighth starts threads and fills caches: a long run does that once.
     return Try((times[1] - times[0]) / (visits - visits // 8), loss)
 
