@@ -89,7 +89,8 @@ def _run(command: str) -> None:
     if command.startswith("hogwild ") and not SHELL_SIGNS.search(command):
         assert main(shlex.split(command)[1:]) == 0, command
         return
-    script = f'set -eo pipefail; hogwild() {{ "{sys.executable}" -m hogwild "$@"; }}; {command}'
+    here = f'python() {{ "{sys.executable}" "$@"; }}; hogwild() {{ python -m hogwild "$@"; }}'
+    script = f"set -eo pipefail; {here}; {command}"
     subprocess.run(["bash", "-c", script], check=True, timeout=120)
 
 
