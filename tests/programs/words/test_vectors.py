@@ -204,10 +204,10 @@ def test_unknown_words_are_all_named_with_words_that_are_close() -> None:
 def test_close_words_are_found_in_no_time() -> None:
     words = [f"word{k}" for k in range(200_000)]
     vectors = Vectors(words, np.ones((len(words), 1)))
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(UnknownWordError, match="did you mean word12345"):
         vectors.row("wrod12345")
-    assert time.perf_counter() - began < 0.1
+    assert time.process_time() - began < 1  # to compare all words one by one takes many seconds
 
 
 @pytest.mark.parametrize(
