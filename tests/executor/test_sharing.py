@@ -13,7 +13,7 @@ from hogwild.arrays import Table
 from hogwild.executor.merging import Brake, Pace
 from hogwild.executor.sharing import CommonArray, WeightStore, merge_pace, private_rows, round_to_pages, whole_pages
 from hogwild.executor.tuning import Try, pick
-from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows, thrown_back
+from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows, show_rows, thrown_back
 from hogwild.machine import cores
 from problems.tasks import Cells, count_program, touches
 
@@ -122,6 +122,19 @@ def test_merge_rows_equals_its_twin(size: int) -> None:
     merge_rows(master, mine, base)
     for array in (master, mine, base):
         np.testing.assert_array_equal(array, expected)
+
+
+@pytest.mark.parametrize("size", [1, 64, 200])
+def test_rows_that_do_not_add_up_equal_their_twin(size: int) -> None:
+    random = np.random.default_rng(size)
+    base = random.normal(size=size).astype(np.float32)
+    mine, master = base.copy(), random.normal(size=size).astype(np.float32)
+    mine[random.random(size) < 0.5] += 1
+    apart, whole = [array.copy() for array in (master, mine, base)], [array.copy() for array in (master, mine, base)]
+    show_rows(*apart)
+    merge_mixed_rows(*whole, np.array([False]))
+    for one, other in zip(apart, whole, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])

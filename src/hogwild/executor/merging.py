@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import Floats, Table
-from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows, thrown_back
+from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows, show_rows, thrown_back
 
 TIER_ROWS = 4096  # ranks below this are merged at every turn, below 4 times this at every fourth, and so on
 DENSE_TURNS = 4  # turns in which a dense array comes round
@@ -27,12 +27,11 @@ _MEMORY = 0.8  # of what was seen before, at each turn
 
 @dataclass(frozen=True)
 class Slice:
-    """A part of a weight array that is merged at once. lock: held by whoever merges it; mixed: not all additive; shape:
-    cells of a row, and how many of these are weights."""
+    """A part of a weight array that is merged at once. additive: see `Table`; shape: cells of a row, and how many of
+    these are weights; lock: held by whoever merges it."""
 
     master: Floats
     additive: Any
-    mixed: bool
     shape: tuple[int, int]
     lock: threading.Lock
     start: int
@@ -57,10 +56,12 @@ class Part(NamedTuple):
     def merge(self) -> None:
         """Add what changed to the common copy, and take over what others added. The lock is held."""
         where = self.slice
-        if where.mixed:
+        if where.additive.all():
+            merge_rows(where.master, self.mine, self.base)
+        elif where.additive.any():
             merge_mixed_rows(where.master, self.mine, self.base, where.additive)
         else:
-            merge_rows(where.master, self.mine, self.base)
+            show_rows(where.master, self.mine, self.base)
 
     def refresh(self) -> None:
         """Take over the common copy as it is."""
@@ -197,7 +198,6 @@ def tiers_of(flat: Floats, table: Table, rows: int) -> list[list[Slice]]:
 
 def _cut(flat: Floats, table: Table, first: int, last: int, pieces: int) -> list[Slice]:
     additive = table.mask()
-    mixed = not additive.all()
     shape = table.cells, table.cells if table.width is None else table.width
     rows = [int(row) * table.cells for row in np.linspace(first, last, min(pieces, last - first) + 1)]
-    return [Slice(flat[a:b], additive, mixed, shape, threading.Lock(), a, b) for a, b in pairwise(rows)]
+    return [Slice(flat[a:b], additive, shape, threading.Lock(), a, b) for a, b in pairwise(rows)]

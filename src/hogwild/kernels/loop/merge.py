@@ -74,6 +74,15 @@ def merge_mixed_rows(master: Any, mine: Any, base: Any, additive: Any) -> int:
 
 
 @kernel
+def show_rows(master: Any, mine: Any, base: Any) -> None:
+    """As `merge_mixed_rows` where no cell is additive: the common copy shows what this worker has changed."""
+    for k in range(len(mine)):
+        own = mine[k]
+        master[k] = own if own != base[k] else master[k]
+        base[k] = own
+
+
+@kernel
 def thrown_back(master: Any, mine: Any, base: Any, shape: Any, last: Any) -> tuple[float, float]:
     """How much of what the others added at the last merge this copy has taken back since: part and whole.
 
