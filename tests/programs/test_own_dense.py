@@ -404,7 +404,7 @@ def test_the_room_that_is_needed_is_known() -> None:
     program.startup(_points(3), 1)
     assert has_dense(program.weights)
     assert program.room(_points(3)) == hogwild.Room(CLASSES, 1, CELLS)
-    assert program.tables()["first"] == Table(CELLS, 1, "dense", (False,))
+    assert program.tables()["first"] == Table(CELLS, 1, "dense", (False,), width=0)
 
 
 class Ruleless(NamedTuple):

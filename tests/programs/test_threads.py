@@ -114,6 +114,7 @@ def test_the_loss_of_words_counts_every_piece() -> None:
 
 def _asked(evaluate: Any) -> Any:
     whole = own.make_program()
+    whole.startup(TRAIN, 1)
     return hogwild.CustomProgram(whole.task, own.make_vectors, room=whole.room(TRAIN), evaluate=evaluate)
 
 

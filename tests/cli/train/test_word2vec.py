@@ -342,7 +342,7 @@ def test_memory_is_told_before_it_is_taken(hogwild, text, tmp_path, monkeypatch)
     monkeypatch.setattr("hogwild.cli.train.word2vec._MUCH", 1000)
     said = hogwild("train", "word2vec", text, *SERIAL, "--output", tmp_path / "model")
     assert "note: 28 words of 16 numbers will take 0.0 GB of memory." in said.err
-    monkeypatch.setattr("hogwild.programs.words.word2vec.memory", lambda: 1000)
+    monkeypatch.setattr("hogwild.machine.memory", lambda: 1000)
     monkeypatch.setattr("hogwild.programs.words.word2vec.aligned_floats", None)  # nothing is allocated
     said = hogwild("train", "word2vec", text, *SERIAL, "--output", tmp_path / "model")
     assert said.code != 0

@@ -11,7 +11,6 @@ import pytest
 import hogwild
 from compiling import LATER, OFF, cases, compiled_in_full
 from hogwild.executor.run import AsyncExecutor
-from hogwild.executor.workers import Counters
 from hogwild.kernels.loop.order import shuffled
 from hogwild.kernels.loop.schedule import make_schedule
 from hogwild.programs.store import load_model, save_model
@@ -276,20 +275,6 @@ def test_the_best_epoch_is_what_training_returns(average: bool) -> None:
 # -- runs that stop and go on ---------------------------------------------------------------------------------------
 
 
-def park_after(monkeypatch: pytest.MonkeyPatch, executor: AsyncExecutor, visits: int) -> None:
-    """Let a run of one worker park in every epoch as soon as it has made so many visits, or few more."""
-    add, before = Counters.add, [0]
-
-    def add_and_park(self: Counters, *arguments: Any) -> None:
-        add(self, *arguments)
-        made = int(self.visits.sum())
-        if made >= visits > before[0]:
-            executor.park()
-        before[0] = made if made < len(LENGTHS) else 0
-
-    monkeypatch.setattr(Counters, "add", add_and_park)
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -298,27 +283,24 @@ def park_after(monkeypatch: pytest.MonkeyPatch, executor: AsyncExecutor, visits:
         pytest.param({"optimizer": "ftrl"}, marks=LATER),
     ],
 )
-def test_a_run_gone_on_with_equals_one_uninterrupted(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_gone_on_with_equals_one_uninterrupted(options: dict[str, Any]) -> None:
     feed = make_feed(52, lengths=LENGTHS)
-    pace = {"epochs": 3, "seed": 7, "lr": LR, "merge_every": 3}
+    pace = {"epochs": 3, "seed": 7, "lr": LR}
     whole = CRF(**SOME, **options)
     list(AsyncExecutor(mode="serial").run(whole, feed, **pace))
     executor, program = AsyncExecutor(mode="serial"), CRF(**SOME, **options)
-    park_after(monkeypatch, executor, 6)
     saved = {}
-    for event in executor.run(program, feed, **pace):
-        if event.kind == "parked" and event.epoch == 1:
+    for event in executor.run(program, feed, exchange_every=len(feed) + 6, **pace):
+        if event.kind == "exchange" and event.epoch == 1:
             saved = {
                 "options": json.dumps(program.options()),
                 "arrays": {name: array.copy() for name, array in program.arrays(state=True).items()},
                 "state": executor.state(),
             }
-    assert bits(program) == bits(whole)  # it parked and went on
-    assert saved["state"].position.epoch == 1
-    assert 6 <= saved["state"].position.visits < len(feed)
+    assert bits(program) == bits(whole)  # it stood still and went on
+    assert saved["state"].position == (1, 6)
     resumed = CRF(**json.loads(saved["options"]))
     resumed.restore(saved["arrays"])
-    monkeypatch.undo()
     list(AsyncExecutor(mode="serial").run(resumed, feed, start=saved["state"], **pace))
     assert bits(resumed) == bits(whole)
     assert {n: a.tobytes() for n, a in resumed.arrays().items()} == {n: a.tobytes() for n, a in whole.arrays().items()}
@@ -326,41 +308,38 @@ def test_a_run_gone_on_with_equals_one_uninterrupted(options: dict[str, Any], mo
 
 @pytest.mark.parametrize("options", cases([{"l2": 5.0}, {"l1": 0.3, "l2": 1.0}], [{"l2": 5.0}]))
 def test_a_model_in_the_middle_of_an_epoch_is_what_serial_training_has_by_then(
-    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+    options: dict[str, Any], tmp_path: Any
 ) -> None:
     """Penalties that are still to be paid are in what is saved and in what predicts, and are paid once."""
     feed = make_feed(53, lengths=LENGTHS)
-    program, executor = make_crf(feed, 53, **SOME, **options), AsyncExecutor(mode="serial", lr=LR, merge_every=3)
+    program, executor = make_crf(feed, 53, **SOME, **options), AsyncExecutor(mode="serial", lr=LR)
     l1, l2 = options.get("l1", 0.0) / len(feed), options["l2"] / len(feed)
     slow = twin.CRFTwin(model_of(program), program.task.rule, l1, l2)
-    park_after(monkeypatch, executor, 6)
-    for event in executor.run(program, feed, epochs=1):
-        if event.kind == "parked":
+    for event in executor.run(program, feed, epochs=1, exchange_every=6):
+        if event.kind == "exchange":
             save_model(tmp_path / "model", program)
             losses, visits = program.evaluate(feed)["loss"], executor.state().position.visits
             executor.stop()
-    assert 6 <= visits < len(feed)
+    assert visits == 6 < len(feed)
     slow.run(twin.chains_of(feed.samples), make_schedule("linear", LR, len(feed), 1), order_of(feed, 1)[:visits])
     loaded = load_model(tmp_path / "model").program
     equal(loaded, slow)
     assert loaded.evaluate(feed)["loss"] == pytest.approx(losses, rel=1e-6)
     equal(program, slow)
-    monkeypatch.undo()
     run(program, feed, epochs=1, seed=2)  # a new run, on weights that owe nothing
     chains, schedule = twin.chains_of(feed.samples), make_schedule("linear", LR, len(feed), 1)
     slow.run(chains, schedule, order_of(feed, 1, seed=2))
     equal(program, slow)
 
 
-def test_debts_of_a_stopped_run_are_paid_as_they_were_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debts_of_a_stopped_run_are_paid_as_they_were_made() -> None:
     """A run on another text has other penalties a visit; what is owed belongs to the text before."""
     feed, short = make_feed(54, lengths=LENGTHS), make_feed(54, lengths=LENGTHS[:3])
-    program, executor = make_crf(feed, 54, l2=30.0, **SOME), AsyncExecutor(mode="serial", lr=LR, merge_every=3)
-    park_after(monkeypatch, executor, 9)
-    for event in executor.run(program, feed, epochs=1):
-        if event.kind == "parked":
+    program, executor = make_crf(feed, 54, l2=30.0, **SOME), AsyncExecutor(mode="serial", lr=LR)
+    for event in executor.run(program, feed, epochs=1, exchange_every=9):
+        if event.kind == "exchange":
             executor.stop()
-    monkeypatch.undo()
+    assert event.reason == "stopped"
     before = program.arrays()
     for event in AsyncExecutor(mode="serial", lr=1e-9).run(program, short, epochs=1):
         if event.kind == "finished":

@@ -226,7 +226,7 @@ def end_batch(mode: Any, probe: Any, position: int, task: Any, weights: Any, scr
     return clash
 
 
-@kernel
+@fresh
 def is_last(mode: Any, position: int) -> bool:
     """Whether a batch ends with this visit."""
     return (position + 1) % mode.batch == 0 or position + 1 == mode.visits
