@@ -51,7 +51,7 @@ class Ftrl(NamedTuple):
     l2 w^2 / 2, where q_s = (beta + sqrt(g_1^2 + … + g_s^2)) / rate_s. The paper keeps z = sum g_s - sum (q_s - q_{s-1})
     w_s, and w = -shorten(z, l1) / (q_t + l2). The slot `pull` keeps z + q_t w instead: what the penalties hold back,
     which is l1 sign(z) - l2 w, or the gradients that have not yet overcome l1. Then the next z is pull + g - q w: no
-    earlier q is needed, nothing grows as the rate falls to zero, and adding up over workers keeps it right.
+    earlier q is needed, and nothing grows as the rate falls to zero.
     """
 
     beta: np.float32 = np.float32(1)
@@ -61,13 +61,14 @@ class Ftrl(NamedTuple):
 
 RULES: dict[str, type] = {"sgd": Sgd, "momentum": Momentum, "adagrad": Adagrad, "adam": Adam, "ftrl": Ftrl}
 # What each rule remembers for a weight: a name, and whether merging adds it up over workers. Sums over visits add up;
-# moving averages stay with the worker who made them.
+# moving averages stay with the worker who made them, and so does `pull`, which every touch makes anew from the weight:
+# what k workers make of it, each for itself, would add up to k times as much, and k - 1 times that at the next merge.
 SLOTS: dict[type, tuple[tuple[str, bool], ...]] = {
     Sgd: (),
     Momentum: (("speed", False),),
     Adagrad: (("squares", True),),
     Adam: (("mean", False), ("square", False)),
-    Ftrl: (("pull", True), ("squares", True)),
+    Ftrl: (("pull", False), ("squares", True)),
 }
 
 
