@@ -204,8 +204,8 @@ def test_private_copies_learn_what_one_worker_learns(optimizer: str, options: di
         return program.arrays()["weight"]
 
     alone, together = weights("serial", 1), weights("hogwild", 4)
-    # Learning twice would double the norm; on busy cores four workers that merge late go a quarter too far.
-    assert np.linalg.norm(together) == pytest.approx(np.linalg.norm(alone), rel=0.6)
+    # Learning twice would double the norm, and what is not a sum, but was added up, would make it grow without end.
+    assert np.linalg.norm(together) == pytest.approx(np.linalg.norm(alone), rel=0.3)
     assert np.corrcoef(alone, together)[0, 1] > 0.97
 
 
