@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +12,7 @@ import scipy.sparse as sparse
 
 import hogwild
 from hogwild.arrays import Table
-from hogwild.executor.merging import Brake, Pace
+from hogwild.executor.merging import Brake, Copies, Pace, make_seats
 from hogwild.executor.sharing import CommonArray, WeightStore, merge_pace, private_rows, round_to_pages, whole_pages
 from hogwild.executor.tuning import Try, pick
 from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows, show_rows, thrown_back
@@ -274,16 +276,24 @@ def test_auto_keeps_one_copy_when_workers_wait_for_cores() -> None:
     events.close()
 
 
+@pytest.fixture
+def many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hogwild.executor.sharing.cores", lambda: 64)
+
+
 def _pace(workers: int, visits: int, liked: int = 200, asked: int = 0) -> Pace:
     config, program = SimpleNamespace(merge_every=asked), SimpleNamespace(merge_every=liked)
     return merge_pace(SimpleNamespace(config=config, program=program, workers=workers, visits=visits))
 
 
+@pytest.mark.usefixtures("many_cores")
 @pytest.mark.parametrize(("workers", "visits", "most"), [(2, 10_000, 200), (4, 100_000, 22), (2, 320, 10), (2, 1, 1)])
 def test_private_rows_merge_sooner_with_more_workers_and_in_short_epochs(workers: int, visits: int, most: int) -> None:
     assert _pace(workers, visits).visits(10**9) == most
+    assert not _pace(workers, visits).timed
 
 
+@pytest.mark.usefixtures("many_cores")
 def test_copies_begin_close_together() -> None:
     """What a worker has not merged yet is a small share of what all have learnt, from the first visit on."""
     for workers in (2, 4, 10):
@@ -292,6 +302,53 @@ def test_copies_begin_close_together() -> None:
         for done in (100, 10_000, 1_000_000):
             assert workers * pace.visits(done) <= max(workers, done / 16)
         assert pace.visits(10**9) > 10**5
+
+
+def test_workers_beyond_the_cores_neither_shorten_the_pace_nor_keep_anything_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They wait for a seat, so that as many as there are cores drift apart; who leaves a seat has merged."""
+    for cores_there in (1, 2, 3):
+        monkeypatch.setattr("hogwild.executor.sharing.cores", lambda there=cores_there: there)
+        many, few = _pace(10, 100_000), _pace(max(2, cores_there), 100_000)
+        assert many.visits(10**9) == few.visits(10**9)
+        assert many.timed
+
+
+def test_no_more_workers_are_at_work_than_seats_and_each_begins_with_what_all_have_added() -> None:
+    """Six workers, two seats: each adds 1 to its own copy of one cell, in turns; none sees less than was merged."""
+    tables = {"values": Table(1, 1, "scalar")}
+    store = WeightStore("replica", Cells(np.zeros((1, 1), np.float32)), tables, {"values": 1}, 6, Pace(lead=1))
+    store.seats = make_seats(6, 2)
+    lock, inside, most, merged, late = threading.Lock(), 0, 0, 0, 0
+
+    def work(copies: Copies) -> None:
+        nonlocal inside, most, merged, late
+        for _ in range(200):
+            before = merged
+            with store.seats:
+                copies.catch_up()
+                late += float(copies.weights.values[0, 0]) < before
+                with lock:
+                    inside += 1
+                    most = max(most, inside)
+                copies.weights.values[0, 0] += 1
+                time.sleep(0)
+                with lock:
+                    inside -= 1
+                copies.merge_some(1, 1)
+                with lock:
+                    merged += 1
+
+    threads = [threading.Thread(target=work, args=(copies,)) for copies in store.copies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most <= 2
+    assert late == 0
+    store.collect()
+    assert store.weights.values[0, 0] == 1200
 
 
 def test_a_pace_that_the_user_asks_for_is_kept_from_the_beginning() -> None:

@@ -9,6 +9,7 @@ once, by the worker that made it. How long a worker may go on alone is its `Pace
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -19,16 +20,17 @@ from hogwild.arrays import Floats, Table
 from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows, show_rows, thrown_back
 
 TIER_ROWS = 4096  # ranks below this are merged at every turn, below 4 times this at every fourth, and so on
-DENSE_TURNS = 4  # turns in which a dense array comes round
+DENSE_TURNS = 4  # turns in which a dense array comes round, at the most
+DENSE_CELLS = 1 << 14  # of a dense array that are merged at once, at least: they take microseconds
 _WATCHED = 2048  # leading weights of an array by which one tells whether copies overshoot: those of the hottest rows
 _SLOWER, _FASTER = 0.7, 1.1  # the next stretch, where copies overshoot, and where they do not
 _MEMORY = 0.8  # of what was seen before, at each turn
 
 
-@dataclass(frozen=True)
+@dataclass
 class Slice:
     """A part of a weight array that is merged at once. additive: see `Table`; shape: cells of a row, and how many of
-    these are weights; lock: held by whoever merges it."""
+    these are weights; lock: held by whoever merges it; merges: how often that was done."""
 
     master: Floats
     additive: Any
@@ -36,6 +38,7 @@ class Slice:
     lock: threading.Lock
     start: int
     stop: int
+    merges: int = 0
 
     def part(self, own: Floats) -> Part:
         """The part of a worker whose own array, flat, this is."""
@@ -45,17 +48,22 @@ class Slice:
         return Part(self, mine, mine.copy(), np.zeros((2, watched), np.float32))
 
 
-class Part(NamedTuple):
-    """One worker's copy of a slice, and its value at the last merge. last: see `thrown_back`."""
+@dataclass
+class Part:
+    """One worker's copy of a slice, and its value at the last merge. last: see `thrown_back`; seen: merges of the
+    slice up to then."""
 
     slice: Slice
     mine: Floats
     base: Floats
     last: Floats
+    seen: int = 0
 
     def merge(self) -> None:
         """Add what changed to the common copy, and take over what others added. The lock is held."""
         where = self.slice
+        where.merges += 1
+        self.seen = where.merges
         if where.additive.all():
             merge_rows(where.master, self.mine, self.base)
         elif where.additive.any():
@@ -76,6 +84,13 @@ class Tier:
         self.parts = parts
         # Each worker begins at a point of its own, so that they seldom meet at a slice.
         self._next = int(start * len(parts))
+
+    def catch_up(self) -> None:
+        """Take over what others have added, since this worker's last turn, to the part that comes next."""
+        part = self.parts[self._next]
+        if part.seen != part.slice.merges:
+            with part.slice.lock:
+                part.merge()
 
     def merge_next(self, brake: Brake) -> None:
         """Merge the next part."""
@@ -159,6 +174,12 @@ class Copies:
         """Visits from one turn to the next, at the most, when so many have been made by all."""
         return min(pace.visits(done), self.brake.most) if pace.lead else pace.most
 
+    def catch_up(self) -> None:
+        """Before a span that begins a stretch: others may have merged since the last turn, if that was long ago."""
+        if self.ahead == 0:
+            for tier in self.tiers:
+                tier.catch_up()
+
     def merge_some(self, visits: int, due: int) -> None:
         """After a span: take a turn, if so many visits have been made since the last one."""
         self.ahead += visits
@@ -181,12 +202,20 @@ class Copies:
                 part.refresh()
 
 
+def make_seats(workers: int, at_once: int) -> AbstractContextManager[Any]:
+    """What a worker with private copies holds during a span and the merging after it, so that so many are at work.
+
+    One without a core would visit, once it has one, from a copy of long ago, and what it changed would come late.
+    """
+    return threading.Semaphore(at_once) if at_once < workers else nullcontext()
+
+
 def tiers_of(flat: Floats, table: Table, rows: int) -> list[list[Slice]]:
     """The private rows of an array as tiers of slices; each tier has one slice merged a turn."""
     if rows == 0:
         return []
     if table.kind != "ranked":
-        turns = min(DENSE_TURNS, rows) if rows > 1 else 1
+        turns = max(1, min(DENSE_TURNS, rows * table.cells // DENSE_CELLS))
         return [_cut(flat, table, 0, rows, turns)]
     tiers = [_cut(flat, table, 0, min(rows, TIER_ROWS), 1)]
     first, turns = TIER_ROWS, 4

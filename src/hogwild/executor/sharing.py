@@ -21,10 +21,10 @@ import numpy as np
 from hogwild.arrays import CELL, Floats, Table
 from hogwild.errors import ConfigError, HogwildError
 from hogwild.executor.delta import Delta, Namer
-from hogwild.executor.merging import ALONE, Brake, Copies, Pace, Slice, Tier, tiers_of
+from hogwild.executor.merging import ALONE, Brake, Copies, Pace, Slice, Tier, make_seats, tiers_of
 from hogwild.executor.plan import Plan
 from hogwild.executor.spans import SPAN_SECONDS
-from hogwild.machine import check_memory
+from hogwild.machine import check_memory, cores
 
 # -- Arrays whose leading part is private to a worker while the rest is common, with no branch in compiled code -------
 # The common array lies in a memory file. A worker maps that file once more and lays private memory over the first
@@ -125,7 +125,8 @@ def _check(address: int | None) -> int:
 
 HOT_ROWS = 1 << 16  # private beginning of each ranked array under `hot`, at the most
 HOT_BYTES = 1 << 20  # and in bytes: half of a usual L2 cache
-_LEAST_MERGES = 16  # of a worker in an epoch, for each other worker: private rows must not drift apart in a short one
+_LEAST_MERGES = 16  # of a worker in an epoch, for each other at work: private rows must not drift apart in a short one
+SHORT = 4000  # visits of an epoch: below that there is little to gain, and one copy learns best
 TURN_SECONDS = 0.001  # of work between two turns, where the user names no number of visits
 
 
@@ -165,8 +166,10 @@ class WeightStore:
                 for tier in slices:
                     tiers[worker].append(Tier([where.part(flat) for where in tier], worker / workers))
         self.weights = type(weights)(**fields)
+        at_once = workers_at_once(workers)
+        self.seats = make_seats(workers, at_once if pace.lead else workers)
         self.copies = [
-            Copies(type(weights)(**views[worker]), _private_prefix(tables, private), tiers[worker], Brake(workers))
+            Copies(type(weights)(**views[worker]), _private_prefix(tables, private), tiers[worker], Brake(at_once))
             for worker in range(workers)
         ]
 
@@ -218,7 +221,8 @@ def make_store(plan: Plan, weights: Any, sharing: str) -> WeightStore:
     """The weights of a run, which may be a copy of the program's, under a sharing."""
     config, workers = plan.config, plan.workers
     hot = config.hot_rows or plan.program.hot_rows
-    private = private_rows(sharing, plan.tables, workers, hot) if config.mode == "hogwild" else {}
+    one_copy = config.mode != "hogwild" or (sharing == "all" and plan.visits < SHORT)
+    private = {} if one_copy else private_rows(sharing, plan.tables, workers, hot)
     needed = 2 * CELL * workers * sum(rows * plan.tables[name].cells for name, rows in private.items())
     check_memory(needed, f"the private copies of {workers} workers need", "use --sharing all.")
     return WeightStore(sharing, weights, plan.tables, private, workers, merge_pace(plan) if private else ALONE)
@@ -231,17 +235,26 @@ def merge_pace(plan: Plan) -> Pace:
         return Pace(plan.config.merge_every, timed=False)
     if workers == 1:
         return ALONE
-    # What a worker has not merged is unknown to all others, and each of these has the like: so by the pairs of workers.
-    lead = _LEAST_MERGES * workers * (workers - 1)
+    # What a worker has not merged is unknown to all others at work, and each of these has the like: so by their pairs.
+    at_once = workers_at_once(workers)
+    others = max(1, at_once - 1)
+    lead = _LEAST_MERGES * (others + 1) * others
     most = max(1, plan.visits // lead)
-    return Pace(min(most, max(1, liked // (workers - 1) ** 2)) if liked else most, lead, timed=not liked)
+    # Who leaves a seat leaves nothing unmerged behind.
+    timed = not liked or at_once < workers
+    return Pace(min(most, max(1, liked // others**2)) if liked else most, lead, timed)
+
+
+def workers_at_once(workers: int) -> int:
+    """Of so many workers with private copies, how many make visits at the same time: see `make_seats`."""
+    return min(workers, cores())
 
 
 def private_rows(name: str, tables: Mapping[str, Table], workers: int, hot_rows: int = 0) -> dict[str, int]:
     """How many leading rows of each array are private under a sharing.
 
     Scalars are private under every sharing once there are two workers: a cell that every visit writes is nothing but
-    contention.
+    contention. (`make_store` leaves that out under `all` where samples are few.)
     """
     if workers == 1 and name == "all":
         return {}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from hogwild.arrays import bytes_of
 from hogwild.errors import ConfigError
 from hogwild.executor.plan import Plan
+from hogwild.executor.sharing import SHORT
 from hogwild.executor.workers import backend_of, build_crew
 from hogwild.kernels.loop.order import Order, shuffled
 from hogwild.kernels.loop.schedule import Schedule
@@ -118,7 +119,6 @@ class _Trial:
 
 
 CANDIDATES = ("all", "hot", "replica")
-_SHORT = 4000  # visits of an epoch: below that there is little to gain, and one copy learns best
 _SHARE = 0.04  # of the run's time, at the most, for the whole trial; a run for which that is not enough has none
 _LEAST_SECONDS = 0.01  # of the visits of one try: less says nothing
 _LEAST = 800  # visits of one try, where they take less than that
@@ -151,7 +151,7 @@ def choose_sharing(plan: Plan, schedule: Schedule) -> tuple[str, str]:
     usual = plan.program.sharing
     if bytes_of(plan.weights) > _ROOM:
         return usual, f"sharing {usual}: the weights are too large to try each sharing on copies."
-    if plan.visits < _SHORT:
+    if plan.visits < SHORT:
         return "all", "sharing all: one copy is best where samples are few."
     began = time.perf_counter()
     order = plan.order(0)

@@ -126,12 +126,14 @@ class Crew:
         while (claim := claims.claim(worker, most - copies.ahead)) is not None:
             try:
                 visits = len(range(claim.start + offset, claim.stop, step))
-                began = time.perf_counter()
-                loss = self.run_span(worker, claim)
-                trained = time.perf_counter()
-                self._check_finite(loss, claim, copies.weights)
-                self.counters.add(worker, visits, loss, trained - began)
-                copies.merge_some(visits, 0 if pace.timed else most)
+                with self.store.seats:
+                    copies.catch_up()
+                    began = time.perf_counter()
+                    loss = self.run_span(worker, claim)
+                    trained = time.perf_counter()
+                    self._check_finite(loss, claim, copies.weights)
+                    self.counters.add(worker, visits, loss, trained - began)
+                    copies.merge_some(visits, 0 if pace.timed else most)
                 most = copies.most(pace, self.before + claim.stop)
                 if self.log is not None:
                     times = (free, began, trained, time.perf_counter())
