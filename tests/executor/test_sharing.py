@@ -300,7 +300,7 @@ def test_copies_begin_close_together() -> None:
         pace = _pace(workers, 10**9, liked=0)
         assert pace.visits(0) == 1
         for done in (100, 10_000, 1_000_000):
-            assert workers * pace.visits(done) <= max(workers, done / 16)
+            assert workers * pace.visits(done) <= max(workers, done / 8)
         assert pace.visits(10**9) > 10**5
 
 
@@ -328,7 +328,7 @@ def test_no_more_workers_are_at_work_than_seats_and_each_begins_with_what_all_ha
             before = merged
             with store.seats:
                 copies.catch_up()
-                late += float(copies.weights.values[0, 0]) < before
+                late += float(copies.weights.values[0, 0]) < before - 1  # one merge is as late as a span of another's
                 with lock:
                     inside += 1
                     most = max(most, inside)

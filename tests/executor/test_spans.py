@@ -102,6 +102,7 @@ def test_a_gate_can_be_closed_by_who_holds_the_lock() -> None:
 
 
 def test_spans_shrink_towards_the_end_so_that_workers_end_together() -> None:
+    """Within a third of a millisecond: a tail of ever smaller spans would cost more than it gains."""
     claims = Claims(2)
     claims.open_epoch(0, 100_000)
     sizes = []
@@ -113,4 +114,5 @@ def test_spans_shrink_towards_the_end_so_that_workers_end_together() -> None:
         if claim.stop == 100_000:
             break
     assert max(sizes) <= 100_000 // 3
-    assert sizes[-1] <= 64
+    assert sizes[-1] * 1e-8 <= 0.0003
+    assert min(sizes[1:-1]) * 1e-8 > 0.00015

@@ -22,8 +22,8 @@ from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows, show_rows, 
 TIER_ROWS = 4096  # ranks below this are merged at every turn, below 4 times this at every fourth, and so on
 DENSE_TURNS = 4  # turns in which a dense array comes round, at the most
 DENSE_CELLS = 1 << 14  # of a dense array that are merged at once, at least: they take microseconds
-_WATCHED = 2048  # leading weights of an array by which one tells whether copies overshoot: those of the hottest rows
-_SLOWER, _FASTER = 0.7, 1.1  # the next stretch, where copies overshoot, and where they do not
+_WATCHED = 512  # leading weights of an array by which one tells whether copies overshoot: those of the hottest rows
+_SLOWER, _FASTER, _SAFE = 0.7, 1.1, 1.5  # the next stretch, where copies overshoot, do not, and by no means
 _MEMORY = 0.8  # of what was seen before, at each turn
 
 
@@ -39,6 +39,9 @@ class Slice:
     start: int
     stop: int
     merges: int = 0
+
+    def __post_init__(self) -> None:
+        self.adds = bool(self.additive.all()), bool(self.additive.any())  # all of its cells, some of them
 
     def part(self, own: Floats) -> Part:
         """The part of a worker whose own array, flat, this is."""
@@ -64,9 +67,10 @@ class Part:
         where = self.slice
         where.merges += 1
         self.seen = where.merges
-        if where.additive.all():
+        every, some = where.adds
+        if every:
             merge_rows(where.master, self.mine, self.base)
-        elif where.additive.any():
+        elif some:
             merge_mixed_rows(where.master, self.mine, self.base, where.additive)
         else:
             show_rows(where.master, self.mine, self.base)
@@ -86,9 +90,12 @@ class Tier:
         self._next = int(start * len(parts))
 
     def catch_up(self) -> None:
-        """Take over what others have added, since this worker's last turn, to the part that comes next."""
-        part = self.parts[self._next]
-        if part.seen != part.slice.merges:
+        """Take over what others have added, if they did so twice since this worker's last turn: it was long ago.
+
+        Only to what is merged at every turn: rows that are not as hot are known late as it is.
+        """
+        part = self.parts[0]
+        if len(self.parts) == 1 and part.slice.merges > part.seen + 1:
             with part.slice.lock:
                 part.merge()
 
@@ -150,7 +157,8 @@ class Brake:
             if self._workers * self._part > self._whole:
                 self.most = max(1, int(_SLOWER * visits))
             elif self.most < 1 << 40:
-                self.most = int(_FASTER * self.most) + 1
+                clearly = 2 * self._workers * self._part < self._whole
+                self.most = int((_SAFE if clearly else _FASTER) * self.most) + 1
         self._part *= _MEMORY
         self._whole *= _MEMORY
 

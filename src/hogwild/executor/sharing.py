@@ -125,7 +125,9 @@ def _check(address: int | None) -> int:
 
 HOT_ROWS = 1 << 16  # private beginning of each ranked array under `hot`, at the most
 HOT_BYTES = 1 << 20  # and in bytes: half of a usual L2 cache
-_LEAST_MERGES = 16  # of a worker in an epoch, for each other at work: private rows must not drift apart in a short one
+# A worker may be ahead of the others by these parts of an epoch and of all visits so far, for each pair of workers:
+# private rows must not drift apart, neither in a short run nor at the beginning of a long one.
+_PART_OF_EPOCH, _PART_OF_VISITS = 16, 8
 SHORT = 4000  # visits of an epoch: below that there is little to gain, and one copy learns best
 TURN_SECONDS = 0.001  # of work between two turns, where the user names no number of visits
 
@@ -238,11 +240,11 @@ def merge_pace(plan: Plan) -> Pace:
     # What a worker has not merged is unknown to all others at work, and each of these has the like: so by their pairs.
     at_once = workers_at_once(workers)
     others = max(1, at_once - 1)
-    lead = _LEAST_MERGES * (others + 1) * others
-    most = max(1, plan.visits // lead)
+    pairs = (others + 1) * others
+    most = max(1, plan.visits // (_PART_OF_EPOCH * pairs))
     # Who leaves a seat leaves nothing unmerged behind.
     timed = not liked or at_once < workers
-    return Pace(min(most, max(1, liked // others**2)) if liked else most, lead, timed)
+    return Pace(min(most, max(1, liked // others**2)) if liked else most, _PART_OF_VISITS * pairs, timed)
 
 
 def workers_at_once(workers: int) -> int:

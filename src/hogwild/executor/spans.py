@@ -116,8 +116,9 @@ class Claims:
         pace = self._visits_per_second  # 0 before the first span, which has one visit: it may take long
         wanted = int(pace * self.seconds)
         left = self._visits - self._cursor
-        fair = max(left // (_SPANS_LEFT * self.workers), int(pace * _LEAST_SECONDS))
-        return max(1, min(wanted, most, fair, -(-left // self.workers)))
+        least = int(pace * _LEAST_SECONDS)
+        fair = max(left // (_SPANS_LEFT * self.workers), least)
+        return max(1, min(wanted, most, fair, max(-(-left // self.workers), least)))
 
     # -- for the main thread ----------------------------------------------------------------------------------------
 
