@@ -90,14 +90,15 @@ def test_last(once):
 """
 LONG = f"""
 {STARTING}
-def test_quick():
+def test_never():
     start()
+    time.sleep(2)
 
 def test_long():
     start()
     time.sleep(1)
 
-def test_never():
+def test_quick():
     start()
 """
 
@@ -151,7 +152,7 @@ def test_when_the_time_is_over_it_says_what_was_not_run(tmp_path: Path) -> None:
     done = steady(tmp_path, LONG, "--count", "100", "--minutes", "0.1")
     assert done.returncode == 0, done
     assert "The time was over; not " in done.stdout  # run as often as asked, or on slow machines looked at
-    assert "    test_made.py::test_never" in done.stdout
+    assert "    test_made.py::test_never" in done.stdout  # the quickest come first
 
 
 def test_what_cannot_be_collected_is_shown(tmp_path: Path) -> None:
