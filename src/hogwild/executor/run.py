@@ -74,7 +74,7 @@ class AsyncExecutor:
         self._begin(state["given"])
 
     def config_for(self, program: Any, **options: Any) -> TrainConfig:
-        """How a run of the program goes: as these options say, else as the executor was told, else as is usual for it."""
+        """How a run of the program goes: by these options, else by those of the executor, else by its own defaults."""
         check_names(TrainConfig, options)
         return _made(program.training, {**self._given, **options})
 

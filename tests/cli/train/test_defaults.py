@@ -14,14 +14,14 @@ from hogwild import AsyncExecutor, FeedConfig, load_model
 
 # The words of a command, its file, its program, and how the file is opened in Python.
 KINDS = {
-    "linear": (("classifier",), "train.svm", "Linear", lambda path: package.open_feed(path)),
-    "fm": (("classifier", "--model", "fm"), "train.svm", "FactorizationMachine", lambda path: package.open_feed(path)),
-    "text": (("classifier", "--model", "text"), "texts.tsv", "TextClassifier", lambda path: package.open_feed(path)),
+    "linear": (("classifier",), "train.svm", "Linear", package.open_feed),
+    "fm": (("classifier", "--model", "fm"), "train.svm", "FactorizationMachine", package.open_feed),
+    "text": (("classifier", "--model", "text"), "texts.tsv", "TextClassifier", package.open_feed),
     "ctr": (("ctr", "--label", "click"), "clicks.csv", "SparseMLP",
             lambda path: package.open_feed(path, FeedConfig(layout="slots", label="click"))),
-    "recommender": (("recommender",), "ratings.csv", "MatrixFactorization", lambda path: package.open_ratings(path)),
-    "tagger": (("tagger",), "tagged.txt", "CRF", lambda path: package.open_tagging(path)),
-    "word2vec": (("word2vec",), "topics.txt", "Word2Vec", lambda path: package.open_corpus(path)),
+    "recommender": (("recommender",), "ratings.csv", "MatrixFactorization", package.open_ratings),
+    "tagger": (("tagger",), "tagged.txt", "CRF", package.open_tagging),
+    "word2vec": (("word2vec",), "topics.txt", "Word2Vec", package.open_corpus),
 }  # fmt: skip
 
 

@@ -227,9 +227,10 @@ def try_tests(
     config = FeedConfig(bad_lines=bad_lines, bad_share=1.0, pipe=pipe)
     tests: list[WordTest] = []
     wrong: list[InputError] = []
-    for path in [paths] if isinstance(paths, str | PathLike) else paths:
+    names: list[Paths] = [paths] if isinstance(paths, str | PathLike) else [*paths] or [()]
+    for name in names:
         try:
-            sources = open_sources(path, config)
+            sources = open_sources(name, config)
         except InputError as error:
             wrong.append(error)
             continue
@@ -302,10 +303,10 @@ def _read(source: Source, config: FeedConfig) -> WordTest:
 
 
 def _are_questions(lines: list[tuple[int, str]], separator: str | None) -> bool:
-    """Whether the lines are analogies: with sections, or most of them four words with no score among them."""
-    if any(line.startswith(":") for _, line in lines):
+    """Whether the lines are analogies: they begin with a section, or most have four words with no score among them."""
+    if lines[0][1].startswith(":"):
         return True
-    rows = [line.split(separator) for _, line in lines]
+    rows = [line.split(separator) for _, line in lines if not line.startswith(":")]
     questions = sum(len(row) == 4 and number_of(row[2]) is None and number_of(row[3]) is None for row in rows)
     return questions > len(rows) / 2
 
@@ -352,8 +353,8 @@ def _read_pairs(
         notes.append(f"{source.name}: columns past the third are not read.")
     if not pairs:
         raise InputError(
-            f"{source.name}: holds no pair of words with a score (a line is `word word score`), and no analogies either "
-            "(`a b c d`, four words)."
+            f"{source.name}: holds no pair of words with a score (a line is `word word score`), and no analogies "
+            "either (`a b c d`, four words)."
         )
     return pairs, tuple(notes)
 

@@ -250,7 +250,8 @@ class Vectors:
 
     def get(self, word: str, default: Any = None) -> Any:
         """The vector of a word, or the default."""
-        return self[word] if word in self else default
+        row = self._index.rows.get(word)
+        return default if row is None else self.matrix[row]
 
     def __repr__(self) -> str:
         return f"<Vectors of {len(self):,} words, {self.dim} numbers each>"
@@ -287,7 +288,7 @@ class Vectors:
         if attr != "count":
             raise ConfigError(f"attr is {brief(attr)}; all that is known of words besides their vectors is `count`.")
         if self.counts is None:
-            raise ConfigError(f"{self._where}: nobody knows how often its words occurred; the model of a training does.")
+            raise ConfigError(f"{self._where}: nobody knows how often its words occurred; a trained model does.")
         return int(self.counts[self.row(word)])
 
     @cached_property
@@ -487,8 +488,8 @@ def _queries(given: Query | Sequence[Query], sign: float) -> list[tuple[Plain, f
         if sign < 0 < weight:
             what = f"`{shown(query)}`" if isinstance(query, str) else "a vector"
             raise InputError(
-                f"the weight of {what} in negative is {weight:g}, which would add it; write {-weight:g} to subtract it, "
-                "or put it into positive."
+                f"the weight of {what} in negative is {weight:g}, which would add it; write {-weight:g} to subtract "
+                "it, or put it into positive."
             )
     return found
 
