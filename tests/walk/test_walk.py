@@ -271,5 +271,6 @@ def test_word_vectors(hogwild: Said) -> None:
     same_numbers(served["metrics"], trained["metrics"])
     assert served["spearman"] == pytest.approx(evaluated["spearman"])
     assert [word for word, _ in served["near"]] == [entry["word"] for entry in asked]
-    np.testing.assert_allclose([near for _, near in served["near"]], [entry["similarity"] for entry in asked], rtol=1e-5)
+    near = [similarity for _, similarity in served["near"]]
+    np.testing.assert_allclose(near, [entry["similarity"] for entry in asked], rtol=1e-5)
     np.testing.assert_array_equal(np.float32(served["vector"]), np.array(written["apple"], np.float32))
