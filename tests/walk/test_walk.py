@@ -11,6 +11,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -254,14 +255,14 @@ def test_word_vectors(hogwild: Said) -> None:
     write_topics(Path("train.txt"), 3000)
     write_topics(Path("test.txt"), 300, seed=1)
     fruit, metal = TOPICS["fruit"], TOPICS["metal"]
-    alike = [(fruit[k], fruit[k + 1], 8 + k / 10) for k in range(4)] + [(metal[k], metal[k + 1], 9) for k in range(4)]
-    unlike = [(one, other, k / 10) for k, (one, other) in enumerate(zip(fruit, metal, strict=True))]
-    Path("pairs.tsv").write_text("".join(f"{a}\t{b}\t{score}\n" for a, b, score in alike + unlike))
+    alike = [f"{a}\t{b}\t9\n" for topic in (fruit, metal) for a, b in pairwise(topic)]
+    unlike = [f"{a}\t{b}\t1\n" for a, b in zip(fruit, metal, strict=True)]
+    Path("pairs.tsv").write_text("".join(alike + unlike))
 
     words = ["word2vec", "train.txt", "--valid", "test.txt", "--dim", "16", "--sample", "0"]
     trained = json.loads(hogwild("train", *words, "--output", "model", "--json"))
     evaluated = json.loads(hogwild("evaluate", "model", "pairs.tsv", "--json"))
-    assert evaluated["spearman"] > 0.6
+    assert evaluated["spearman"] > 0.6, "0.8 if each of the former is nearer than all of the latter"
     asked = json.loads(hogwild("neighbors", "model", "apple", "--topn", "5", "--json"))["queries"][0]["neighbors"]
     assert {entry["word"] for entry in asked} <= set(fruit)
     hogwild("export", "model", "vectors.vec")

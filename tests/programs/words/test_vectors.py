@@ -153,6 +153,7 @@ def test_similarity_is_that_of_gensim(vectors: Vectors, gensim: Any) -> None:
 
 def test_a_word_with_a_weight_needs_no_list(vectors: Vectors) -> None:
     assert vectors.most_similar(("word3", 2.0)) == vectors.most_similar("word3")
+    assert vectors.most_similar(negative=["word3"]) == vectors.most_similar([("word3", -1.0)])
     with pytest.raises(InputError, match=r"weight of `word3` in negative is 2, which would add it; write -2"):
         vectors.most_similar("word1", [("word3", 2.0)])
 
@@ -281,6 +282,7 @@ def test_close_words_are_found_in_no_time() -> None:
         (lambda v: v.most_similar("word1", topn=0), "topn is 0"),
         (lambda v: v.most_similar("word1", restrict_vocab=-1), "restrict_vocab is -1"),
         (lambda v: v.most_similar([]), "nothing to look for"),
+        (lambda v: v.most_similar(negative=None), "nothing to look for"),
         (lambda v: v.most_similar(np.ones(3)), "shape .3,. does not fit vectors of 16"),
         (lambda v: v.nearest(np.ones((2, 3))), "does not fit vectors of 16"),
         (lambda v: v.most_similar(np.full(16, np.nan)), "not finite"),

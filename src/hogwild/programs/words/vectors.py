@@ -312,8 +312,8 @@ class Vectors:
         return float(one @ other)
 
     def most_similar(
-        self, positive: Query | Sequence[Query], negative: Query | Sequence[Query] = (), topn: int = 10,
-        restrict_vocab: int = 0,
+        self, positive: Query | Sequence[Query] | None = None, negative: Query | Sequence[Query] | None = None,
+        topn: int = 10, restrict_vocab: int = 0,
     ) -> Similar:  # fmt: skip
         """Words nearest to the sum of what is `positive` minus what is `negative`, with their similarities.
 
@@ -472,7 +472,7 @@ def _several(words: Iterable[str], asker: str) -> list[str]:
     return found
 
 
-def _queries(given: Query | Sequence[Query], sign: float) -> list[tuple[Plain, float]]:
+def _queries(given: Query | Sequence[Query] | None, sign: float) -> list[tuple[Plain, float]]:
     """The queries one by one, with their weights: a word, a vector, either with a weight, or a list of them."""
     queries: list[Any]
     if isinstance(given, str) or _is_weighted(given):
@@ -480,7 +480,7 @@ def _queries(given: Query | Sequence[Query], sign: float) -> list[tuple[Plain, f
     elif isinstance(given, np.ndarray):
         queries = [given] if given.ndim == 1 else list(given)
     else:
-        queries = list(given)  # type: ignore[arg-type]
+        queries = [] if given is None else list(given)  # type: ignore[arg-type]
         if queries and isinstance(queries[0], int | float | np.number):
             queries = [queries]
     found: list[tuple[Plain, float]] = [query if _is_weighted(query) else (query, sign) for query in queries]
