@@ -30,7 +30,10 @@ class Page:
 
 
 def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
-    """The command's dataclass from flags, then from the TOML file of --config, then from its defaults."""
+    """The command's dataclass from flags, then from the TOML file of --config, then from its defaults.
+
+    A command whose defaults come from elsewhere too has a hidden field `given`: the names of the options that were.
+    """
     end = argv.index("--") if "--" in argv else len(argv)
     argv, words = argv[:end], argv[end + 1 :]
     asked = "-h" in argv or "--help" in argv
@@ -61,7 +64,7 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
     for option in known.values():
         if option.positional and not values.get(option.name, option.default):
             raise ConfigError(f"{option.metavar.rstrip('.')} is missing. See: {page.prog} --help")
-    return build(command, values, choice)
+    return build(command, {**values, "given": tuple(values)}, choice)
 
 
 # -- argparse --------------------------------------------------------------------------------------------------------

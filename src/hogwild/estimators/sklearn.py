@@ -35,7 +35,7 @@ def train_for(estimator: Any, executor: AsyncExecutor, program: Any, feed: Any, 
     """Train for an estimator, and let it have what was learnt; with `valid` the weights of the best epoch."""
     estimator.loss_curve_ = []
     best: Any = None
-    with show_progress(quiet=quiet, epochs=executor.config.epochs) as show:
+    with show_progress(quiet=quiet, epochs=executor.config_for(program).epochs) as show:
         for event in executor.run(program, feed, valid=valid):
             show(event)
             if event.kind == "started":

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hogwild.config import TrainConfig
@@ -36,7 +35,8 @@ class AsyncExecutor:
     threads : workers; None for one a core.
     mode : `hogwild`, `serial`, `locked`, `round-robin` or `minibatch`.
     sharing : `auto`, `all`, `hot` or `replica`: which weights the workers hold in common (mode `hogwild` only).
-    options : any field of `TrainConfig`, which gives their meaning and defaults.
+    options : any field of `TrainConfig`, which gives their meaning. What is left out, or None, is as the program has it
+        (`Program.training`), as on the command line.
 
     A copy, or what comes back from pickle, has the configuration of the executor and no run, whether one was running or
     not. A run stays in the process that began it: after a fork the child gets ConfigError from it, and makes an
@@ -53,13 +53,14 @@ class AsyncExecutor:
     """
 
     def __init__(
-        self, threads: int | None = None, mode: str = "hogwild", sharing: str = "auto", **options: Any
+        self, threads: int | None = None, mode: str = "hogwild", sharing: str | None = None, **options: Any
     ) -> None:
         check_names(TrainConfig, options)
-        self.config = TrainConfig(threads=threads, mode=mode, sharing=sharing, **options)  # type: ignore[arg-type]
-        self._begin()
+        self._begin({"threads": threads, "mode": mode, "sharing": sharing, **options})
 
-    def _begin(self) -> None:
+    def _begin(self, given: Mapping[str, Any]) -> None:
+        self._given = given
+        self.config = _made(TrainConfig, given)  # with the usual defaults; those of a program are in `config_for`
         self._running = threading.Lock()
         self._process = os.getpid()  # of the run
         self._wishes: set[str] = set()  # stop, park, pause: what closes the gates of a run
@@ -67,11 +68,15 @@ class AsyncExecutor:
         self._last: RunState | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"config": self.config}
+        return {"given": self._given}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.config = state["config"]
-        self._begin()
+        self._begin(state["given"])
+
+    def config_for(self, program: Any, **options: Any) -> TrainConfig:
+        """How a run of the program goes: by these options, else by those of the executor, else by its own defaults."""
+        check_names(TrainConfig, options)
+        return _made(program.training, {**self._given, **options})
 
     # -- from any thread ----------------------------------------------------------------------------------------
 
@@ -131,8 +136,7 @@ class AsyncExecutor:
             for whoever brings together what several runs have learnt (`open_delta`).
         options : fields of `TrainConfig` that override those of the executor (epochs, lr, schedule, seed …).
         """
-        check_names(TrainConfig, options)
-        config = replace(self.config, **options)
+        config = self.config_for(program, **options)
         if config.patience and valid is None:
             raise ConfigError("patience needs a validation feed to watch; give one (--valid), or leave patience out.")
         _check_parts(config, shard, exchange_every)
@@ -242,6 +246,11 @@ class AsyncExecutor:
             if not self._wishes:  # else they stand, and the clock with them
                 course.go()
                 claims.release()
+
+
+def _made(config: type[TrainConfig], given: Mapping[str, Any]) -> TrainConfig:
+    """The options that were given, with the defaults of this dataclass."""
+    return config(**{name: value for name, value in given.items() if value is not None})
 
 
 def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Started]:

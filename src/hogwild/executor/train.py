@@ -24,7 +24,8 @@ def train(
     valid : a feed to evaluate after each epoch. The weights returned are then those of the best epoch.
     watch : names, expressions or functions of the weights to show while it runs and at its end; see `Watch`.
     quiet : no progress bar.
-    options : fields of `TrainConfig`: epochs, lr, schedule, seed, sharing, patience, trace …
+    options : fields of `TrainConfig`: epochs, lr, schedule, seed, sharing, patience, trace … What is left out is as
+        usual for the program, and as `hogwild train` has it.
 
     Examples
     --------
@@ -38,7 +39,7 @@ def train(
     look = make_watch(watch)
     best: Any = None
     seen = -1  # samples at which the watched variables were shown last
-    with show_progress(quiet=quiet, epochs=executor.config.epochs) as show:
+    with show_progress(quiet=quiet, epochs=executor.config_for(program).epochs) as show:
         for event in executor.run(program, feed, valid=valid, watch=look):
             seen = event.samples if event.kind == "watched" else seen
             if look is not None and event.kind == "finished" and event.samples != seen:

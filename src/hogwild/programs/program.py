@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Room, Step, Table
+from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError, brief
 
 Metrics = dict[str, float]
@@ -37,6 +38,9 @@ class Program(ABC):
     unit: ClassVar[str] = "samples"
     tells_units: ClassVar[bool] = False
     """Whether progress is told in units, not in samples: where a visit is nothing that the user knows."""
+
+    training: ClassVar[type[TrainConfig]] = TrainConfig
+    """How it is trained where the user says nothing: the options of a run, with its own defaults."""
 
     weights: Any = None
     """A NamedTuple of float32 arrays, C-contiguous, that all workers share; None before startup."""

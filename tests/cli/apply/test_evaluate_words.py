@@ -36,7 +36,12 @@ def test_one_json_object(hogwild, model, tmp_path):
     assert [section["section"] for section in third["sections"]] == ["family", "fruit"]
     assert third["sections"][0]["correct"] == 1
     assert found["restrict_vocab"] == 30000
-    assert "taken for a line of names" in found["notes"][0]
+    names, kinds = found["notes"][2], [found["notes"][k] for k in (0, 1, 3)]
+    assert "taken for a line of names" in names
+    assert [note.partition(": read as ")[2] for note in kinds] == [
+        "similarities, 4 pairs.", "similarities, 3 pairs.", "analogies, 3 questions in 2 sections.",
+    ]  # fmt: skip
+    assert found["wrong"] == []
     assert {"load", "evaluate"} == set(found["seconds"])
 
 
@@ -64,7 +69,7 @@ def test_analogies_among_the_most_frequent_words(hogwild, model, tmp_path):
     assert found["files"][0]["known"] == 0
     assert found["analogy"] is None
     assert found["spearman"] is None
-    assert "none is answered" in found["notes"][0]
+    assert "none is answered" in found["notes"][1]
     assert "–" in hogwild("evaluate", model, tmp_path / "questions.txt", "--restrict-vocab", 3).out
 
 
@@ -72,12 +77,37 @@ def test_wrong_usage(refused, hogwild, model, tmp_path):
     (tmp_path / "bad.txt").write_text("king queen 8\nking\n")
     assert "bad.txt:2: 1 field where a pair has 3" in refused("evaluate", model, tmp_path / "bad.txt")
     found = hogwild("evaluate", model, tmp_path / "bad.txt", "--bad-lines", "skip", "--json").json
-    assert "1 of 2 lines malformed and skipped" in found["notes"][0]
+    assert "1 of 2 lines malformed and skipped" in found["notes"][1]
     assert "--label is not for models of words" in refused("evaluate", model, tmp_path / "pairs.tsv", "--label", "x")
     assert "restrict_vocab is -1" in refused("evaluate", model, tmp_path / "pairs.tsv", "--restrict-vocab", "-1")
     assert "none.txt does not exist" in refused("evaluate", model, "none.txt")
     piped = hogwild("evaluate", model, tmp_path / "pairs.tsv", "--pipe", "head -3", "--json").json
     assert piped["files"][0]["pairs"] == 3
+
+
+def test_a_wrong_file_does_not_keep_the_others_from_being_read(hogwild, model, tmp_path):
+    (tmp_path / "bad.txt").write_text("king queen 8\nking\n")
+    files = (tmp_path / "none.txt", tmp_path / "pairs.tsv", tmp_path / "bad.txt", tmp_path / "questions.txt")
+    said = hogwild("evaluate", model, *files, "--json")
+    assert said.code == 2
+    errors = [line for line in said.err.splitlines() if line.startswith("hogwild: error: ")]
+    assert ["none.txt does not exist" in errors[0], "bad.txt:2: 1 field" in errors[1], len(errors)] == [True, True, 2]
+    found = said.json
+    assert found["wrong"] == [error.removeprefix("hogwild: error: ") for error in errors]
+    right = hogwild("evaluate", model, tmp_path / "pairs.tsv", tmp_path / "questions.txt", "--json")
+    assert right.code == 0
+    assert found["metrics"] == right.json["metrics"]
+    assert found["files"] == right.json["files"]
+    shown = hogwild("evaluate", model, *files, "--quiet")
+    assert (shown.code, "family" in shown.out, shown.err.count("\n")) == (2, True, 2)
+
+
+def test_analogies_need_no_section(hogwild, model, tmp_path):
+    (tmp_path / "bare.txt").write_text("man king woman queen\nking man queen woman\n")
+    said = hogwild("evaluate", model, tmp_path / "bare.txt")
+    assert said.code == 0
+    assert "bare.txt: read as analogies, 2 questions." in said.err
+    assert ["total", "100.0", "2", "of", "2", "0.0", "%"] in [line.split() for line in said.out.splitlines()]
 
 
 def test_classifiers_know_no_vocabulary(refused, hogwild, files, tmp_path):

@@ -60,7 +60,7 @@ def test_files_are_models_too(hogwild, model, tmp_path, name):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["kign", "king", "dragon"], "'kign' (did you mean king?), 'dragon' are not in the vocabulary of 8 words"),
+        (["kign", "dragon"], "'kign' (did you mean king?), 'dragon' are not in the vocabulary of 8 words"),
         (["king", "--minus", "Man"], "'Man' (did you mean man?) is not in the vocabulary"),
         (["king", "--topn", "0"], "topn is 0; it must be at least 1"),
         (["king", "--restrict-vocab", "-1"], "restrict_vocab is -1"),
@@ -70,6 +70,19 @@ def test_files_are_models_too(hogwild, model, tmp_path, name):
 )
 def test_wrong_questions(refused, model, words, said):
     assert said in refused("neighbors", model, *words)
+
+
+def test_the_known_words_are_answered_and_the_unknown_ones_named(hogwild, model):
+    said = hogwild("neighbors", model, "kign", "king", "dragon", "apple", "--topn", 2)
+    assert said.code == 2
+    assert said.out == hogwild("neighbors", model, "king", "apple", "--topn", 2).out
+    assert said.err.splitlines() == [
+        "hogwild: error: 'kign' (did you mean king?), 'dragon' are not in the vocabulary of 8 words."
+    ]
+    found = hogwild("neighbors", model, "kign", "king", "--json").json
+    assert found["unknown"] == ["kign"]
+    assert [query["words"] for query in found["queries"]] == [["king"]]
+    assert hogwild("neighbors", model, "king", "--json").json["unknown"] == []
 
 
 def test_models_without_words(refused, tmp_path):

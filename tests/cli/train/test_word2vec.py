@@ -255,11 +255,55 @@ def test_starting_from_a_file_of_vectors(hogwild, text, tmp_path, name):
     Vectors(["apple", "iron", "unheard"], given).save(tmp_path / name)
     words = ["train", "word2vec", text, *SERIAL, "--start", tmp_path / name, "--output", tmp_path / "m", "--json"]
     found = hogwild(*words).json
-    assert any("3 words have their vectors from" in note and "26 words are new" in note for note in found["notes"])
+    (note,) = (note for note in found["notes"] if "3 words have their vectors from" in note)
+    assert note.endswith("; this text has 2 of them. 26 words are new.")
     after = Vectors.load(tmp_path / "m")
     assert np.array_equal(after["unheard"], given[2])
     assert after.words[-1] == "unheard"
     assert set(after.words) == {"unheard", *COMMON, *(word for topic in TOPICS.values() for word in topic)}
+
+
+def test_known_words_are_trained_however_rare_they_are(hogwild, trained, tmp_path):
+    """Words below --min-count of the new text stayed as they were, without a word."""
+    common = "the of and a " * 60
+    (tmp_path / "more.txt").write_text(f"{common}apple iron quince\n{common}apple moon quince\n")
+    words = ["train", "word2vec", tmp_path / "more.txt", "--mode", "serial", "--start", trained, "--json"]
+    found = hogwild(*words, "--min-count", 50, "--output", tmp_path / "grown").json
+    before, after = Vectors.load(trained), Vectors.load(tmp_path / "grown")
+    assert set(after) == set(before), "quince is new, and too rare"
+    moved = {word for word in before if not np.array_equal(before[word], after[word])}
+    assert moved == {"the", "of", "and", "a", "apple", "iron", "moon"}
+    (note,) = (note for note in found["notes"] if "have their vectors from" in note)
+    assert "this text has 7 of them. 0 words are new." in note
+    assert "1 word left out that occurs fewer than 50 times (--min-count): 2 occurrences." in found["notes"]
+    assert after.get_vecattr("apple", "count") == before.get_vecattr("apple", "count") + 2
+
+
+def test_the_options_of_the_vectors_are_the_default(hogwild, trained, tmp_path):
+    """--dim had to be repeated, and what was not repeated was another model: another window, another sample."""
+    write_topics(tmp_path / "first.txt", 300)
+    first = ["train", "word2vec", tmp_path / "first.txt", "--dim", 12, "--window", 3, "--lowercase", "--negatives", 2]
+    assert hogwild(*first, "--mode", "serial", "--output", tmp_path / "first").code == 0
+    (tmp_path / "more.txt").write_text((tmp_path / "first.txt").read_text().upper())
+    words = ["train", "word2vec", tmp_path / "more.txt", "--start", tmp_path / "first", "--mode", "serial", "--json"]
+    said = hogwild(*words, "--output", tmp_path / "second")
+    assert f"As in {tmp_path / 'first'}: --dim 12 --window 3 --negatives 2 --lowercase." in said.json["notes"]
+    one, other = (load_model(tmp_path / name) for name in ("first", "second"))
+    assert other.program.config == one.program.config
+    assert other.program.words == one.program.words, "the text was lower-cased too"
+    assert other.schema == one.schema
+    (tmp_path / "options.toml").write_text("window = 7\n")
+    said = hogwild(*words, "--negatives", 5, "--config", tmp_path / "options.toml", "--no-lowercase")
+    assert f"As in {tmp_path / 'first'}: --dim 12." in said.json["notes"]
+    assert said.json["vocabulary"] == 2 * len(one.program.words)
+
+
+def test_a_file_of_vectors_says_its_dimension(hogwild, text, trained, tmp_path):
+    assert hogwild("export", trained, tmp_path / "v.vec").code == 0
+    words = ["train", "word2vec", text, "--start", tmp_path / "v.vec", "--epochs", 1, "--mode", "serial", "--json"]
+    found = hogwild(*words, "--output", tmp_path / "m").json
+    assert found["dim"] == 16
+    assert load_model(tmp_path / "m").program.config.sample == 1e-4, "a file tells no more"
 
 
 # -- bad input -------------------------------------------------------------------------------------------------------
@@ -307,7 +351,7 @@ def test_files_that_cannot_be_read(refused, text, tmp_path):
 
 def test_starting_from_what_does_not_fit(refused, text, trained, tmp_path):
     words = ["train", "word2vec", text, "--output", tmp_path / "m", "--start"]
-    assert "vectors of 16 numbers, and dim is 100; give --dim 16." in refused(*words, trained)
+    assert "vectors of 16 numbers, and --dim is 100; leave --dim out." in refused(*words, trained, "--dim", 100)
     assert "nowhere" in refused(*words, tmp_path / "nowhere")
     assert "text.txt" in refused(*words, text)
     (tmp_path / "t.svm").write_text("+1 1:1\n-1 2:1\n" * 5)

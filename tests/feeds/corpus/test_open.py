@@ -181,6 +181,38 @@ def test_more_words_than_memory_is_set_aside_for(file: Path, monkeypatch: pytest
     assert corpus_of(iter([text]), vocabulary=text[:1]).total == len(text), "that needs no counting"
 
 
+def test_words_to_keep_stay_however_rare_they_are(file: Path) -> None:
+    text = "a a a a b b b c c d e"
+    keep = ["d", "zebra", "b"]
+    for read_it in (
+        lambda **config: (file.write_text(text), open_corpus(file, CorpusConfig(cache=False, **config), keep=keep))[1],
+        lambda **config: corpus_of([text.split()], CorpusConfig(**config), keep=keep),
+    ):
+        corpus = read_it(min_count=3)
+        assert dict(zip(corpus.words, corpus.counts.tolist(), strict=True)) == {"a": 4, "b": 3, "d": 1}
+        assert corpus.samples.ids.tolist() == twin.ids_of([text.split()], corpus.words)
+        assert corpus.notes == ("2 words left out that occur fewer than 3 times (--min-count): 3 occurrences.",)
+        assert read_it(min_count=9).words == ("b", "d"), "no word but these would be left"
+        assert read_it(min_count=1, max_vocab=3).words == ("a", "b", "d"), "others make room"
+        assert read_it(min_count=1, max_vocab=1).words == ("b", "d")
+    with pytest.raises(InputError, match="no word occurs 9 times"):
+        corpus_of([text.split()], CorpusConfig(min_count=9), keep=["zebra"])
+    with pytest.raises(InputError, match="give one of the two"):
+        corpus_of([text.split()], vocabulary=["a", "b"], keep=["a"])
+
+
+def test_words_to_keep_are_counted_where_memory_is_short(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "_FIRST", 2)
+    rng = random.Random(5)
+    text = ["once", *(f"w{int(rng.paretovariate(0.6)) % 5000}" for _ in range(6000))]
+    config = CorpusConfig(min_count=5, max_vocabulary=64, cache=False)
+    assert "once" not in read(file, " ".join(text), **vars(config)).words
+    corpus = open_corpus(file, config, keep=["once"])
+    assert corpus.words[-1] == "once"
+    assert corpus.counts[-1] == 1
+    assert corpus.samples.ids.tolist() == twin.ids_of([text], corpus.words)
+
+
 @pytest.mark.parametrize(("most", "min_count"), [(2, 1), (16, 1), (64, 1), (64, 3), (1024, 2)])
 def test_what_is_dropped_does_not_depend_on_threads(
     file: Path, monkeypatch: pytest.MonkeyPatch, most: int, min_count: int

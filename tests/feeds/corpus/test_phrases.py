@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,19 @@ def test_phrases_of_a_given_vocabulary() -> None:
     assert sentences_in(corpus) == [["new_york", "new_york_times"], ["new"]]
     assert corpus.counts.tolist() == [1, 1, 1]
     assert corpus.total == 5
+
+
+def test_phrases_to_keep_are_joined_whatever_their_score() -> None:
+    sentences = [["new", "york"], ["old", "york"], ["new", "york"], ["tea"]] * 3
+    usual = corpus_of(sentences, config(phrase_threshold=1e9))
+    assert set(usual.words) == {"new", "york", "old", "tea"}
+    kept = corpus_of(sentences, config(phrase_threshold=1e9, min_count=2), keep=["new_york", "tea"])
+    assert dict(zip(kept.words, kept.counts.tolist(), strict=True)) == {"new_york": 6, "old": 3, "tea": 3, "york": 3}
+    scored = corpus_of(text_of(7), config(phrase_threshold=1.0))
+    met = {f"{a}_{b}" for sentence in text_of(7) for a, b in pairwise(sentence) if {a[0], b[0]} == {"w"}}
+    rare = min(met - set(scored.words))
+    more = corpus_of(text_of(7), config(phrase_threshold=1.0), keep=[rare])
+    assert {word for word in more.words if "_" in word} == {word for word in scored.words if "_" in word} | {rare}
 
 
 def test_more_pairs_than_memory_is_set_aside_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,7 +265,8 @@ def test_the_best_epoch_is_what_training_returns(average: bool) -> None:
     """With a rate that is far too large later epochs are worse."""
     feed, valid = make_feed(50, lengths=LENGTHS), make_feed(51, lengths=LENGTHS)
     program = CRF(average=average, l2=0.0, **SOME)
-    events = AsyncExecutor(mode="serial", lr=3.0).run(make_crf(feed, None, average=average, **SOME), feed, valid=valid)
+    executor = AsyncExecutor(mode="serial", lr=3.0, epochs=5)
+    events = executor.run(make_crf(feed, None, average=average, **SOME), feed, valid=valid)
     losses = [event.metrics["loss"] for event in events if event.kind == "epoch"]
     assert min(losses) < losses[-1]
     hogwild.train(program, feed, valid=valid, mode="serial", lr=3.0, epochs=5, quiet=True)

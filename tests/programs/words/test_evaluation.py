@@ -13,7 +13,7 @@ import pytest
 
 from hogwild import InputError, Vectors
 from hogwild.programs.words import evaluation
-from hogwild.programs.words.evaluation import correlation, evaluate_test, notes_of, ranks, read_tests
+from hogwild.programs.words.evaluation import correlation, evaluate_test, notes_of, ranks, read_tests, try_tests
 from places import DATA
 from problems.word_models import gensim_vectors, random_vectors
 
@@ -181,9 +181,9 @@ def test_forms_of_similarity_files(tmp_path: Path, text: str, pack: object) -> N
         ("a b 1\n\n# x\nc d high\n", r":4: the score `high` is not a finite number"),
         ("a b 1\nc d nan\n", r":2: the score `nan` is not"),
         ("a,b,1\n,d,2\n", r":2: a word is missing"),
-        ("a b c d\ne f g h\n", r":2: four words, but no `: section` line above"),
-        ("a b c\n", r":1: the score `c` is not"),
-        (": one\na b c d\na b c\n", r":3: 3 words where a question has 4"),
+        ("a b c\n", r":1: the score `c` is not a finite number \(the file is read as similarities, `word"),
+        (": one\na b c d\na b c\n", r":3: 3 words where a question has 4 \(the file is read as analogies, `a b c d`\)"),
+        ("a b c d\na b c d\na b 7\n", r":3: 3 words where a question has 4 \(the file is read as analogies"),
         (": one\n: two\n", "no question"),
         ("a b 1\nc\udcff d 2\n", r":2: is not UTF-8"),
     ],
@@ -201,9 +201,54 @@ def test_malformed_lines_can_be_skipped_and_are_counted(tmp_path: Path) -> None:
     (tmp_path / "questions.txt").write_text(": one\na b c d\na b c\n")
     pairs, questions = read_tests([tmp_path / "pairs.txt", tmp_path / "questions.txt"], bad_lines="skip")
     assert len(pairs.pairs) == 2
-    assert "1 of 3 lines malformed and skipped" in pairs.notes[0]
+    assert pairs.notes[0] == f"{tmp_path / 'pairs.txt'}: read as similarities, 2 pairs."
+    assert "1 of 3 lines malformed and skipped" in pairs.notes[1]
     assert questions.sections == {"one": [("a", "b", "c", "d")]}
-    assert "1 of 3 lines malformed and skipped" in questions.notes[0]
+    assert questions.notes[0] == f"{tmp_path / 'questions.txt'}: read as analogies, 1 question in 1 section."
+    assert "1 of 3 lines malformed and skipped" in questions.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "sections"),
+    [
+        ("Athens Greece Rome Italy\nParis France Rome Italy\n", [2]),
+        ("athens\tgreece\trome\titaly\n", [1]),
+        ("athens, greece, rome, italy\nparis, france, rome, italy\n", [2]),
+        ("# made here\none 1 two 2\na b c d\ne f g h\n", [3]),
+        ("a b c d\ne f g h\n: more\na b c d\n", [2, 1]),
+    ],
+)
+def test_analogies_without_sections(tmp_path: Path, text: str, sections: list[int]) -> None:
+    (tmp_path / "questions").write_text(text)
+    (test,) = read_tests(tmp_path / "questions")
+    assert list(map(len, test.sections.values())) == sections
+    assert next(iter(test.sections)) == "unnamed"
+    assert not test.pairs
+    assert "read as analogies" in test.notes[0]
+
+
+def test_analogies_without_sections_score_as_with_them(tmp_path: Path) -> None:
+    vectors = Vectors(WORDS, related(WORDS))
+    (tmp_path / "with.txt").write_text(QUESTIONS)
+    (tmp_path / "bare.txt").write_text("".join(f"{line}\n" for line in QUESTIONS.splitlines() if line[0] != ":"))
+    with_sections, bare = (evaluate_test(vectors, test) for test in read_tests(sorted(tmp_path.iterdir())[::-1]))
+    assert bare.total == with_sections.total
+    assert bare.total.correct > 0
+
+
+def test_the_other_files_are_read_when_one_is_wrong(tmp_path: Path) -> None:
+    for name, text in {"1": "a b 1\n", "2": "a b\n", "3": "a b c d\n"}.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    tests, wrong = try_tests([tmp_path / "none.txt", str(tmp_path / "*.txt")])
+    assert [Path(test.name).name for test in tests] == ["1.txt", "3.txt"]
+    assert ["none.txt does not exist" in str(wrong[0]), "2.txt" in str(wrong[1]), len(wrong)] == [True, True, 2]
+    with pytest.raises(InputError, match=r"none\.txt"):
+        read_tests([tmp_path / "none.txt", tmp_path / "1.txt"])
+    (tmp_path / "4.txt").write_text("a b c d\nc d\n")
+    with pytest.raises(InputError, match=r"no pair of words with a score .*, and no analogies either"):
+        read_tests(tmp_path / "4.txt", bad_lines="skip")
+    with pytest.raises(InputError, match="no input file is given"):
+        read_tests([])
 
 
 def test_nothing_known_is_said(tmp_path: Path) -> None:

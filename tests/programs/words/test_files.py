@@ -190,6 +190,10 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path: Path, vectors: Vector
         (b"a 1 2\nb 3 nan\n", ":2:5: `nan` is not a finite"),
         (b"a 1 2\nb inf 3\n", ":2:3: `inf` is not a finite"),
         (b"a 1 2\nb 1e39 3\n", ":2:3: `1e39` is not a finite"),
+        (b"1 2\na 1_0 2\n", ":2:3: `1_0` is not a number"),
+        (b"a 1_0 2\nb 3 4\n", ":2: `b` has 2 numbers instead of 1"),  # what stands before the last number is a word
+        (b"a 1_0\n", ":1: `a` has no numbers"),
+        ("a １ ２\n".encode(), ":1: `a` has no numbers"),
         (b"a 1 2\nb 1,5 3\n", ":2:3: `1,5` is not a number"),
         (b"a 1 2\n 3 4\n", ":2: `3` has 1 number instead of 2"),
         (b"a 1 2\nb 1 2\na 3 4\n", "`a` stands twice, as number 1 and as number 3"),

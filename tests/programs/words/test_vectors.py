@@ -57,6 +57,42 @@ def test_a_pickle_has_the_same_words_and_numbers(vectors: Vectors) -> None:
     np.testing.assert_array_equal(again.matrix, vectors.matrix)
 
 
+def test_lookups_as_in_gensim(vectors: Vectors, gensim: Any) -> None:
+    assert list(vectors) == WORDS
+    np.testing.assert_array_equal(vectors[["word3", "word1", "word3"]], gensim[["word3", "word1", "word3"]])
+    assert vectors[[]].shape == (0, 16)
+    assert vectors.get("word300") is None
+    assert vectors.get("word300", 5) == 5
+    np.testing.assert_array_equal(vectors.get("word2"), gensim["word2"])
+    assert vectors.key_to_index == gensim.key_to_index
+    assert vectors.index_to_key == gensim.index_to_key
+    vectors.key_to_index["new"], vectors.index_to_key[0] = 1, "new"  # copies: nothing else changes
+    assert "new" not in vectors
+    assert vectors.words[0] == "word0"
+    with pytest.raises(UnknownWordError, match="'tea', 'coffee' are not in the vocabulary"):
+        vectors[["tea", "word1", "coffee"]]
+    for key in (3, [3], None):
+        with pytest.raises(InputError, match="is no word"):
+            vectors[key]
+
+
+def test_counts(vectors: Vectors, tmp_path: Path) -> None:
+    counted = Vectors(["a", "b"], np.eye(2), counts=[7, 3])
+    assert counted.get_vecattr("b", "count") == 3
+    assert pickle.loads(pickle.dumps(counted)).counts.tolist() == [7, 3]
+    loaded = Vectors.load(save_words(tmp_path / "model", ["a", "b", "c"], np.eye(3)))
+    assert loaded.counts.tolist() == [3, 2, 1]
+    assert loaded.get_vecattr("a", "count") == 3
+    counted.save(tmp_path / "v.vec")
+    assert Vectors.load(tmp_path / "v.vec").counts is None
+    with pytest.raises(ConfigError, match="nobody knows how often"):
+        vectors.get_vecattr("word1", "count")
+    with pytest.raises(ConfigError, match="attr is 'sample_int'"):
+        counted.get_vecattr("a", "sample_int")
+    with pytest.raises(InputError, match="2 words need as many counts"):
+        Vectors(["a", "b"], np.eye(2), counts=[1])
+
+
 @pytest.mark.parametrize(
     ("words", "matrix", "said"),
     [
@@ -91,6 +127,8 @@ def test_what_cannot_be_vectors(words: list[str], matrix: object, said: str) -> 
         (MATRIX[8] * 3, ()),
         ([MATRIX[8], "word2"], [MATRIX[5], "word1"]),
         (["word3"], ["word3"]),
+        ([("word3", 2.0), "word9", (MATRIX[8], 0.5)], [("word200", -0.25)]),
+        ([("word3", 1), ("word9", -1.5)], ()),
     ],
 )
 @pytest.mark.parametrize(("topn", "restrict"), [(10, 0), (1, 0), (400, 0), (10, 50)])
@@ -111,6 +149,34 @@ def test_most_similar_is_that_of_gensim(
 def test_similarity_is_that_of_gensim(vectors: Vectors, gensim: Any) -> None:
     for other in ("word1", "word50", "word299"):
         assert vectors.similarity("word1", other) == pytest.approx(float(gensim.similarity("word1", other)), abs=1e-6)
+
+
+def test_a_word_with_a_weight_needs_no_list(vectors: Vectors) -> None:
+    assert vectors.most_similar(("word3", 2.0)) == vectors.most_similar("word3")
+    assert vectors.most_similar(negative=["word3"]) == vectors.most_similar([("word3", -1.0)])
+    with pytest.raises(InputError, match=r"weight of `word3` in negative is 2, which would add it; write -2"):
+        vectors.most_similar("word1", [("word3", 2.0)])
+
+
+def test_the_odd_word_is_that_of_gensim(vectors: Vectors, gensim: Any) -> None:
+    for first in range(0, 300, 7):
+        words = WORDS[first : first + 6]
+        assert vectors.doesnt_match(words) == gensim.doesnt_match(words)
+    assert vectors.doesnt_match(["word5"]) == "word5"
+
+
+def test_the_similarity_of_sets_is_that_of_gensim(vectors: Vectors, gensim: Any) -> None:
+    for one, other in ((WORDS[:3], WORDS[3:9]), (["word1", "word1"], ["word2"]), (WORDS[:5], WORDS[:5])):
+        wanted = float(gensim.n_similarity(one, other))
+        assert vectors.n_similarity(one, other) == pytest.approx(wanted, abs=1e-6)
+
+
+def test_ranks_are_those_of_gensim(vectors: Vectors, gensim: Any) -> None:
+    for other in WORDS[::11]:
+        assert vectors.rank("word4", other) == gensim.rank("word4", other)
+    near = vectors.most_similar("word4", topn=3)
+    assert [vectors.rank("word4", word) for word, _ in near] == [1, 2, 3]
+    assert vectors.rank("word4", "word4") == 1
 
 
 def test_analogy_is_the_third_side_of_the_fourth(vectors: Vectors, gensim: Any) -> None:
@@ -216,9 +282,16 @@ def test_close_words_are_found_in_no_time() -> None:
         (lambda v: v.most_similar("word1", topn=0), "topn is 0"),
         (lambda v: v.most_similar("word1", restrict_vocab=-1), "restrict_vocab is -1"),
         (lambda v: v.most_similar([]), "nothing to look for"),
+        (lambda v: v.most_similar(negative=None), "nothing to look for"),
         (lambda v: v.most_similar(np.ones(3)), "shape .3,. does not fit vectors of 16"),
         (lambda v: v.nearest(np.ones((2, 3))), "does not fit vectors of 16"),
         (lambda v: v.most_similar(np.full(16, np.nan)), "not finite"),
+        (lambda v: v.doesnt_match("word1"), "doesnt_match takes a list of words, of at least one; got 'word1'"),
+        (lambda v: v.doesnt_match([]), "doesnt_match takes a list of words"),
+        (lambda v: v.doesnt_match(["word1", "no"]), "'no' is not in the vocabulary"),
+        (lambda v: v.n_similarity(["word1"], []), "n_similarity takes a list of words"),
+        (lambda v: v.n_similarity(["word1", "no"], ["nil"]), "'no', 'nil' are not in the vocabulary"),
+        (lambda v: v.rank("word1", "no"), "'no' is not in the vocabulary"),
     ],
 )
 def test_wrong_queries(vectors: Vectors, ask: object, said: str) -> None:

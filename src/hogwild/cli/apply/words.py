@@ -6,14 +6,15 @@ import math
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from hogwild.cli.apply.options import EvaluateOptions, given
 from hogwild.cli.flags import Page
 from hogwild.cli.summary import add_row, make_table, points, print_evaluation, print_json, print_tables, say_notes
 from hogwild.config import ShowConfig
 from hogwild.config.options import Shown, require
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, InputError
+from hogwild.messages import say
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 PAGE = Page(
     "hogwild neighbors",
-    """Show the words that are nearest to a word, for each of several words. With --minus, those nearest to the sum of
-all words minus these: king - man + woman.
+    """Show the words that are nearest to a word, for each of several words; unknown ones are named at the end. With
+--minus, those nearest to the sum of all words minus these: king - man + woman.
 
 Examples:
   hogwild neighbors model paris
@@ -68,7 +69,7 @@ def run(options: Options) -> int:
     began = time.perf_counter()
     vectors = Vectors.load(options.model)
     loaded = time.perf_counter()
-    found = _search(vectors, options)
+    found, unknown = _search(vectors, options)
     seconds = {"load": loaded - began, "search": time.perf_counter() - loaded}
     if options.show.json:
         minus = list(options.search.minus)
@@ -77,20 +78,27 @@ def run(options: Options) -> int:
             for words, similar in found
         ]
         shape: dict[str, Any] = {"words": len(vectors), "dim": vectors.dim}
-        print_json({"model": options.model, **shape, "queries": queries, "seconds": seconds})
+        print_json({"model": options.model, **shape, "queries": queries, "unknown": unknown, "seconds": seconds})
     else:
         _print_neighbors(found, options.search.minus)
+    if unknown:
+        vectors[unknown]  # raises what names them
     return 0
 
 
-def _search(vectors: Vectors, options: Options) -> list[tuple[tuple[str, ...], Similar]]:
-    """The words of each query, and what is nearest to them."""
+def _search(vectors: Vectors, options: Options) -> tuple[list[tuple[tuple[str, ...], Similar]], list[str]]:
+    """The words of each query with what is nearest to them; and the words that are not in the vocabulary.
+
+    A sum needs all its words, and of several queries at least one must be there: UnknownWordError.
+    """
     search = options.search
     if search.minus:
         similar = vectors.most_similar(options.words, search.minus, search.topn, search.restrict_vocab)
-        return [(options.words, similar)]
-    each = vectors.neighbors(options.words, search.topn, search.restrict_vocab)
-    return [((word,), similar) for word, similar in zip(options.words, each, strict=True)]
+        return [(options.words, similar)], []
+    known = [word for word in options.words if word in vectors] or options.words
+    each = vectors.neighbors(known, search.topn, search.restrict_vocab)
+    unknown = [word for word in options.words if word not in vectors]
+    return [((word,), similar) for word, similar in zip(known, each, strict=True)], unknown
 
 
 def _print_neighbors(found: list[tuple[tuple[str, ...], Similar]], minus: tuple[str, ...]) -> None:
@@ -112,14 +120,16 @@ _HONOURED = ("--bad-lines", "--pipe")  # of the options of reading
 
 def evaluate_words(options: EvaluateOptions) -> int:
     """Evaluate a model of words, or a file of vectors, and print the scores; returns the exit code."""
-    from hogwild.programs.words.evaluation import evaluate_test, notes_of, read_tests
+    from hogwild.programs.words.evaluation import evaluate_test, notes_of, try_tests
     from hogwild.programs.words.vectors import Vectors
 
     for flag in given(options.read):
         if flag not in _HONOURED:
             raise ConfigError(f"{flag} is not for models of words; leave it out.")
     began = time.perf_counter()
-    tests = read_tests(options.files, options.read.bad_lines, options.read.pipe)
+    tests, wrong = try_tests(options.files, options.read.bad_lines, options.read.pipe)
+    if not tests:
+        _fail(wrong)
     vectors = Vectors.load(options.model)
     loaded = time.perf_counter()
     scores = [evaluate_test(vectors, test, options.words.restrict_vocab) for test in tests]
@@ -131,11 +141,20 @@ def evaluate_words(options: EvaluateOptions) -> int:
             options, "word2vec" if Path(options.model).is_dir() else None, sum(score.lines for score in scores),
             metrics, (began, loaded), words=len(vectors), dim=vectors.dim, restrict_vocab=options.words.restrict_vocab,
             spearman=metrics.get("spearman"), analogy=metrics.get("analogy"),
-            files=[_details(score) for score in scores], notes=notes,
+            files=[_details(score) for score in scores], wrong=list(map(str, wrong)), notes=notes,
         )  # fmt: skip
     else:
         _print_scores(scores)
+    if wrong:
+        _fail(wrong)
     return 0
+
+
+def _fail(wrong: list[InputError]) -> NoReturn:
+    """Say of each wrong file why it is, whatever came of the others."""
+    for error in wrong[:-1]:
+        say(f"hogwild: error: {error}")
+    raise wrong[-1]
 
 
 def _metrics(scores: list[WordScore]) -> dict[str, float]:

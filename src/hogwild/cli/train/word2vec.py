@@ -30,7 +30,7 @@ Examples:
   hogwild train word2vec news-*.txt.gz --lowercase --min-count 10 --dim 300 --phrases 1 --output vectors
   hogwild train word2vec wiki.txt --cbow --epochs 10 --output vectors --checkpoint-every 10m
   hogwild train word2vec more.txt --start vectors --output vectors-2
-  hogwild train word2vec letters.txt --start glove.txt --dim 50 --output vectors""",
+  hogwild train word2vec letters.txt --start glove.txt --output vectors""",
 )
 
 
@@ -43,7 +43,10 @@ class Options(RunOptions):
     valid: Files = ()
     """Validation text, evaluated after each epoch; the vectors of the best epoch are kept."""
     start: Annotated[str, Shown("MODEL|FILE")] = ""
-    """Word vectors to go on from, a trained model or a file: their words keep them, new words of the text join them."""
+    """Word vectors to go on from, a trained model or a file: their words are trained on, however rare they are in the
+    text, and new words join them. Options of the model are as there (dim, window, lowercase ...) unless given."""
+    given: Annotated[tuple[str, ...], Shown(hidden=True)] = ()
+    """Options that were given; with --start the others are as in the vectors."""
     word2vec: Word2VecConfig = field(default_factory=Word2VecConfig)
     train: WordTrainConfig = field(default_factory=WordTrainConfig)
     save: SaveConfig = field(default_factory=SaveConfig)
@@ -61,8 +64,9 @@ class WordVectorsJob(Job):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self.known = 0  # words to start from
+        self.known: tuple[str, ...] = ()  # words to start from
         self._start_digest = "none"
+        self._taken: list[str] = []  # flags that stand for the options of the vectors to start from
 
     def inputs(self) -> list[str]:
         """A file of vectors to start from."""
@@ -76,43 +80,62 @@ class WordVectorsJob(Job):
         """The program that the flags ask for, with the vectors that it starts from."""
         from hogwild.programs.words.word2vec import Word2Vec
 
-        program = Word2Vec(**vars(self.options.word2vec))
         if self.options.start:
-            self._begin(program, self.options.start)
-        return program
+            return self._begun(self.options.start)
+        return Word2Vec(**vars(self.options.word2vec))
 
-    def _begin(self, program: Word2Vec, start: str) -> None:
+    def _begun(self, start: str) -> Word2Vec:
         import hashlib
 
+        from hogwild.feeds.corpus.open import KEPT
         from hogwild.programs.store import load_model
         from hogwild.programs.words.vectors import Vectors
+        from hogwild.programs.words.word2vec import Word2Vec
 
         vectors = Vectors.load(start)
-        if vectors.dim != program.config.dim:
-            raise ConfigError(
-                f"{start}: vectors of {vectors.dim} numbers, and dim is {program.config.dim}; give --dim {vectors.dim}."
-            )
         vectors.norms  # noqa: B018  # numbers that are not finite are said now
         more: dict[str, Any] = {}
+        theirs: dict[str, Any] = {"dim": vectors.dim}
         if Path(start).is_dir():
-            trained: Any = load_model(start).program
-            more = {"outputs": trained.arrays()["outputs"], "counts": trained.counts}
-        program.begin_with(vectors.words, vectors.matrix, **more)
-        self.known = len(vectors)
+            model: Any = load_model(start)
+            more = {"outputs": model.program.arrays()["outputs"], "counts": model.program.counts}
+            theirs = vars(model.program.config) | {name: model.schema[name] for name in KEPT if name in model.schema}
+        self._take_over(theirs)
+        if vectors.dim != self.options.word2vec.dim:
+            given = self.options.word2vec.dim
+            raise ConfigError(f"{start}: vectors of {vectors.dim} numbers, and --dim is {given}; leave --dim out.")
+        program = Word2Vec(**vars(self.options.word2vec)).begin_with(vectors.words, vectors.matrix, **more)
+        self.known = vectors.words
         digest = hashlib.sha256("\n".join(vectors.words).encode())
         digest.update(vectors.matrix.tobytes())
         self._start_digest = digest.hexdigest()
+        return program
+
+    def _take_over(self, theirs: dict[str, Any]) -> None:
+        """What was not given is as in the vectors to start from."""
+        from hogwild.config.options import flags_of
+
+        options, known = self.options, flags_of(type(self.options))
+        taken = {name: value for name, value in theirs.items() if name not in options.given}
+        parts = {
+            part: replace(config, **{name: value for name, value in taken.items() if hasattr(config, name)})
+            for part, config in (("word2vec", options.word2vec), ("corpus", options.corpus))
+        }
+        self.options = replace(options, **parts)
+        others = {known[name].flag: value for name, value in taken.items() if value != known[name].default}
+        self._taken = [flag if value is True else f"{flag} {value:g}" for flag, value in others.items()]
 
     def open(self, files: tuple[str, ...]) -> Corpus:
         """The text, with the memory that its vectors will take."""
         from hogwild.feeds.corpus.open import open_corpus
         from hogwild.programs.words.word2vec import Word2Vec
 
-        corpus = open_corpus(files, self.options.corpus).check_trainable()
-        needed = Word2Vec(**vars(self.options.word2vec)).check_memory(len(corpus.words) + self.known)
+        corpus = open_corpus(files, self.options.corpus, keep=self.known).check_trainable()
+        different = len({*corpus.words, *self.known})
+        needed = Word2Vec(**vars(self.options.word2vec)).check_memory(different)
         if needed < _MUCH:
             return corpus
-        words = f"{len(corpus.words) + self.known:,} words of {self.options.word2vec.dim} numbers"
+        words = f"{different:,} words of {self.options.word2vec.dim} numbers"
         return replace(corpus, notes=(*corpus.notes, f"{words} will take {needed / 1e9:.1f} GB of memory."))
 
     def open_valid(self, files: tuple[str, ...], feed: Corpus) -> Corpus:
@@ -132,8 +155,13 @@ class WordVectorsJob(Job):
 
         notes = []
         if self.known:
-            new = len(program.words) - self.known
-            notes.append(f"{self.known:,} words have their vectors from {self.options.start}; {new:,} words are new.")
+            old, start = len(self.known), self.options.start
+            new, here = len(program.words) - old, len(set(self.known) & set(feed.words))
+            notes.append(
+                f"{old:,} words have their vectors from {start}; this text has {here:,} of them. {new:,} words are new."
+            )
+        if self._taken:
+            notes.append(f"As in {self.options.start}: {' '.join(self._taken)}.")
         sample = program.config.sample
         stay = float(feed.counts @ chances_to_stay(feed.counts, sample)) / 2**32 / max(1, len(feed))
         if stay < _LITTLE:

@@ -15,7 +15,7 @@ from hogwild.config import CorpusConfig
 from hogwild.errors import InputError
 from hogwild.feeds.corpus.encode import Stretch, TextPass, read_texts, settled
 from hogwild.feeds.corpus.feed import Corpus, map_corpus, write_corpus
-from hogwild.feeds.corpus.phrases import join_phrases
+from hogwild.feeds.corpus.phrases import Wanted, join_phrases
 from hogwild.feeds.io.blocks import replaced_notes
 from hogwild.feeds.io.source import Paths, open_sources
 from hogwild.feeds.io.workspace import drop_workspace, make_workspace, writing
@@ -26,7 +26,7 @@ from hogwild.kernels.ids.words import END, LONGEST, UNKNOWN, beyond_ascii, prefi
 from hogwild.machine import cores
 from hogwild.messages import counted, shown
 
-_KEPT = ("lowercase", "max_token", "phrases")  # options that another text must be read with
+KEPT = ("lowercase", "max_token", "phrases")  # options that another text must be read with
 _UNBOUNDED = 1 << 30
 _BATCH = 1 << 18  # words of sentences from memory that are encoded together, about: few need to be alive at once
 
@@ -104,8 +104,9 @@ Read = Callable[[list[Words], Path], TextPass]
 
 
 def open_corpus(
-    paths: Paths, config: CorpusConfig | None = None, vocabulary: Sequence[str] | None = None, threads: int = 0
-) -> Corpus:
+    paths: Paths, config: CorpusConfig | None = None, vocabulary: Sequence[str] | None = None, threads: int = 0,
+    keep: Sequence[str] = (),
+) -> Corpus:  # fmt: skip
     """Open running text, one sentence a line: encoded once into memory-mapped word ids, found again on the next run.
 
     Parameters
@@ -120,6 +121,9 @@ def open_corpus(
         are left out.
     threads
         0: one a core, at least 2, at most 8. The result does not depend on it.
+    keep
+        Words that are not left out however rare they are in this text: those of a model that goes on with it. What the
+        text does not have of them is not in its vocabulary.
 
     Returns
     -------
@@ -133,22 +137,23 @@ def open_corpus(
     config = config or CorpusConfig()
     sources = open_sources(paths, config)
     options = {name: value for name, value in asdict(config).items() if name != "cache"}
-    given = checked(vocabulary)
-    key = cache.key_from({"corpus": options, "vocabulary": given}, sources)
+    given, kept = _wanted(vocabulary, keep)
+    key = cache.key_from({"corpus": options, "vocabulary": given} | ({"keep": kept} if kept else {}), sources)
     tables = threads or max(2, min(cores(), 8))
 
     def read(words: list[Words], scratch: Path) -> TextPass:
         return read_texts(sources, config, words, scratch)
 
     def write(directory: Path) -> None:
-        _Maker(config, [source.name for source in sources], tables).make(read, given, directory)
+        _Maker(config, [source.name for source in sources], tables, kept).make(read, given, directory)
 
     return cache.open_entry(write, sources, key, map_corpus, config.cache)
 
 
 def corpus_of(
-    sentences: Iterable[Iterable[str]], config: CorpusConfig | None = None, vocabulary: Sequence[str] | None = None
-) -> Corpus:
+    sentences: Iterable[Iterable[str]], config: CorpusConfig | None = None, vocabulary: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
+) -> Corpus:  # fmt: skip
     """Make a corpus of sentences in memory.
 
     Parameters
@@ -157,7 +162,7 @@ def corpus_of(
         Lists of words, which may hold blanks. Read once, a batch at a time, so that a generator will do.
     config
         As for `open_corpus`; what concerns files is ignored.
-    vocabulary
+    vocabulary, keep
         As for `open_corpus`.
 
     Examples
@@ -171,10 +176,10 @@ def corpus_of(
         raise InputError(
             f"the sentences are {type(sentences).__name__}; give lists of words, or open a file with open_corpus."
         )
-    given = checked(vocabulary)
+    given, kept = _wanted(vocabulary, keep)
 
     def write(directory: Path) -> None:
-        _Maker(config, [], 1).make(Sentences(sentences, config), given, directory)
+        _Maker(config, [], 1, kept).make(Sentences(sentences, config), given, directory)
 
     return cache.make_entry(write, [], "", map_corpus, keep=False)
 
@@ -191,8 +196,8 @@ class _Encoded(NamedTuple):
 class _Maker:
     """The steps from a pass over the text to a directory that holds the corpus."""
 
-    def __init__(self, config: CorpusConfig, names: list[str], threads: int) -> None:
-        self.config, self.names, self.threads = config, names, threads
+    def __init__(self, config: CorpusConfig, names: list[str], threads: int, keep: list[str]) -> None:
+        self.config, self.names, self.threads, self.keep = config, names, threads, keep
         self.notes: list[str] = []
 
     def make(self, read: Read, vocabulary: list[str] | None, directory: Path) -> None:
@@ -215,11 +220,11 @@ class _Maker:
         if not encoded.total:
             raise InputError(f"{name}: no words; is the file empty?")
         if given is None:
-            chosen = rank(encoded.words, self.config, name)
+            chosen = rank(encoded.words, self.config, name, self.keep)
         else:
             chosen = _choose_given(encoded.words, given, vocabulary or [], name)
         self.notes += chosen.notes
-        schema = {"format": "corpus"} | {name: getattr(self.config, name) for name in _KEPT}
+        schema = {"format": "corpus"} | {name: getattr(self.config, name) for name in KEPT}
         whole = {"total": encoded.total, "schema": schema, "notes": self.notes, "sources": self.names}
         maps = [_through(ids, chosen.final) for ids in encoded.maps]
         ids = settled(encoded.stretches, maps, self.threads)
@@ -241,6 +246,7 @@ class _Maker:
         self.notes.append(f"More than {most:,} different words (--max-vocabulary), so that rare ones were dropped while"
                           " they were counted, and the text was read again: counts are exact, and no word that occurs"
                           f" more than {found.lost:,} times is missing; {rare}.")
+        whole.encode_strings(word.encode() for word in self.keep)
         return self._closed_pass(read, whole)
 
     def _closed_pass(self, read: Read, base: Words) -> _Encoded:
@@ -256,7 +262,8 @@ class _Maker:
     def _with_phrases(self, encoded: _Encoded, given: Words | None) -> _Encoded:
         text = settled(encoded.stretches, encoded.maps, self.threads)
         whole = encoded.words.opened()
-        joined = join_phrases(text, whole, self.config, self.scratch, self.threads, given)
+        wanted = Wanted(given or known(self.keep), only=given is not None)
+        joined = join_phrases(text, whole, self.config, self.scratch, self.threads, wanted)
         self.notes += joined.notes
         same = np.arange(len(whole), dtype=np.int32)
         return _Encoded(joined.stretches, [same], whole, encoded.total - joined.joins)
@@ -328,10 +335,17 @@ def _lower(words: Words) -> Ids:
     return alias
 
 
-def rank(words: Words, config: CorpusConfig, name: str) -> Vocabulary:
-    """The words that stay, by falling count; equal counts in the order of their bytes, whatever the threads did."""
+def rank(words: Words, config: CorpusConfig, name: str, keep: Sequence[str] = ()) -> Vocabulary:
+    """The words that stay, by falling count; equal counts in the order of their bytes, whatever the threads did.
+
+    keep: words that stay if they occur at all.
+    """
     counts = words.counts
-    kept = np.flatnonzero(counts >= config.min_count)
+    safe = np.zeros(len(words), np.bool_)
+    places = words.closed().encode_strings(word.encode() for word in keep)
+    safe[places[places >= 0]] = True
+    safe &= counts > 0
+    kept = np.flatnonzero(safe | (counts >= config.min_count))
     if not len(kept):
         most = int(np.argmax(counts))
         raise InputError(f"{name}: no word occurs {counted(config.min_count, 'time')}; the most frequent one,"
@@ -339,14 +353,16 @@ def rank(words: Words, config: CorpusConfig, name: str) -> Vocabulary:
                          f" --min-count to {counts[most]} or less, or give more text.")
     order = _order(words, kept)
     notes = []
-    rare = counts[(counts > 0) & (counts < config.min_count)]
+    rare = counts[(counts > 0) & (counts < config.min_count) & ~safe]
     if len(rare):
         notes.append(_left_out(len(rare), int(rare.sum()), f"fewer than {config.min_count} times (--min-count)"))
     if 0 < config.max_vocab < len(order):
-        cut = counts[order[config.max_vocab :]]
+        new = ~safe[order]
+        stays = ~new | (np.cumsum(new) <= config.max_vocab - np.count_nonzero(~new))
+        cut = counts[order[~stays]]
         why = f"less often than the first {config.max_vocab:,} (--max-vocab)"
         notes.append(_left_out(len(cut), int(cut.sum()), why))
-        order = order[: config.max_vocab]
+        order = order[stays]
     final = np.full(len(words), UNKNOWN, np.int32)
     final[order] = np.arange(len(order), dtype=np.int32)
     return Vocabulary(words.texts(order), counts[order], final, tuple(notes))
@@ -369,6 +385,13 @@ def _order(words: Words, kept: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 def _left_out(words: int, occurrences: int, why: str) -> str:
     verb = "occurs" if words == 1 else "occur"
     return f"{counted(words, 'word')} left out that {verb} {why}: {counted(occurrences, 'occurrence')}."
+
+
+def _wanted(vocabulary: Sequence[str] | None, keep: Sequence[str]) -> tuple[list[str] | None, list[str]]:
+    """The vocabulary that the caller gave, if any, and the words that are to stay in that of the text."""
+    if vocabulary is not None and len(keep):
+        raise InputError("there is a vocabulary and there are words to keep; give one of the two.")
+    return checked(vocabulary), (checked(keep) or []) if len(keep) else []
 
 
 def checked(vocabulary: Sequence[str] | None) -> list[str] | None:

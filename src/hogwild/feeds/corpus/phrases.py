@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from hogwild.arrays import Ids
 from hogwild.config import CorpusConfig
@@ -26,6 +27,9 @@ _FIRST = 1 << 12
 _PART = 1 << 19         # words that are joined at a time
 
 
+Keys = npt.NDArray[np.uint64]
+
+
 class Joined(NamedTuple):
     """Text with phrases. joins: at how many places words were joined; notes: what was found."""
 
@@ -34,13 +38,17 @@ class Joined(NamedTuple):
     notes: tuple[str, ...]
 
 
-def join_phrases(
-    ids: Iterable[Ids], words: Words, config: CorpusConfig, directory: Path, threads: int, given: Words | None = None
-) -> Joined:
-    """Join phrases in `config.phrases` passes; the words of `words` get new counts, and phrases are added to them.
+class Wanted(NamedTuple):
+    """Words whose pairs are joined whatever their score; only: no other pairs are."""
 
-    With `given` words no pair is scored: those are joined that are a word there.
-    """
+    words: Words
+    only: bool
+
+
+def join_phrases(
+    ids: Iterable[Ids], words: Words, config: CorpusConfig, directory: Path, threads: int, wanted: Wanted | None = None
+) -> Joined:
+    """Join phrases in `config.phrases` passes; the words of `words` get new counts, and phrases are added to them."""
     path = directory / "phrases-0"
     size = _write_all(path, ids)
     joins, notes = 0, []
@@ -48,7 +56,10 @@ def join_phrases(
     for turn in range(1, config.phrases + 1):
         text = _mapped(path, size)
         pairs, lost = count_all(text, threads, most)
-        chosen = _choose(pairs, words, config) if given is None else _given(pairs, words, given)
+        keys = _scored(pairs, words, config) if wanted is None or not wanted.only else np.empty(0, np.uint64)
+        if wanted is not None and len(wanted.words):
+            keys = np.union1d(keys, _given(pairs, words, wanted.words))
+        chosen = _numbered(keys, words.encode_strings(_phrases(keys, words)))
         before, path = path, directory / f"phrases-{turn}"
         places = size
         size = _write_all(path, _join(text, chosen))
@@ -110,30 +121,28 @@ def _more_room(table: PairTable, most: int) -> tuple[PairTable, int]:
     return larger, rarest
 
 
-def _choose(pairs: PairTable, words: Words, config: CorpusConfig) -> PairTable:
-    """The pairs with a score above the threshold, with the ids of their phrases."""
+def _scored(pairs: PairTable, words: Words, config: CorpusConfig) -> Keys:
+    """The pairs with a score above the threshold."""
     # N of the score: different words and pairs together, which makes it larger for larger texts.
     size = int(np.count_nonzero(words.counts)) + int(pairs.state[0])
     rule = np.array([config.phrase_min_count, size, config.phrase_threshold], np.float64)
     found = np.empty(int(pairs.state[0]), np.int64)
-    chosen = pairs.keys[found[: best_pairs(pairs, words.counts, rule, found)]]
-    return _numbered(chosen, words.encode_strings(_phrases(chosen, words)))
+    return np.asarray(pairs.keys[found[: best_pairs(pairs, words.counts, rule, found)]])
 
 
-def _given(pairs: PairTable, words: Words, given: Words) -> PairTable:
+def _given(pairs: PairTable, words: Words, given: Words) -> Keys:
     """The pairs that are a word of `given`."""
     keys = pairs.keys[pairs.keys != 0]
-    chosen = keys[given.closed().encode_strings(_phrases(keys, words)) >= 0]
-    return _numbered(chosen, words.encode_strings(_phrases(chosen, words)))
+    return np.asarray(keys[given.closed().encode_strings(_phrases(keys, words)) >= 0])
 
 
-def _phrases(keys: np.ndarray[tuple[int], np.dtype[np.uint64]], words: Words) -> Iterator[bytes]:
+def _phrases(keys: Keys, words: Words) -> Iterator[bytes]:
     first, second = (keys >> np.uint64(32)).astype(np.int64) - 1, (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
     for a, b in zip(first.tolist(), second.tolist(), strict=True):
         yield words.word(a) + JOINT + words.word(b)
 
 
-def _numbered(keys: np.ndarray[tuple[int], np.dtype[np.uint64]], ids: Ids) -> PairTable:
+def _numbered(keys: Keys, ids: Ids) -> PairTable:
     listed = PairTable(keys, ids.astype(np.int64), np.zeros(1, np.int64))
     table = make_pairs(1 << max(4, len(keys).bit_length()))
     move_pairs(listed, 0, 0, table)

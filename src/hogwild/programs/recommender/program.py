@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Table
-from hogwild.config import RatingConfig, RecommenderConfig
+from hogwild.config import RatingConfig, RecommenderConfig, RecommenderTrainConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.ratings.feed import RatingFeed
@@ -115,6 +115,7 @@ class MatrixFactorization(RowProgram):
 
     name = "matrix-factorization"
     unit = "ratings"
+    training = RecommenderTrainConfig
 
     def __init__(
         self, *values: Any, users: Sequence[str] = (), items: Sequence[str] = (),

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hogwild.arrays import Floats, Ids
+from hogwild.config import TaggerTrainConfig
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.viterbi import FORBIDDEN, Rules
@@ -43,6 +44,7 @@ class Tagger(CompiledProgram):
     """
 
     unit = "tokens"
+    training = TaggerTrainConfig
     tells_units = True
     tags: tuple[str, ...]
     names: tuple[str, ...]

@@ -1,8 +1,8 @@
-"""Files of word tests: pairs of words with a score, or analogies in sections; and what vectors make of them.
+"""Files of word tests: pairs of words with a score, or analogies; and what vectors make of them.
 
 tiger<TAB>cat<TAB>7.35          a similarity test; commas or blanks will do too
 
-: capital-common-countries      an analogy test
+: capital-common-countries      an analogy test; it does without sections too
 Athens Greece Baghdad Iraq
 """
 
@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -103,6 +104,8 @@ def correlation(a: Doubles, b: Doubles) -> float:
 # Words are compared without regard to case; of several forms of a word the first in the vocabulary, the most frequent,
 # stands for all. Questions with unknown words are left out and counted.
 
+
+UNNAMED = "unnamed"  # the section of questions above which no `: section` stands
 
 RESTRICT_VOCABULARY = 30_000
 """Words that questions and answers are taken from: the most frequent ones."""
@@ -211,8 +214,32 @@ def read_tests(paths: Paths, bad_lines: Literal["stop", "skip"] = "stop", pipe: 
 
     Raises InputError at the first malformed line, unless `bad_lines` is `skip`: then the notes of a test count them.
     """
+    tests, wrong = try_tests(paths, bad_lines, pipe)
+    if wrong:
+        raise wrong[0]
+    return tests
+
+
+def try_tests(
+    paths: Paths, bad_lines: Literal["stop", "skip"] = "stop", pipe: str = ""
+) -> tuple[list[WordTest], list[InputError]]:
+    """As `read_tests`, but goes on with the next file where one is wrong; returns what is wrong with each besides."""
     config = FeedConfig(bad_lines=bad_lines, bad_share=1.0, pipe=pipe)
-    return [_read(source, config) for source in open_sources(paths, config)]
+    tests: list[WordTest] = []
+    wrong: list[InputError] = []
+    names: list[Paths] = [paths] if isinstance(paths, str | PathLike) else [*paths] or [()]
+    for name in names:
+        try:
+            sources = open_sources(name, config)
+        except InputError as error:
+            wrong.append(error)
+            continue
+        for source in sources:
+            try:
+                tests.append(_read(source, config))
+            except InputError as error:
+                wrong.append(error)
+    return tests, wrong
 
 
 def evaluate_test(vectors: Vectors, test: WordTest, restrict_vocab: int = RESTRICT_VOCABULARY) -> WordScore:
@@ -259,38 +286,57 @@ def _lines(source: Source) -> Iterator[tuple[int, str]]:
 def _read(source: Source, config: FeedConfig) -> WordTest:
     lines = list(_lines(source))
     if not lines:
-        raise InputError(f"{source.name}: holds no word test; a line is `word word score`, or `a b c d` in sections.")
+        raise InputError(f"{source.name}: holds no word test; a line is `word word score`, or a question `a b c d`.")
     bad = BadLines(config)
-    if lines[0][1].startswith(":"):
-        test = WordTest(source.name, sections=_read_sections(source, lines, bad))
+    separator = _separator(lines)
+    if _are_questions(lines, separator):
+        sections = _read_sections(source, lines, bad, separator)
+        size = counted(sum(map(len, sections.values())), "question")
+        named = f" in {counted(len(sections), 'section')}" if set(sections) != {UNNAMED} else ""
+        test = WordTest(source.name, sections=sections, notes=(f"{source.name}: read as analogies, {size}{named}.",))
     else:
-        pairs, notes = _read_pairs(source, lines, bad)
-        test = WordTest(source.name, pairs, notes=notes)
+        pairs, notes = _read_pairs(source, lines, bad, separator)
+        size = f"{source.name}: read as similarities, {counted(len(pairs), 'pair')}."
+        test = WordTest(source.name, pairs, notes=(size, *notes))
     bad.seen(len(lines))
     return replace(test, notes=(*test.notes, *bad.notes()))
 
 
-def _read_sections(source: Source, lines: list[tuple[int, str]], bad: BadLines) -> dict[str, list[Question]]:
+def _are_questions(lines: list[tuple[int, str]], separator: str | None) -> bool:
+    """Whether the lines are analogies: they begin with a section, or most have four words with no score among them."""
+    if lines[0][1].startswith(":"):
+        return True
+    rows = [line.split(separator) for _, line in lines if not line.startswith(":")]
+    questions = sum(len(row) == 4 and number_of(row[2]) is None and number_of(row[3]) is None for row in rows)
+    return questions > len(rows) / 2
+
+
+def _read_sections(
+    source: Source, lines: list[tuple[int, str]], bad: BadLines, separator: str | None
+) -> dict[str, list[Question]]:
     sections: dict[str, list[Question]] = {}
-    questions: list[Question] = []
+    name = UNNAMED
     for number, line in lines:
         if line.startswith(":"):
-            questions = sections.setdefault(line.lstrip(":").strip(), [])
+            name = line.lstrip(":").strip()
+            sections.setdefault(name, [])
             continue
-        words = line.split()
+        words = [word for field in line.split(separator) if (word := field.strip())]
         if len(words) == 4:
-            questions.append((words[0], words[1], words[2], words[3]))
+            sections.setdefault(name, []).append((words[0], words[1], words[2], words[3]))
         else:
-            bad.report(f"{source.place(number)}: {counted(len(words), 'word')} where a question has 4")
+            what = f"{counted(len(words), 'word')} where a question has 4"
+            bad.report(f"{source.place(number)}: {what} (the file is read as analogies, `a b c d`)")
     if not any(sections.values()):
         raise InputError(f"{source.name}: has sections, but no question in them.")
     return sections
 
 
-def _read_pairs(source: Source, lines: list[tuple[int, str]], bad: BadLines) -> tuple[list[Pair], tuple[str, ...]]:
+def _read_pairs(
+    source: Source, lines: list[tuple[int, str]], bad: BadLines, separator: str | None
+) -> tuple[list[Pair], tuple[str, ...]]:
     pairs: list[Pair] = []
     notes: list[str] = []
-    separator = _separator(lines)
     wide = 0
     for number, line in lines:
         fields = [field.strip() for field in line.split(separator)]
@@ -301,11 +347,15 @@ def _read_pairs(source: Source, lines: list[tuple[int, str]], bad: BadLines) -> 
         elif number == lines[0][0] and len(lines) > 1:  # names of columns
             notes.append(f"{source.place(number)}: taken for a line of names: `{shown(line)}`.")
         else:
-            bad.report(f"{source.place(number)}: {_explain(fields, separator)}")
+            what = f"{_explain(fields)} (the file is read as similarities, `word word score`)"
+            bad.report(f"{source.place(number)}: {what}")
     if wide:
         notes.append(f"{source.name}: columns past the third are not read.")
     if not pairs:
-        raise InputError(f"{source.name}: holds no pair of words with a score; a line is `word word score`.")
+        raise InputError(
+            f"{source.name}: holds no pair of words with a score (a line is `word word score`), and no analogies "
+            "either (`a b c d`, four words)."
+        )
     return pairs, tuple(notes)
 
 
@@ -315,11 +365,9 @@ def _separator(lines: list[tuple[int, str]]) -> str | None:
     return next((sign for sign in "\t,;" if line.count(sign) >= 2), None)
 
 
-def _explain(fields: list[str], separator: str | None) -> str:
-    if len(fields) == 4 and separator is None:
-        return "four words, but no `: section` line above; a test of analogies begins with one"
+def _explain(fields: list[str]) -> str:
     if len(fields) < 3:
-        return f"{counted(len(fields), 'field')} where a pair has 3: word, word, score"
+        return f"{counted(len(fields), 'field')} where a pair has 3"
     if not fields[0] or not fields[1]:
         return "a word is missing"
     return f"the score `{shown(fields[2])}` is not a finite number"

@@ -189,11 +189,8 @@ def _is_text(body: bytes) -> bool:
 
 
 def _is_number(field: bytes) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
+    """As compiled code reads numbers: `1_0` and `１`, which Python would take, are words."""
+    return number_of(field.decode("ascii", "backslashreplace")) is not None
 
 
 def fields_of(line: bytes) -> list[bytes]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import string
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +25,19 @@ from hogwild.programs.words.similarity import Nearest, nearest, norms_of, units
 
 
 PROGRAM = "word2vec"
+Counts = npt.NDArray[np.int64]
 
 
-def open_vectors(path: Path, verify: bool = False) -> tuple[Callable[[], Sequence[str]], Floats]:
-    """What reads the words of a model, and its matrix, mapped; raises ModelError for what does not fit."""
+class Opened(NamedTuple):
+    """What reads the words of a model, its matrix, mapped, and how often each word occurred."""
+
+    read: Callable[[], Sequence[str]]
+    matrix: Floats
+    counts: Counts | None
+
+
+def open_vectors(path: Path, verify: bool = False) -> Opened:
+    """The vectors of a model; raises ModelError for what does not fit."""
     mapped = _map(path, verify)
     where = path / CONFIG
     program = mapped.config.get("program")
@@ -36,7 +46,10 @@ def open_vectors(path: Path, verify: bool = False) -> tuple[Callable[[], Sequenc
     matrix = mapped.arrays.get(WEIGHTS, {}).get("vectors")
     if matrix is None or matrix.dtype != np.dtype("<f4") or matrix.ndim != 2 or 0 in matrix.shape:
         raise ModelError(f"{path / WEIGHTS}: holds no matrix `vectors` of float32; copy the directory again.")
-    return _words(mapped, where), matrix
+    counts = mapped.arrays[WEIGHTS].get("counts")
+    if counts is not None and (counts.dtype != np.dtype("<i8") or counts.shape != matrix.shape[:1]):
+        raise ModelError(f"{path / WEIGHTS}: its `counts` are no int64 for each word; copy the directory again.")
+    return Opened(_words(mapped, where), matrix, counts)
 
 
 def _map(path: Path, verify: bool) -> Mapped:
@@ -119,6 +132,9 @@ class WordIndex:
     def find(self, words: Iterable[str]) -> npt.NDArray[np.int64]:
         """Rows of the words. Raises UnknownWordError, a KeyError, that names all words which are not there."""
         wanted = list(words)
+        odd = [word for word in wanted if not isinstance(word, str)]
+        if odd:
+            raise InputError(f"{brief(odd[0])} is no word; words are strings. `matrix` has the vectors by row.")
         rows = self.rows
         unknown = list(dict.fromkeys(word for word in wanted if word not in rows))
         if unknown:
@@ -169,7 +185,8 @@ def _neighbours(word: str) -> set[str]:
 
 
 Similar = list[tuple[str, float]]
-Query = str | npt.ArrayLike
+Plain = str | npt.ArrayLike
+Query = Plain | tuple[Plain, float]
 
 
 class Vectors:
@@ -181,6 +198,8 @@ class Vectors:
         All different, the most frequent first if `restrict_vocab` is to mean anything.
     matrix
         (words, dim), one row a word; kept as float32.
+    counts
+        How often each word occurred in the text; None where nobody knows, as with vectors from a file.
 
     Examples
     --------
@@ -191,13 +210,22 @@ class Vectors:
     ['dog', 'car']
     >>> round(vectors.similarity("cat", "dog"), 3)
     0.996
+    >>> list(vectors), vectors[["cat", "car"]].shape, vectors.get("cow")
+    (['cat', 'dog', 'car'], (2, 2), None)
+    >>> vectors.doesnt_match(["cat", "dog", "car"])
+    'car'
     """
 
-    def __init__(self, words: Sequence[str], matrix: npt.ArrayLike) -> None:
+    counts: Counts | None
+
+    def __init__(self, words: Sequence[str], matrix: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> None:
         kept = tuple(words)
         if not all(isinstance(word, str) for word in kept):
             raise InputError("words must be texts; write Vectors(words, matrix).")
         self._fill(WordIndex(lambda: kept, len(kept)), _checked(matrix, len(kept)), InputError, "the matrix")
+        self.counts = None if counts is None else np.asarray(counts, np.int64)
+        if self.counts is not None and self.counts.shape != (len(kept),):
+            raise InputError(f"{len(kept):,} words need as many counts, not an array of shape {self.counts.shape}.")
         self._index.rows  # noqa: B018  # words that stand twice are said now
         self.norms  # noqa: B018  # numbers that are not finite too
 
@@ -212,14 +240,24 @@ class Vectors:
     def __contains__(self, word: object) -> bool:
         return word in self._index.rows
 
-    def __getitem__(self, word: str) -> Floats:
-        return cast(Floats, self.matrix[self.row(word)])
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __getitem__(self, word: str | Iterable[str]) -> Floats:
+        """The vector of a word, a view; or of several words, (words, dim), a copy."""
+        several = isinstance(word, Iterable) and not isinstance(word, str)
+        return cast(Floats, self.matrix[self._index.find(word) if several else self.row(word)])  # type: ignore[arg-type]
+
+    def get(self, word: str, default: Any = None) -> Any:
+        """The vector of a word, or the default."""
+        row = self._index.rows.get(word)
+        return default if row is None else self.matrix[row]
 
     def __repr__(self) -> str:
         return f"<Vectors of {len(self):,} words, {self.dim} numbers each>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Vectors, (self.words, np.array(self.matrix))
+        return Vectors, (self.words, np.array(self.matrix), None if self.counts is None else np.array(self.counts))
 
     @property
     def dim(self) -> int:
@@ -234,6 +272,24 @@ class Vectors:
     def row(self, word: str) -> int:
         """The row of a word. Raises UnknownWordError, which is a KeyError too."""
         return int(self._index.find([word])[0])
+
+    @cached_property
+    def key_to_index(self) -> dict[str, int]:
+        """Rows by word, under the name that gensim has for them; a copy."""
+        return dict(self._index.rows)
+
+    @cached_property
+    def index_to_key(self) -> list[str]:
+        """Words by row, under the name that gensim has for them; a copy."""
+        return list(self.words)
+
+    def get_vecattr(self, word: str, attr: str) -> int:
+        """How often a word occurred, under the name that gensim has for it: `get_vecattr(word, "count")`."""
+        if attr != "count":
+            raise ConfigError(f"attr is {brief(attr)}; all that is known of words besides their vectors is `count`.")
+        if self.counts is None:
+            raise ConfigError(f"{self._where}: nobody knows how often its words occurred; a trained model does.")
+        return int(self.counts[self.row(word)])
 
     @cached_property
     def norms(self) -> Floats:
@@ -256,8 +312,8 @@ class Vectors:
         return float(one @ other)
 
     def most_similar(
-        self, positive: Query | Sequence[Query], negative: Query | Sequence[Query] = (), topn: int = 10,
-        restrict_vocab: int = 0,
+        self, positive: Query | Sequence[Query] | None = None, negative: Query | Sequence[Query] | None = None,
+        topn: int = 10, restrict_vocab: int = 0,
     ) -> Similar:  # fmt: skip
         """Words nearest to the sum of what is `positive` minus what is `negative`, with their similarities.
 
@@ -265,21 +321,21 @@ class Vectors:
         ----------
         positive, negative
             A word, a vector, or several of either. Words count with length 1, vectors with the length that they have.
-            The words themselves are not among the answers.
+            The words themselves are not among the answers. `(word, 2.0)` has a weight, which replaces the sign too:
+            among `negative` it is below 0.
         topn
             How many.
         restrict_vocab
             Search among so many words only, the first ones, which are the most frequent; 0 stands for all.
         """
-        plus, minus = _queries(positive), _queries(negative)
-        if not plus and not minus:
+        queries = _queries(positive, 1.0) + _queries(negative, -1.0)
+        if not queries:
             raise InputError("there is nothing to look for; give most_similar a word or a vector.")
-        given = [query for query in (*plus, *minus) if isinstance(query, str)]
+        given = [query for query, _ in queries if isinstance(query, str)]
         rows = dict(zip(given, self._index.find(given).tolist(), strict=True))
         total = np.zeros(self.dim, np.float64)
-        for sign, queries in ((1.0, plus), (-1.0, minus)):
-            for query in queries:
-                total += sign * self._vector(query, rows)
+        for query, weight in queries:
+            total += weight * self._vector(query, rows)
         found = self._search(total[None].astype(np.float32), topn + len(set(given)), restrict_vocab, topn)
         return self._answers(found, 0, set(rows.values()), topn)
 
@@ -292,6 +348,28 @@ class Vectors:
         rows = self._index.find(words)
         found = self._search(self.matrix[rows], topn + 1, restrict_vocab, topn)
         return [self._answers(found, k, {row}, topn) for k, row in enumerate(rows.tolist())]
+
+    def doesnt_match(self, words: Iterable[str]) -> str:
+        """The word that is farthest from the mean of all of them, each of length 1."""
+        asked = _several(words, "doesnt_match")
+        unit = units(self[asked]).astype(np.float64)
+        similar = unit @ unit.mean(axis=0)
+        return min(zip(similar.tolist(), asked, strict=True))[1]
+
+    def n_similarity(self, words: Iterable[str], others: Iterable[str]) -> float:
+        """Cosine of the angle between the means of the vectors, as long as they are, of two sets of words."""
+        sets = _several(words, "n_similarity"), _several(others, "n_similarity")
+        self._index.find([*sets[0], *sets[1]])  # unknown ones are named together
+        one, other = units(np.array([self[some].mean(axis=0, dtype=np.float64) for some in sets])).astype(np.float64)
+        return float(one @ other)
+
+    def rank(self, word: str, other: str) -> int:
+        """Which neighbour of `word` the `other` is: 1 if no word is nearer."""
+        row, place = self._index.find([word, other]).tolist()
+        lengths = np.where(self.norms > 0, self.norms, np.float32(np.inf))
+        similar = self.matrix @ units(self.matrix[row : row + 1])[0] / lengths
+        nearer = similar > similar[place]
+        return int(np.count_nonzero(nearer)) - int(nearer[row]) + 1
 
     def nearest(self, vectors: npt.ArrayLike, topn: int = 10, restrict_vocab: int = 0) -> Nearest:
         """Rows nearest to each of many vectors, (queries, dim), and their similarities, as two arrays."""
@@ -310,7 +388,7 @@ class Vectors:
         limit = min(restrict_vocab or len(self), len(self))
         return nearest(self.matrix[:limit], self.norms[:limit], units(queries), count)
 
-    def _vector(self, query: Query, rows: dict[str, int]) -> npt.NDArray[np.float64]:
+    def _vector(self, query: Plain, rows: dict[str, int]) -> npt.NDArray[np.float64]:
         if isinstance(query, str):
             row = self.matrix[rows[query]].astype(np.float64)
             return np.asarray(row / (float(self.norms[rows[query]]) or 1.0))
@@ -345,10 +423,10 @@ class Vectors:
             raise ConfigError(f"format is {brief(format)}; choose auto, text or binary.")
         if Path(path).is_file():
             words, matrix = read_vectors(path, format)
-            made = _made(lambda: words, matrix, InputError, str(path))
+            made = _made(Opened(lambda: words, matrix, None), InputError, str(path))
             made._index.rows  # noqa: B018  # words that stand twice are said now
             return made
-        return _made(*open_vectors(Path(path), verify), ModelError, str(path))
+        return _made(open_vectors(Path(path), verify), ModelError, str(path))
 
     def save(self, path: str | os.PathLike[str], format: Format | Literal["auto"] = "auto") -> int:
         """Write a file in the text or binary format of word2vec, which gensim and others open.
@@ -367,9 +445,10 @@ class Vectors:
         return write_vectors(os.fspath(path), self.words, self.matrix, chosen)
 
 
-def _made(read: Callable[[], Sequence[str]], matrix: Floats, error: type[HogwildError], where: str) -> Vectors:
+def _made(opened: Opened, error: type[HogwildError], where: str) -> Vectors:
     made = Vectors.__new__(Vectors)
-    made._fill(WordIndex(read, len(matrix), where, error), matrix, error, where)
+    made._fill(WordIndex(opened.read, len(opened.matrix), where, error), opened.matrix, error, where)
+    made.counts = opened.counts
     return made
 
 
@@ -385,11 +464,37 @@ def _checked(matrix: npt.ArrayLike, words: int) -> Floats:
     return array
 
 
-def _queries(given: Query | Sequence[Query]) -> list[Query]:
-    """The queries one by one: a word, a vector, or a list of them."""
-    if isinstance(given, str):
-        return [given]
-    if isinstance(given, np.ndarray):
-        return [given] if given.ndim == 1 else list(given)
-    queries: list[Any] = list(given)  # type: ignore[arg-type]
-    return [queries] if queries and isinstance(queries[0], int | float | np.number) else queries
+def _several(words: Iterable[str], asker: str) -> list[str]:
+    """Words of a list; one string would be taken for its letters."""
+    found = [] if isinstance(words, str) else list(words)
+    if not found:
+        raise InputError(f"{asker} takes a list of words, of at least one; got {brief(words)}.")
+    return found
+
+
+def _queries(given: Query | Sequence[Query] | None, sign: float) -> list[tuple[Plain, float]]:
+    """The queries one by one, with their weights: a word, a vector, either with a weight, or a list of them."""
+    queries: list[Any]
+    if isinstance(given, str) or _is_weighted(given):
+        queries = [given]
+    elif isinstance(given, np.ndarray):
+        queries = [given] if given.ndim == 1 else list(given)
+    else:
+        queries = [] if given is None else list(given)  # type: ignore[arg-type]
+        if queries and isinstance(queries[0], int | float | np.number):
+            queries = [queries]
+    found: list[tuple[Plain, float]] = [query if _is_weighted(query) else (query, sign) for query in queries]
+    for query, weight in found:
+        if sign < 0 < weight:
+            what = f"`{shown(query)}`" if isinstance(query, str) else "a vector"
+            raise InputError(
+                f"the weight of {what} in negative is {weight:g}, which would add it; write {-weight:g} to subtract "
+                "it, or put it into positive."
+            )
+    return found
+
+
+def _is_weighted(query: Any) -> bool:
+    """Whether it is a word or a vector with a weight beside it."""
+    pair = isinstance(query, tuple) and len(query) == 2
+    return pair and isinstance(query[1], Real) and not isinstance(query[0], Real)

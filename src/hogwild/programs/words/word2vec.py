@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Room, Table, aligned_floats, make_scratch
-from hogwild.config import Word2VecConfig
+from hogwild.config import Word2VecConfig, WordTrainConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.corpus.feed import Corpus
@@ -53,6 +53,7 @@ class Word2Vec(CompiledProgram):
     unit = "words"
     tells_units = True
     sharing = "all"
+    training = WordTrainConfig
 
     def __init__(self, *values: Any, words: Sequence[str] = (), **options: Any) -> None:
         self.config = config = config_of(self, Word2VecConfig, values, options)
@@ -201,7 +202,7 @@ class Word2Vec(CompiledProgram):
         """What was learnt: a view of the weights."""
         if self.weights is None:
             raise ConfigError("this program has no vectors yet; train it, or load one.")
-        return Vectors(self.words, self._unpadded()[0])
+        return Vectors(self.words, self._unpadded()[0], self._known_counts())
 
     def begin_with(
         self, words: Sequence[str], vectors: npt.ArrayLike, outputs: npt.ArrayLike | None = None,

@@ -1,0 +1,1 @@
+"""From a file to a served model, as a new user goes."""
