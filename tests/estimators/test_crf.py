@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_crfsuite import metrics
 
 from hogwild.estimators import CRF
-from hogwild.estimators.crf_model import Excerpts
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.programs.taggers import crf as programs
 from hogwild.programs.taggers.crf_weights import find_pairs
@@ -181,7 +180,7 @@ def test_an_excerpt_tags_as_the_whole_model(rich, data):
             "rich_pairs": pairs.pairs if rich else np.zeros(0, np.int32),
         }
     )
-    known = Excerpts(program)
+    known = program.excerpts()
     whole = tagging_of(X_test, names=feed.names, tags=feed.tags)
     assert whole.unknown > 0
     assert known.best(X_test, 2, False) == program.predict(whole)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hogwild.config.options import nearest
 from hogwild.errors import HogwildWarning, InputError
-from hogwild.estimators.crf_model import Excerpts, StateWeights
+from hogwild.estimators.crf_model import StateWeights
 from hogwild.estimators.sklearn import keep_arguments, train_for, value_errors
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.tagged.feed import TaggingFeed
@@ -24,6 +24,7 @@ from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.machine import cores
 from hogwild.programs.store import load_model, save_model
 from hogwild.programs.taggers import crf
+from hogwild.programs.taggers.single import Excerpts
 
 # -- Sentences and labels as users of CRFsuite have them, made ready for a feed ---------------------------------------
 
@@ -217,7 +218,6 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             seed=seed_of(self.random_state), patience=self.patience if valid is not None else 0,
         )  # fmt: skip
         train_for(self, executor, program, feed, valid, quiet=not self.verbose)
-        self._excerpts: Excerpts | None = None
 
     # -- predicting -------------------------------------------------------------------------------------------------
 
@@ -266,10 +266,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         program = self._trained()
         if program is None:
             raise NotFittedError("this CRF is not trained yet; call fit first, or give model_filename.")
-        if getattr(self, "_excerpts", None) is None:
-            self._excerpts = Excerpts(program)
-        assert self._excerpts is not None
-        return self._excerpts
+        return program.excerpts()
 
     def _trained(self) -> crf.CRF | None:
         """The program; that of model_filename if there was no `fit`; None without either."""
@@ -286,10 +283,6 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._trained() is not None
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        return {**(self.__dict__ if state is None else state), "_excerpts": None}  # quickly made again
 
     # -- looking inside ---------------------------------------------------------------------------------------------
 

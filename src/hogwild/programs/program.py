@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,6 +41,9 @@ class Program(ABC):
 
     weights: Any = None
     """A NamedTuple of float32 arrays, C-contiguous, that all workers share; None before startup."""
+
+    schema: Mapping[str, Any] = MappingProxyType({})
+    """How files became the ids of its features, where the program keeps that; JSON values only."""
 
     @property
     def rate(self) -> float | None:

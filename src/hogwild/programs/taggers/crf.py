@@ -24,7 +24,8 @@ from hogwild.programs.rows import RowProgram
 from hogwild.programs.sparse.supervised import make_rule
 from hogwild.programs.taggers import crf_weights
 from hogwild.programs.taggers.crf_weights import RichPairs, find_pairs, no_pairs
-from hogwild.programs.taggers.decoding import CRFDecoder
+from hogwild.programs.taggers.decoding import CRFDecoder, Resting
+from hogwild.programs.taggers.single import Excerpts
 from hogwild.programs.taggers.tagger import Tagger
 
 # Of the paper on AsynGrad; for pos 0.02 there, which is too slow for smaller texts than its own (docs/performance.md).
@@ -66,6 +67,7 @@ class CRF(RowProgram, Tagger):
         self._valued = False  # whether features have values
         self._elapsed = 0.0  # the clock of L2 where the weights stand
         self._rule = self._make_rule()
+        self._one: Excerpts | None = None  # by weights that have not changed since
 
     def _make_rule(self) -> Any:
         return make_rule(self.config.optimizer, self.constants, self.config.l1, self.l2)
@@ -113,6 +115,8 @@ class CRF(RowProgram, Tagger):
     def startup(self, feed: TaggingFeed, seed: int) -> None:
         """Weights of zero for the features, tags and pairs of the feed, or the ones there are."""
         self.check_trainable(feed)
+        self.take_schema(feed)
+        self._one = None
         preset, sentences = str(feed.schema.get("preset", self.preset)), max(1, len(feed))
         if self.weights is not None and (preset, sentences) != (self.preset, self._sentences):
             self._pay()  # what a stopped run still owes, at the penalties of its own text
@@ -177,7 +181,7 @@ class CRF(RowProgram, Tagger):
 
     def settle(self, elapsed: float) -> bool:
         """Pay lazy penalties; at the end of an epoch the mean of weights takes them in."""
-        self._elapsed = elapsed
+        self._elapsed, self._one = elapsed, None
         changed = self._pay()
         if self.config.average:
             self.mean = crf_weights.take_in(self.mean, self._plain(self.weights))
@@ -199,7 +203,12 @@ class CRF(RowProgram, Tagger):
     def take_back(self, kept: Any) -> None:
         """Come back to weights and their mean."""
         weights, self.mean = kept
+        self._one = None
         super().take_back(weights)
+
+    def finish(self, feed: TaggingFeed) -> None:
+        """The weights have changed."""
+        self._one = None
 
     def renew(self) -> None:
         """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
@@ -224,8 +233,32 @@ class CRF(RowProgram, Tagger):
     def decoder(self, feed: TaggingFeed) -> CRFDecoder:
         """The weights as they stand, or their mean, over a feed."""
         self.check_same(feed)
-        plain = self.mean.weights if self.mean is not None else self._plain(self.trained())
-        return CRFDecoder(plain, self.pairs, len(self.tags), feed)
+        return CRFDecoder(self._resting(), feed)
+
+    def _resting(self) -> Resting:
+        return Resting(self.mean.weights if self.mean is not None else self._plain(self.trained()), self.pairs)
+
+    def excerpts(self) -> Excerpts:
+        """What tags a few sentences quickly, by the weights as they stood when it was first asked for."""
+        if self._one is None:
+            self._one = Excerpts(self._resting(), self.names, self.tags, self.schema)
+        return self._one
+
+    def tag(self, sentence: Any, constrain: bool = False) -> list[str]:
+        """The best tags of one sentence; the first call takes the weights as they stand after training.
+
+        Parameters
+        ----------
+        sentence : a list of tokens, or of rows of columns (see `feed_of`), or a line of tokens.
+        constrain : only such as the scheme of the tags (IOB2, IOBES, BMES) allows.
+
+        Examples
+        --------
+        >>> program.tag([("to", "TO"), ("be", "VB")])                                           # doctest: +SKIP
+        ['B-VP', 'I-VP']
+        """
+        self.known_schema()
+        return self.excerpts().tag(sentence, constrain)
 
     def _plain(self, weights: ChainWeights) -> crf_weights.Plain:
         """Weights alone, penalties paid."""
@@ -257,6 +290,7 @@ class CRF(RowProgram, Tagger):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `arrays` made, with or without state."""
         self.check_names()
+        self._one = None
         plain, self.pairs = crf_weights.unpack(arrays, len(self.names), len(self.tags))
         tables = crf_weights.tables_of(arrays, self._shapes())
         if tables is not None:

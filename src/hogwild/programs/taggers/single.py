@@ -1,0 +1,78 @@
+"""A trained CRF over a few sentences in memory, or one: quickly, however many features the model has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from hogwild.feeds.tagged.feed import TaggingFeed, check_share
+from hogwild.feeds.tagged.lists import MADE, STRANGE, chains_of
+from hogwild.feeds.tagged.open import templates_of
+from hogwild.feeds.tagged.sentences import SentenceFeatures
+from hogwild.kernels.crf.viterbi import Rules
+from hogwild.programs.taggers.decoding import CRFDecoder, OneChain, Resting
+from hogwild.programs.taggers.tagger import REMEDY, rules_of
+
+
+class Excerpts:
+    """Tags sentences by weights at rest. Looking up a feature takes the same time in models of any size.
+
+    schema: how text becomes the features `names`; only `tag` needs it.
+    """
+
+    def __init__(self, resting: Resting, names: Sequence[str], tags: Sequence[str], schema: Mapping[str, Any]) -> None:
+        self.resting, self.names, self.tags, self.schema = resting, tuple(names), tuple(tags), schema
+        self._places = {name: place for place, name in enumerate(names)}
+        self._rules: dict[bool, Rules] = {}
+        self._one: tuple[SentenceFeatures, OneChain] | None = None
+
+    def tag(self, sentence: Any, constrain: bool) -> list[str]:
+        """The best tags of one sentence, of columns or of features as the schema says."""
+        if self.schema.get("features") == MADE:
+            if not len(sentence):
+                return []
+            decoder = self._decoder([sentence])
+            check_share(len(decoder.feed.samples.ids), decoder.feed.unknown, ("the sentence", STRANGE))
+            return self._named(decoder.best(self._rules_for(constrain)).tolist())
+        if self._one is None:
+            features = SentenceFeatures(self.schema, templates_of(self.schema), self._places)
+            self._one = features, OneChain(self.resting)
+        features, chain = self._one
+        rows, unknown = features.rows(sentence)
+        if unknown:
+            known = sum(map(len, rows))
+            check_share(known, unknown, ("the sentence", REMEDY), bool(self.schema.get("pruned")))
+        return self._named(chain.best(rows, self._rules_for(constrain))) if rows else []
+
+    def best(self, sentences: Sequence[Any], threads: int, constrain: bool) -> list[list[str]]:
+        """The best tags of sentences of features, in the shapes that `tagging_of` takes; none may be empty."""
+        decoder = self._decoder(sentences)
+        codes = decoder.best(self._rules_for(constrain), threads)
+        return _by_sentence(decoder.feed, self._named(codes.tolist()))
+
+    def marginals(self, sentences: Sequence[Any], threads: int) -> list[list[dict[str, float]]]:
+        """The probability of each tag at each token of such sentences."""
+        decoder = self._decoder(sentences)
+        found = [dict(zip(self.tags, row, strict=True)) for row in decoder.marginals(threads).tolist()]
+        return _by_sentence(decoder.feed, found)
+
+    def _decoder(self, sentences: Sequence[Any]) -> CRFDecoder:
+        samples, unknown = chains_of(sentences, self._places)
+        counts = np.zeros(0, np.int64)  # nobody asks
+        return CRFDecoder(self.resting, TaggingFeed(samples, self.names, counts, self.tags, unknown=unknown))
+
+    def _rules_for(self, constrain: bool) -> Rules:
+        if constrain not in self._rules:
+            self._rules[constrain] = rules_of(self.tags, constrain)
+        return self._rules[constrain]
+
+    def _named(self, codes: list[int]) -> list[str]:
+        return [self.tags[code] for code in codes]
+
+
+def _by_sentence(feed: TaggingFeed, tokens: list[Any]) -> list[list[Any]]:
+    offsets = feed.samples.offsets.tolist()
+    return [tokens[first:last] for first, last in pairwise(offsets)]
