@@ -133,9 +133,10 @@ def test_text_that_a_model_cannot_know(chunker: CRF) -> None:
     with pytest.raises(InputError, match=r"none of its 12 features is known .* program\.predict or program\.tag"):
         hogwild.tagging_of([rows], names=chunker.names, tags=chunker.tags)
     turned = [(pos, word) for word, pos in DOGS]  # columns in another order
-    for use in (chunker.tag, lambda sentence: chunker.predict([sentence])):
-        with pytest.warns(HogwildWarning, match=r"% of its 114 features are not known .* columns in the order"):
-            use(turned)
+    with pytest.warns(HogwildWarning, match="more than half of the features .* columns in the order"):
+        chunker.tag(turned)
+    with pytest.warns(HogwildWarning, match=r"% of its 114 features are not known .* columns in the order"):
+        chunker.predict([turned])
 
 
 def test_nothing_known_is_an_error(place: Path) -> None:
@@ -143,7 +144,7 @@ def test_nothing_known_is_an_error(place: Path) -> None:
     tagger = train(place / "pos.txt", str(place / "words-only.txt"))
     assert tagger.tag(["the", "zzz"]) == ["DT", tagger.tag(["the", "zzz"])[1]]
     for use in (tagger.tag, lambda sentence: tagger.predict([sentence])):
-        with pytest.raises(InputError, match="none of its 2 features is known to the model, which could only guess"):
+        with pytest.raises(InputError, match=r"none of .* 2 features .*is known to the model, which could only guess"):
             use(["xxx", "zzz"])
     (place / "new.txt").write_text("xxx DT\nzzz NN\n")
     with pytest.raises(InputError, match=r"new\.txt: none of its 2 features .* --columns names those of the file"):
@@ -183,7 +184,7 @@ def test_features_that_python_made() -> None:
     assert program.tag(X[0]) == program.predict(X)[0] == ["D", "N"]
     assert program.predict([[], X[1]]) == [[], ["D", "N"]]
     assert program.tag([]) == []
-    with pytest.raises(InputError, match="none of its 1 feature is known"):
+    with pytest.raises(InputError, match="none of the 1 feature of the sentence is known"):
         program.tag([{"word": "the"}])
 
 

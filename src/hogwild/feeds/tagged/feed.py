@@ -101,22 +101,17 @@ def check_known(feed: TaggingFeed, remedy: str, example: str = "", pruned: bool 
     remedy: what to do then. example: a feature that is not in the model. pruned: the model left out features that weigh
     nothing, so that many are not in it.
     """
+    known, unknown = len(feed.samples.ids), feed.unknown
     theirs = f"; the model has such as `{shown(feed.names[0])}`" if feed.names else "; the model has none"
     source = f"{feed.source} (with features such as `{shown(example)}`{theirs})" if example else feed.source
-    check_share(len(feed.samples.ids), feed.unknown, (source, remedy), pruned)
-    return feed
-
-
-def check_share(known: int, unknown: int, told: tuple[str, str], pruned: bool = False) -> None:
-    """Raise InputError if no feature is known to a model, warn if not even half are. told: whose, and what to do."""
-    source, remedy = told
     if unknown and not known:
         what = f"none of its {counted(unknown, 'feature')} is known to the model, which could only guess the tags"
         raise InputError(f"{source}: {what}; {remedy}")
     if unknown > known and not pruned:
         total = known + unknown
         what = f"{100 * unknown / total:.0f} % of its {total:,} features are not known to the model"
-        warnings.warn(f"{source}: {what}; {remedy}", HogwildWarning, stacklevel=4)
+        warnings.warn(f"{source}: {what}; {remedy}", HogwildWarning, stacklevel=3)
+    return feed
 
 
 # -- on disk ----------------------------------------------------------------------------------------------------------

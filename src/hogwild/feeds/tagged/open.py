@@ -74,8 +74,9 @@ def open_tagging(
         if features is not None:
             feed = encode_with(text, features, min_count=min_count, names=names, tags=tags)
         else:
-            feed = encode(text, templates, min_count=min_count, names=names, tags=tags)
-            used = {atom.column for template in templates.items for atom in template.atoms}
+            named = templates.named(text.schema["columns"], text.schema["tag"])
+            feed = encode(text, named, min_count=min_count, names=names, tags=tags)
+            used = {atom.column for template in named.items for atom in template.atoms}
             text = replace(text, schema=narrowed(text.schema, used))
         return replace(feed, schema={**text.schema, **feed.schema})
 

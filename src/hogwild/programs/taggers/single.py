@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from hogwild.feeds.tagged.feed import TaggingFeed, check_share
+from hogwild.errors import HogwildWarning, InputError
+from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import MADE, STRANGE, chains_of
 from hogwild.feeds.tagged.open import templates_of
 from hogwild.feeds.tagged.sentences import SentenceFeatures
 from hogwild.kernels.crf.viterbi import Rules
+from hogwild.messages import counted
 from hogwild.programs.taggers.decoding import CRFDecoder, OneChain, Resting
 from hogwild.programs.taggers.tagger import REMEDY, rules_of
 
@@ -34,21 +37,21 @@ class Excerpts:
         if self.schema.get("features") == MADE:
             if not len(sentence):
                 return []
-            decoder = self._decoder([sentence])
-            check_share(len(decoder.feed.samples.ids), decoder.feed.unknown, ("the sentence", STRANGE))
+            decoder = self._decoder([sentence], strict=True)
             return self._named(decoder.best(self._rules_for(constrain)).tolist())
         if self._one is None:
             features = SentenceFeatures(self.schema, templates_of(self.schema), self._places)
             self._one = features, OneChain(self.resting)
         features, chain = self._one
         rows, unknown = features.rows(sentence)
-        if unknown:
-            known = sum(map(len, rows))
-            check_share(known, unknown, ("the sentence", REMEDY), bool(self.schema.get("pruned")))
+        self._check(sum(map(len, rows)), unknown, REMEDY, strict=True)
         return self._named(chain.best(rows, self._rules_for(constrain))) if rows else []
 
     def best(self, sentences: Sequence[Any], threads: int, constrain: bool) -> list[list[str]]:
-        """The best tags of sentences of features, in the shapes that `tagging_of` takes; none may be empty."""
+        """The best tags of sentences of features, in the shapes that `tagging_of` takes; none may be empty.
+
+        As CRFsuite does, it answers for sentences of which nothing is known; a warning says so.
+        """
         decoder = self._decoder(sentences)
         codes = decoder.best(self._rules_for(constrain), threads)
         return _by_sentence(decoder.feed, self._named(codes.tolist()))
@@ -59,10 +62,20 @@ class Excerpts:
         found = [dict(zip(self.tags, row, strict=True)) for row in decoder.marginals(threads).tolist()]
         return _by_sentence(decoder.feed, found)
 
-    def _decoder(self, sentences: Sequence[Any]) -> CRFDecoder:
+    def _decoder(self, sentences: Sequence[Any], strict: bool = False) -> CRFDecoder:
         samples, unknown = chains_of(sentences, self._places)
+        self._check(len(samples.ids), unknown, STRANGE, strict)
         counts = np.zeros(0, np.int64)  # nobody asks
         return CRFDecoder(self.resting, TaggingFeed(samples, self.names, counts, self.tags, unknown=unknown))
+
+    def _check(self, known: int, unknown: int, remedy: str, strict: bool) -> None:
+        """As `check_known`, for a few sentences: the warning is always the same one, so that it is shown once."""
+        if unknown and not known and strict:
+            what = f"none of the {counted(unknown, 'feature')} of the sentence is known to the model"
+            raise InputError(f"{what}, which could only guess the tags; {remedy}")
+        if unknown > known and not self.schema.get("pruned"):
+            what = "more than half of the features of what is to be tagged are not known to the model"
+            warnings.warn(f"{what}; {remedy}", HogwildWarning, stacklevel=5)
 
     def _rules_for(self, constrain: bool) -> Rules:
         if constrain not in self._rules:
