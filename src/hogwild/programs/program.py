@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,8 +41,8 @@ class Program(ABC):
     weights: Any = None
     """A NamedTuple of float32 arrays, C-contiguous, that all workers share; None before startup."""
 
-    schema: Mapping[str, Any] = MappingProxyType({})
-    """How files became the ids of its features, where the program keeps that; JSON values only."""
+    schema: dict[str, Any] | None = None
+    """What turns further data into the features of this model: that of its first feed; None: not known."""
 
     @property
     def rate(self) -> float | None:

@@ -18,7 +18,7 @@ from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, Sgd, row_cells, row_table
 from hogwild.kernels.simd.rows8 import LANES, layout
 from hogwild.machine import check_memory
-from hogwild.programs.program import RowIds, plain_constants
+from hogwild.programs.program import Metrics, RowIds, plain_constants
 from hogwild.programs.row_ids import hash_names, hash_pairs
 from hogwild.programs.rows import RowProgram
 from hogwild.programs.sparse.supervised import make_rule
@@ -222,6 +222,12 @@ class CRF(RowProgram, Tagger):
         """Features, pairs of tags, and the pairs of frequent features."""
         return [(weights.nodes, self.width), (weights.edges, self.width), (weights.rich, LANES)]
 
+    def judge(self, metrics: Metrics, loss: float) -> float:
+        """The validation loss, or what the user calls the best."""
+        if self.config.best_by == "loss" or "accuracy" not in metrics:
+            return super().judge(metrics, loss)
+        return -metrics.get(self.config.best_by, metrics["accuracy"])
+
     def watchable(self) -> Mapping[str, Any]:
         """nodes: (features, tags), edges: (tags, tags), rich: a weight for each pair of each frequent feature."""
         return {
@@ -241,7 +247,7 @@ class CRF(RowProgram, Tagger):
     def excerpts(self) -> Excerpts:
         """What tags a few sentences quickly, by the weights as they stood when it was first asked for."""
         if self._one is None:
-            self._one = Excerpts(self._resting(), self.names, self.tags, self.schema)
+            self._one = Excerpts(self._resting(), self.names, self.tags, self.schema or {})
         return self._one
 
     def tag(self, sentence: Any, constrain: bool = False) -> list[str]:

@@ -16,11 +16,11 @@ from hogwild.feeds.tagged.features import encode
 from hogwild.feeds.tagged.feed import TaggingFeed, check_known
 from hogwild.feeds.tagged.lists import MADE, tagging_of
 from hogwild.feeds.tagged.open import open_tagging, templates_of
+from hogwild.feeds.tagged.schemes import allowed, scheme_of
 from hogwild.feeds.tagged.sentences import text_of
 from hogwild.kernels.crf.viterbi import FORBIDDEN, Rules
 from hogwild.messages import shown
 from hogwild.programs.program import CompiledProgram, Metrics
-from hogwild.programs.taggers.schemes import allowed, scheme_of
 from hogwild.programs.taggers.scores import TagScores, score_feed
 
 REMEDY = "are these tokens in the language, and columns in the order, of the training text?"
@@ -48,7 +48,7 @@ class Tagger(CompiledProgram):
     Attributes
     ----------
     tags, names : its tags and features; those of the first feed unless they were given.
-    schema : how text becomes these features, as the first feed says; empty where that is not known.
+    schema : how text becomes these features, as the first feed says; None where that is not known.
     """
 
     unit = "tokens"
@@ -71,7 +71,7 @@ class Tagger(CompiledProgram):
         known = schema or self.known_schema()
         return open_tagging(paths, schema=known, names=self.names, tags=self.tags, with_tags=with_tags)
 
-    def known_schema(self) -> Mapping[str, Any]:
+    def known_schema(self) -> dict[str, Any]:
         """How text becomes features; ConfigError where nothing says so."""
         if not self.schema:
             raise ConfigError(
@@ -124,7 +124,7 @@ class Tagger(CompiledProgram):
                 "this text is in other feature ids than the model's; open it with names=program.names and "
                 "tags=program.tags, or by program.open(path)."
             )
-        theirs, own = feed.schema.get("templates"), self.schema.get("templates")
+        theirs, own = feed.schema.get("templates"), (self.schema or {}).get("templates")
         if theirs and own and theirs != own:
             raise ConfigError(
                 "this text has features of other templates than the model's; open it with schema=program.schema, or by "
@@ -165,7 +165,8 @@ class Tagger(CompiledProgram):
             raise InputError(f"data is of type {type(data).__name__}; give a list of sentences, a path or a feed.")
         sentences = [each.strip() if isinstance(each, str) else each for each in data]
         words = [each for each in sentences if isinstance(each, str)]
-        if len(words) > 1 and self.schema.get("format") != "segmented" and not any(" " in each for each in words):
+        lines = self.known_schema().get("format") == "segmented" or any(" " in each for each in words)
+        if len(words) > 1 and not lines:
             raise InputError(
                 f"sentence 0 is the word `{shown(words[0])}`; give a list of sentences, or one sentence to tag()."
             )
