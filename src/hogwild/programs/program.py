@@ -153,6 +153,10 @@ class Program(ABC):
         """Named arrays to save, in the features' own order; with `state` the update rule's memory too."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is saved")
 
+    def saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Options and arrays of a model on disk; those of a program that predicts the same, if that is smaller."""
+        return self.options(), self.arrays()
+
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over arrays made by `arrays`; checks names and shapes."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is restored")

@@ -135,7 +135,7 @@ def load_model(path: str | PathLike[str], program: Program | None = None) -> Mod
 def saved_parts(program: Program, state: bool) -> tuple[dict[str, Any], Arrays]:
     """Options and arrays of a program."""
     try:
-        return program.options(), program.arrays(state)
+        return (program.options(), program.arrays(state)) if state else program.saved()
     except NotImplementedError as error:
         raise SaveError(f"cannot save: {error}; give it options(), arrays() and restore().") from None
 

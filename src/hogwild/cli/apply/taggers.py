@@ -46,7 +46,8 @@ def open_tagged(
         )
     program = cast(Tagger, model.program)
     config = TaggingConfig(columns=tagged.columns, tag_column=tagged.tag_column, **read.shared())
-    return open_tagging(files, config, schema=model.schema, names=program.names, tags=program.tags, with_tags=with_tags)
+    schema = program.marked(model.schema)
+    return open_tagging(files, config, schema=schema, names=program.names, tags=program.tags, with_tags=with_tags)
 
 
 def pieces(feed: TaggingFeed) -> Iterator[TaggingFeed]:

@@ -41,6 +41,7 @@ class CRF(RowProgram, Tagger):
     ----------
     tags, names : tags and features that it is to have; those of the first feed by default.
     constants : constants of the update rule by name.
+    pruned : features of a saved model that were left out because they weigh nothing.
 
     Examples
     --------
@@ -55,11 +56,11 @@ class CRF(RowProgram, Tagger):
 
     def __init__(
         self, *values: Any, tags: Sequence[str] = (), names: Sequence[str] = (), preset: str = "",
-        constants: Mapping[str, float] | None = None, **options: Any,
+        constants: Mapping[str, float] | None = None, pruned: int = 0, **options: Any,
     ) -> None:  # fmt: skip
         self.config = config_of(self, CRFConfig, values, options)
         self.tags, self.names = tuple(tags), tuple(names)
-        self.preset = str(preset)
+        self.preset, self.pruned = str(preset), int(pruned)
         self.constants = plain_constants(constants)
         self.pairs: RichPairs = no_pairs(len(self.tags))
         self.mean: crf_weights.Mean | None = None
@@ -247,7 +248,7 @@ class CRF(RowProgram, Tagger):
     def excerpts(self) -> Excerpts:
         """What tags a few sentences quickly, by the weights as they stood when it was first asked for."""
         if self._one is None:
-            self._one = Excerpts(self._resting(), self.names, self.tags, self.schema or {})
+            self._one = Excerpts(self._resting(), self.names, self.tags, self.marked(self.schema or {}))
         return self._one
 
     def tag(self, sentence: Any, constrain: bool = False) -> list[str]:
@@ -278,7 +279,18 @@ class CRF(RowProgram, Tagger):
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""
-        return {**vars(self.config), **super().options(), "preset": self.preset, "constants": self.constants}
+        more = {"preset": self.preset, "constants": self.constants, "pruned": self.pruned}
+        return {**vars(self.config), **super().options(), **more}
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Zeros are not stored, and with l1 neither are features that weigh nothing."""
+        options, arrays = self.options(), self.arrays()
+        if not self.config.l1:
+            return options, crf_weights.without_zeros(arrays)
+        kept, arrays = crf_weights.pruned(arrays, len(self.tags))
+        left_out = self.pruned + len(self.names) - len(kept)
+        options |= {"names": [self.names[k] for k in kept.tolist()], "pruned": left_out}
+        return options, crf_weights.without_zeros(arrays)
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """nodes (features, tags); edges (tags, tags); rich, with rich_pairs (former * tags + tag) and rich_starts.

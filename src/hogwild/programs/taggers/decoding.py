@@ -116,13 +116,14 @@ class CRFDecoder:
         return float(losses.cumsum()[-1]) / sum(known) if sum(known) else float("nan")
 
     def _scratch(self) -> Any:
-        return _scratch_for(self.task, self.feed.longest)
+        return scratch_for(self.task, self.feed.longest)
 
     def _trellis(self, paths: int) -> Trellis:
         return _trellis_for(self.tags, self.feed.longest, paths)
 
 
-def _scratch_for(task: ChainTask, tokens: int) -> Any:
+def scratch_for(task: ChainTask, tokens: int) -> Any:
+    """What one thread needs for sentences of so many tokens."""
     return make_scratch(Room(0, floats=floats_for(task, tokens), ints=tokens), np.uint64(0))
 
 
@@ -150,7 +151,7 @@ class OneChain:
         chains = Chains(self._offsets, self._starts, self._ids, self._tags)
         self._task, self._samples = self._resting.task(chains), self._resting.samples(chains)
         self._scratch, self._trellis = (
-            _scratch_for(self._task, tokens), _trellis_for(self._resting.tags, tokens, 1),
+            scratch_for(self._task, tokens), _trellis_for(self._resting.tags, tokens, 1),
         )  # fmt: skip
 
     def _arguments(self, rules: Rules) -> tuple[Any, ...]:

@@ -64,7 +64,7 @@ class Excerpts:
 
     def _decoder(self, sentences: Sequence[Any], strict: bool = False) -> CRFDecoder:
         samples, unknown = chains_of(sentences, self._places)
-        self._check(len(samples.ids), unknown, STRANGE, strict)
+        self._check(len(samples.ids), unknown, STRANGE if strict else "name features as in training.", strict)
         counts = np.zeros(0, np.int64)  # nobody asks
         return CRFDecoder(self.resting, TaggingFeed(samples, self.names, counts, self.tags, unknown=unknown))
 

@@ -49,12 +49,14 @@ class Tagger(CompiledProgram):
     ----------
     tags, names : its tags and features; those of the first feed unless they were given.
     schema : how text becomes these features, as the first feed says; None where that is not known.
+    pruned : features that were left out when it was saved, because they weigh nothing.
     """
 
     unit = "tokens"
     tells_units = True
     tags: tuple[str, ...]
     names: tuple[str, ...]
+    pruned: int = 0
 
     @abstractmethod
     def decoder(self, feed: TaggingFeed) -> Decoder:
@@ -78,7 +80,11 @@ class Tagger(CompiledProgram):
                 "this model does not say how text becomes its features; open the text with open_tagging(path, "
                 "schema=...) of the training feed, and save with save_model(path, program, feed_schema=feed.schema)."
             )
-        return self.schema
+        return self.marked(self.schema)
+
+    def marked(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """A schema that says so where features that weigh nothing were left out: many of a text are then not known."""
+        return {**schema, "pruned": True} if self.pruned else dict(schema)
 
     def take_schema(self, feed: TaggingFeed) -> None:
         """Remember how the text of the first feed became features."""
