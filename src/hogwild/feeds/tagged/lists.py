@@ -176,9 +176,10 @@ class _Collector:
                 raise InputError(f"{where} has the key {_shown(key)}; names of features are strings.")
             name = prefix + key
             if isinstance(value, str):
-                self._append(f"{name}:{value}", 1.0)
+                self.numbers.append(self.known[f"{name}:{value}"])  # by far the most frequent: no call
             elif isinstance(value, (bool, np.bool_)):
-                self._append(name, float(value))
+                if value:
+                    self.numbers.append(self.known[name])
             elif isinstance(value, (float, int, Real)):
                 self._append_number(name, value, where)
             elif isinstance(value, Mapping):

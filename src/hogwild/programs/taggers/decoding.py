@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import CELL, Chains, Floats, Room, ValuedChains, aligned_floats, make_scratch
+from hogwild.arrays import CELL, Chains, Floats, Ids, Offsets, Room, ValuedChains, aligned_floats, make_scratch
 from hogwild.errors import ConfigError
 from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.tagged.feed import TaggingFeed
@@ -160,15 +159,14 @@ class OneChain:
             self._out, self._found,
         )  # fmt: skip
 
-    def best(self, rows: Sequence[Sequence[int]], rules: Rules) -> list[int]:
-        """The best tags of a sentence, whose tokens have the features `rows`, in order."""
-        tokens, ids = len(rows), list(chain.from_iterable(rows))
+    def best(self, ids: Sequence[int] | Ids, ends: Sequence[int] | Offsets, rules: Rules) -> list[int]:
+        """The best tags of a sentence. ids: the features of all tokens, in order; ends: where those of each end."""
+        tokens, count = len(ends), len(ids)
         with self._lock:
-            if tokens > len(self._tags) or len(ids) > len(self._ids):
-                self._make_room(2 * max(tokens, len(self._tags)), 2 * max(len(ids), len(self._ids)))
+            if tokens > len(self._tags) or count > len(self._ids):
+                self._make_room(2 * max(tokens, len(self._tags)), 2 * max(count, len(self._ids)))
             self._offsets[1] = tokens
-            self._starts[1 : tokens + 1] = list(accumulate(map(len, rows)))
-            self._ids[: len(ids)] = ids
+            self._starts[1 : tokens + 1], self._ids[:count] = ends, ids
             self._call(*self._arguments(rules))
             found: list[int] = self._out[0, :tokens].tolist()
         return found

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
 
+from hogwild.arrays import Chains
 from hogwild.errors import HogwildWarning, InputError
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import MADE, STRANGE, chains_of
@@ -30,43 +31,48 @@ class Excerpts:
         self.resting, self.names, self.tags, self.schema = resting, tuple(names), tuple(tags), schema
         self._places = {name: place for place, name in enumerate(names)}
         self._rules: dict[bool, Rules] = {}
-        self._one: tuple[SentenceFeatures, OneChain] | None = None
+        self._chain = OneChain(resting)
+        self._features: SentenceFeatures | None = None
 
     def tag(self, sentence: Any, constrain: bool) -> list[str]:
         """The best tags of one sentence, of columns or of features as the schema says."""
         if self.schema.get("features") == MADE:
             if not len(sentence):
                 return []
-            decoder = self._decoder([sentence], strict=True)
-            return self._named(decoder.best(self._rules_for(constrain)).tolist())
-        if self._one is None:
-            features = SentenceFeatures(self.schema, templates_of(self.schema), self._places)
-            self._one = features, OneChain(self.resting)
-        features, chain = self._one
-        rows, unknown = features.rows(sentence)
-        self._check(sum(map(len, rows)), unknown, REMEDY, strict=True)
-        return self._named(chain.best(rows, self._rules_for(constrain))) if rows else []
+            return self._best(self._feed([sentence], strict=True), 1, constrain)
+        if self._features is None:
+            self._features = SentenceFeatures(self.schema, templates_of(self.schema), self._places)
+        rows, unknown = self._features.rows(sentence)
+        ids, ends = list(chain.from_iterable(rows)), list(accumulate(map(len, rows)))
+        self._check(len(ids), unknown, REMEDY, strict=True)
+        return self._named(self._chain.best(ids, ends, self._rules_for(constrain))) if rows else []
 
     def best(self, sentences: Sequence[Any], threads: int, constrain: bool) -> list[list[str]]:
         """The best tags of sentences of features, in the shapes that `tagging_of` takes; none may be empty.
 
         As CRFsuite does, it answers for sentences of which nothing is known; a warning says so.
         """
-        decoder = self._decoder(sentences)
-        codes = decoder.best(self._rules_for(constrain), threads)
-        return _by_sentence(decoder.feed, self._named(codes.tolist()))
+        feed = self._feed(sentences)
+        return _by_sentence(feed, self._best(feed, threads, constrain))
 
     def marginals(self, sentences: Sequence[Any], threads: int) -> list[list[dict[str, float]]]:
         """The probability of each tag at each token of such sentences."""
-        decoder = self._decoder(sentences)
-        found = [dict(zip(self.tags, row, strict=True)) for row in decoder.marginals(threads).tolist()]
-        return _by_sentence(decoder.feed, found)
+        feed = self._feed(sentences)
+        chances = CRFDecoder(self.resting, feed).marginals(threads).tolist()
+        return _by_sentence(feed, [dict(zip(self.tags, row, strict=True)) for row in chances])
 
-    def _decoder(self, sentences: Sequence[Any], strict: bool = False) -> CRFDecoder:
+    def _best(self, feed: TaggingFeed, threads: int, constrain: bool) -> list[str]:
+        """The best tags of all tokens."""
+        samples, rules = feed.samples, self._rules_for(constrain)
+        if len(feed) == 1 and isinstance(samples, Chains):
+            return self._named(self._chain.best(samples.ids, samples.starts[1:], rules))
+        return self._named(CRFDecoder(self.resting, feed).best(rules, threads).tolist())
+
+    def _feed(self, sentences: Sequence[Any], strict: bool = False) -> TaggingFeed:
         samples, unknown = chains_of(sentences, self._places)
         self._check(len(samples.ids), unknown, STRANGE if strict else "name features as in training.", strict)
         counts = np.zeros(0, np.int64)  # nobody asks
-        return CRFDecoder(self.resting, TaggingFeed(samples, self.names, counts, self.tags, unknown=unknown))
+        return TaggingFeed(samples, self.names, counts, self.tags, unknown=unknown)
 
     def _check(self, known: int, unknown: int, remedy: str, strict: bool) -> None:
         """As `check_known`, for a few sentences: the warning is always the same one, so that it is shown once."""
