@@ -77,7 +77,12 @@ def test_shapes_of_tokens(chunker: CRF) -> None:
     assert chunker.predict([[], DOGS, []]) == [[], CHUNKS, []]
     assert chunker.predict([]) == []
     assert chunker.tag([]) == []
+    assert chunker.predict_one(DOGS) == CHUNKS
     assert chunker.nbest([DOGS], 2)[0][0][1] == CHUNKS
+    with pytest.raises(InputError, match="sentence 1 has no tokens; leave it out"):
+        chunker.nbest([DOGS, []], 2)
+    with pytest.raises(InputError, match="there are no sentences"):
+        chunker.marginals([])
     assert chunker.marginals([DOGS]).shape == (6, 5)
 
 

@@ -87,7 +87,11 @@ def text_of(sentences: Iterable[Any], schema: Mapping[str, Any]) -> TaggedText:
         columns = cells.columns(sentence, f"sentence {place}")
         for part, coder, column in zip(parts, coders, columns, strict=True):
             part.append(coder.codes(column))
+        if not columns[0]:
+            raise InputError(f"sentence {place} has no tokens; leave it out.")
         sizes.append(len(columns[0]))
+    if len(sizes) == 1:
+        raise InputError("there are no sentences; give at least one.")
     made = zip(cells.names, parts, coders, strict=True)
     columns_of = tuple(TextColumn(name, np.concatenate(part), coder.strings()) for name, part, coder in made)
     return TaggedText(columns_of, None, np.cumsum(sizes, dtype=np.int64), schema=dict(schema))

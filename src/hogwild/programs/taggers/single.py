@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
@@ -31,7 +32,6 @@ class Excerpts:
         self.resting, self.names, self.tags, self.schema = resting, tuple(names), tuple(tags), schema
         self._places = {name: place for place, name in enumerate(names)}
         self._rules: dict[bool, Rules] = {}
-        self._chain = OneChain(resting)
         self._features: SentenceFeatures | None = None
 
     def tag(self, sentence: Any, constrain: bool) -> list[str]:
@@ -82,6 +82,10 @@ class Excerpts:
         if unknown > known and not self.schema.get("pruned"):
             what = "more than half of the features of what is to be tagged are not known to the model"
             warnings.warn(f"{what}; {remedy}", HogwildWarning, stacklevel=5)
+
+    @cached_property
+    def _chain(self) -> OneChain:
+        return OneChain(self.resting)  # compiles
 
     def _rules_for(self, constrain: bool) -> Rules:
         if constrain not in self._rules:

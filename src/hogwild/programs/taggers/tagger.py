@@ -103,10 +103,7 @@ class Tagger(CompiledProgram):
         schema = self.known_schema()
         if schema.get("features") == MADE:
             return tagging_of(data, names=self.names, tags=self.tags)
-        text = text_of(data, schema)
-        if not text.tokens:
-            raise InputError("there are no sentences; give at least one.")
-        feed = encode(text, templates_of(schema), names=self.names, tags=self.tags)
+        feed = encode(text_of(data, schema), templates_of(schema), names=self.names, tags=self.tags)
         return check_known(feed, REMEDY, pruned=bool(schema.get("pruned")))
 
     def check_trainable(self, feed: TaggingFeed) -> None:
@@ -187,6 +184,10 @@ class Tagger(CompiledProgram):
         ['B-VP', 'I-VP']
         """
         return self.predict([sentence], 1, constrain)[0]
+
+    def predict_one(self, sentence: Any) -> list[str]:
+        """As `tag`: what every program calls its answer to one sample."""
+        return self.tag(sentence)
 
     def predict_codes(self, data: Any, threads: int = 1, constrain: bool = False) -> Ids:
         """Numbers of the best tags of all tokens."""
