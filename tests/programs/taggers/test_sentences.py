@@ -132,6 +132,13 @@ def test_what_is_no_sentence_of_a_model(chunker: CRF, sentence: Any, said: str) 
     assert said in str(caught.value)
 
 
+def test_what_is_no_text(chunker: CRF) -> None:
+    for data in (hogwild.feed_of([[1.0]], [0]), None, 7, b"text", {"w": ["of"]}):
+        for use in (chunker.predict, chunker.evaluate, chunker.marginals):
+            with pytest.raises(InputError, match=r"data is of type .*; give a list of sentences"):
+                use(data)
+
+
 def test_text_that_a_model_cannot_know(chunker: CRF) -> None:
     """Its templates look at columns; features of other names would be answered from transitions alone."""
     rows = [{"w": word, "pos": pos} for word, pos in DOGS]

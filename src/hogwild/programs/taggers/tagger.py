@@ -100,6 +100,7 @@ class Tagger(CompiledProgram):
             return data
         if isinstance(data, (str, os.PathLike)):
             return self.open(data, with_tags=with_tags)
+        _check_iterable(data)
         schema = self.known_schema()
         if schema.get("features") == MADE:
             return tagging_of(data, names=self.names, tags=self.tags)
@@ -164,8 +165,7 @@ class Tagger(CompiledProgram):
 
     def _listed(self, data: Any) -> list[Any]:
         """Sentences in memory; words where sentences should be are one sentence by mistake."""
-        if isinstance(data, (bytes, Mapping)) or not isinstance(data, Iterable):
-            raise InputError(f"data is of type {type(data).__name__}; give a list of sentences, a path or a feed.")
+        _check_iterable(data)
         sentences = [each.strip() if isinstance(each, str) else each for each in data]
         words = [each for each in sentences if isinstance(each, str)]
         lines = self.known_schema().get("format") == "segmented" or any(" " in each for each in words)
@@ -227,6 +227,12 @@ class Tagger(CompiledProgram):
         once = words and len(set(self.tags)) == len(self.tags) and len(set(self.names)) == len(self.names)
         if not self.tags or not once:
             raise ModelError("the options of the model do not say its tags and features, each once.")
+
+
+def _check_iterable(data: Any) -> None:
+    if isinstance(data, (bytes, Mapping)) or not isinstance(data, Iterable):
+        kind = type(data).__name__
+        raise InputError(f"data is of type {kind}; give a list of sentences, a path, or a feed of open_tagging.")
 
 
 def _is_empty(sentence: Any) -> bool:
