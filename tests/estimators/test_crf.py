@@ -17,8 +17,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.validation import check_is_fitted
 from sklearn_crfsuite import metrics
 
+from hogwild.errors import HogwildWarning
 from hogwild.estimators import CRF
-from hogwild.estimators.crf_model import Excerpts
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.programs.taggers import crf as programs
 from hogwild.programs.taggers.crf_weights import find_pairs
@@ -33,6 +33,12 @@ def test_state_features_are_a_mapping(ours):
     assert ("no such", "O") not in found
     assert found.get(("bias", "no such")) is None
     assert f"{len(found):,} weights" in repr(found)
+
+
+def test_features_that_training_never_saw_are_told(ours):
+    """Here as there they are tagged from transitions; but not in silence."""
+    with pytest.warns(HogwildWarning, match="more than half of the features .* not known to the model; name features"):
+        assert len(ours.predict_single([{"wordd": "the"}, {"wordd": "dog"}])) == 2
 
 
 def test_it_can_be_pickled_cloned_and_set(ours, data):
@@ -181,7 +187,7 @@ def test_an_excerpt_tags_as_the_whole_model(rich, data):
             "rich_pairs": pairs.pairs if rich else np.zeros(0, np.int32),
         }
     )
-    known = Excerpts(program)
+    known = program.excerpts()
     whole = tagging_of(X_test, names=feed.names, tags=feed.tags)
     assert whole.unknown > 0
     assert known.best(X_test, 2, False) == program.predict(whole)

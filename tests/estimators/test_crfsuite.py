@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -12,6 +13,7 @@ import sklearn_crfsuite
 from sklearn_crfsuite import metrics
 
 from hogwild.estimators import CRF
+from hogwild.feeds.tagged.lists import tagging_of
 
 
 def test_the_same_names(both):
@@ -33,6 +35,46 @@ def test_the_same_optimum(both):
         found, expected = ([weights[key] for key in keys] for weights in (other, one))
         np.testing.assert_allclose(found, expected, atol=0.2)
         assert np.mean(np.abs(np.subtract(found, expected))) < 0.05 * np.std(expected)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["all", "seen"])
+def sparse(request, data):
+    """With c1, for all pairs of attribute and label or for those that were seen."""
+    X, y, _, _ = data
+    options = {"c1": 0.3, "c2": 0.05, "max_iterations": 100, "all_possible_states": request.param}
+    options["all_possible_transitions"] = request.param
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # each of them has an effect
+        ours = CRF(**options, threads=1).fit(X, y)
+    return sklearn_crfsuite.CRF(algorithm="lbfgs", **options).fit(X, y), ours
+
+
+def test_c1_makes_the_same_weights_zero(sparse, data):
+    theirs, ours = sparse
+    for name in ("transition_features_", "state_features_"):
+        one, other = dict(getattr(theirs, name)), dict(getattr(ours, name))
+        assert 0 < len(other) <= 1.03 * len(one) + 2
+        assert len(set(one) & set(other)) > 0.9 * len(other)
+        keys = list({**one, **other})
+        found, expected = ([weights.get(key, 0.0) for key in keys] for weights in (other, one))
+        assert np.mean(np.abs(np.subtract(found, expected))) < 0.05 * np.std(expected)
+    _, _, X, y = data
+    assert abs(theirs.score(X, y) - ours.score(X, y)) < 0.01
+    assert ours.program_.config.l1 == 0.3
+    assert len(ours.loss_curve_) == ours.n_iter_ > 20
+
+
+def test_c1_with_held_out_sentences_and_saved(data, tmp_path):
+    X, y, X_dev, y_dev = data
+    model = CRF(c1=0.3, c2=0.05, threads=1, model_filename=tmp_path / "m", patience=1).fit(X, y, X_dev, y_dev)
+    rest = CRF(c1=0.3, c2=0.05, threads=1).fit(X, y)
+    held_out = tagging_of(X_dev, y_dev, names=model.program_.names, tags=model.program_.tags)
+    losses = [each.program_.evaluate(held_out)["loss"] for each in (model, rest)]
+    assert losses[0] <= losses[1] + 1e-6
+    loaded = CRF(model_filename=tmp_path / "m")
+    assert loaded.predict(X_dev).tolist() == model.predict(X_dev).tolist()
+    assert 0 < loaded.num_attributes_ < model.num_attributes_
+    assert dict(loaded.state_features_) == dict(model.state_features_)
 
 
 def test_the_same_shapes_and_nearly_the_same_values(both, data):

@@ -27,7 +27,7 @@ PROGRAMS: dict[str, tuple[type, set[str]]] = {
     "SparseMLP": (SparseMLPConfig, {*ROWS, "slots", "dense"}),
     "TextClassifier": (TextConfig, {*ROWS, "hashing"}),
     "MatrixFactorization": (RecommenderConfig, {"users", "items", "constants"}),
-    "CRF": (CRFConfig, {"tags", "names", "preset", "constants"}),
+    "CRF": (CRFConfig, {"tags", "names", "preset", "constants", "pruned"}),
     "Word2Vec": (Word2VecConfig, {"words"}),
 }
 

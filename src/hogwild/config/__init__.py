@@ -3,7 +3,19 @@
 from hogwild.config.classifying import ClassConfig
 from hogwild.config.datasets import ClicksConfig, MadeRatingsConfig, SparseConfig
 from hogwild.config.experiments import AsynGradConfig
-from hogwild.config.kinds import Column, Columns, Directory, File, Files, Format, Mode, Optimizer, ScheduleName, Sharing
+from hogwild.config.kinds import (
+    Column,
+    Columns,
+    Directory,
+    File,
+    Files,
+    Format,
+    Mode,
+    Optimizer,
+    ScheduleName,
+    Sharing,
+    TagScheme,
+)
 from hogwild.config.models import (
     CRFConfig,
     FMConfig,
@@ -29,6 +41,6 @@ __all__ = [
     "AsynGradConfig", "CRFConfig", "ClassConfig", "ClicksConfig", "Column", "Columns", "CorpusConfig", "Directory",
     "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig", "MadeRatingsConfig", "Mode", "Optimizer",
     "RatingConfig", "RecommenderConfig", "RecommenderTrainConfig", "SaveConfig", "ScheduleName", "Sharing",
-    "ShowConfig", "SparseConfig", "SparseMLPConfig", "TaggerTrainConfig", "TaggingConfig", "TextConfig", "TrainConfig",
-    "WatchConfig", "Word2VecConfig", "WordTrainConfig", "cache_home",
+    "ShowConfig", "SparseConfig", "SparseMLPConfig", "TagScheme", "TaggerTrainConfig", "TaggingConfig", "TextConfig",
+    "TrainConfig", "WatchConfig", "Word2VecConfig", "WordTrainConfig", "cache_home",
 ]  # fmt: skip

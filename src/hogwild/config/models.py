@@ -177,6 +177,9 @@ class CRFConfig(Config):
     """Predict with a running mean of the weights at the ends of epochs, of which the k-th counts k times."""
     rich_edge_templates: Annotated[tuple[str, ...], Shown("TEMPLATE")] = ()
     """Only features of these templates have rich edges, such as w[0] pos[0]. Default: all."""
+    best_by: Literal["loss", "f1", "accuracy"] = "loss"
+    """By which the best epoch is told on the validation text: the lowest loss, or the highest F (of plain tags the
+    accuracy) or share of right tags."""
 
     def check(self) -> None:
         require_not_negative(self, "l1", remedy="Try 0.")

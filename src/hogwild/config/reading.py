@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from hogwild.config.kinds import Column, Columns, File, Format
+from hogwild.config.kinds import Column, Columns, File, Format, TagScheme
 from hogwild.config.options import Config, Shown, require, require_not_negative
 
 RatingFormat = Literal["auto", "ratings", "lists", "parquet", "arrow"]
@@ -143,14 +143,17 @@ class CorpusConfig(SourceConfig):
 class TaggingConfig(LinesConfig):
     """How tagged text is read."""
 
-    format: Literal["auto", "conll", "conllu", "segmented", "jsonl"] = "auto"
-    """Kind of file: columns, CoNLL-U, words separated by spaces, or JSON lines; `auto` goes by name and content."""
+    format: Literal["auto", "conll", "conllu", "segmented", "jsonl", "tokens"] = "auto"
+    """Kind of file: columns, CoNLL-U, words separated by spaces, JSON lines, or, for prediction, lines of tokens;
+    `auto` goes by name and content."""
     features: Annotated[str, Shown("chunking|chunking-more|pos|segmentation|FILE")] = "chunking"
     """Feature templates: a preset, or a file of templates."""
     columns: Annotated[tuple[str, ...], Shown("NAME,NAME")] = ()
     """Names of the columns of CoNLL files, or the fields of JSON lines, in order; - leaves one out. Default: all."""
     tag_column: Annotated[str, Shown("NAME|N")] = ""
     """Column of the tags, by name or number (0 is the first, -1 the last). Default: the last; CoNLL-U: upos."""
+    scheme: TagScheme = "same"
+    """Scheme that the tags are changed into as they are read, here and in all text for the model; bio is iob2."""
     min_count: int = 1
     """Features that occur less often are left out."""
 

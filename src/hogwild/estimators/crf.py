@@ -16,14 +16,20 @@ import numpy.typing as npt
 
 from hogwild.config.options import nearest
 from hogwild.errors import HogwildWarning, InputError
-from hogwild.estimators.crf_model import Excerpts, StateWeights
+from hogwild.estimators.crf_model import StateWeights
 from hogwild.estimators.sklearn import keep_arguments, train_for, value_errors
+from hogwild.executor.readers.display import show_progress
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.machine import cores
 from hogwild.programs.store import load_model, save_model
 from hogwild.programs.taggers import crf
+from hogwild.programs.taggers.batch import Objective
+from hogwild.programs.taggers.crf_weights import Plain, pack
+from hogwild.programs.taggers.decoding import CRFDecoder, Resting
+from hogwild.programs.taggers.owlqn import Limits, minimise
+from hogwild.programs.taggers.single import Excerpts
 
 # -- Sentences and labels as users of CRFsuite have them, made ready for a feed ---------------------------------------
 
@@ -84,7 +90,8 @@ _IDLE = (
     "error_sensitive", "averaging", "variance", "gamma", "keep_tempfiles", "trainer_cls",
 )  # fmt: skip
 _VISITS = 200_000  # sentences that small data is visited in all
-_LEAST, _MOST = 20, 200  # epochs where the user gives no number
+_LEAST, _MOST = 20, 200  # epochs where the user gives no number, and iterations with c1 at the most
+_LOOK = 10  # iterations between two looks at X_dev
 
 Objects = npt.NDArray[np.object_]
 
@@ -191,7 +198,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"{name} is {value!r}; it must be a number that is not negative.")
         idle = [name for name, value in self._idle.items() if value is not None and value is not False]
         idle += [f"algorithm={self.algorithm!r}"] * (self.algorithm in _OTHERS)
-        states = ("all_possible_states", "all_possible_transitions")
+        states = () if self._sparse else ("all_possible_states", "all_possible_transitions")
         idle += [f"{name}=False" for name in states if getattr(self, name) is False]
         if idle:
             why = "Training is stochastic gradient descent on the likelihood, with a weight for every pair."
@@ -205,10 +212,15 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             structure_regularization=self.structure_regularization, average=self.average,
         )  # fmt: skip
 
+    @property
+    def _sparse(self) -> bool:
+        """Whether weights are brought to zero over all sentences at once, after the visits."""
+        return bool(self.c1) and self.optimizer == "sgd" and not (self.structure_regularization or self.average)
+
     def _epochs(self, sentences: int) -> int:
         if self.epochs is not None:
             return self.epochs
-        usual = min(_MOST, max(_LEAST, math.ceil(_VISITS / sentences)))
+        usual = min(_LEAST if self._sparse else _MOST, max(_LEAST, math.ceil(_VISITS / sentences)))
         return min(usual, max(1, self.max_iterations)) if self.max_iterations is not None else usual
 
     def _train(self, program: crf.CRF, feed: TaggingFeed, valid: TaggingFeed | None) -> None:
@@ -216,8 +228,36 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             self.threads, self.mode, self.sharing, epochs=self._epochs(len(feed)), lr=self.lr, schedule=self.schedule,
             seed=seed_of(self.random_state), patience=self.patience if valid is not None else 0,
         )  # fmt: skip
-        train_for(self, executor, program, feed, valid, quiet=not self.verbose)
-        self._excerpts: Excerpts | None = None
+        rough = crf.CRF(**{**vars(program.config), "l1": 0.0}) if self._sparse else program
+        train_for(self, executor, rough, feed, valid, quiet=not self.verbose)
+        if self._sparse:
+            self._bring_to_zero(rough, program, feed, valid)
+
+    def _bring_to_zero(self, rough: crf.CRF, program: crf.CRF, feed: TaggingFeed, valid: TaggingFeed | None) -> None:
+        """From the weights of visits without c1 to those with it, most of which are 0."""
+        threads = 1 if self.mode == "serial" else self._workers()
+        every = {"every_state": bool(self.all_possible_states), "every_pair": bool(self.all_possible_transitions)}
+        objective = Objective(feed, rough.pairs, rough.l2, threads=threads, **every)
+        best: tuple[float, Any, int] = (math.inf, None, 0)
+
+        def look(x: Any, iteration: int) -> bool:
+            nonlocal best
+            self.loss_curve_.append(objective.loss / len(feed))
+            if valid is None or iteration % _LOOK:
+                return False
+            loss = CRFDecoder(Resting(objective.plain(x), rough.pairs), valid).loss(threads)
+            best = (loss, x, iteration) if loss < best[0] else best
+            return bool(self.patience) and iteration - best[2] >= self.patience * _LOOK
+
+        with show_progress(quiet=not self.verbose) as display:
+            display.phase("bringing weights to zero")
+            start = objective.take(Plain(*(rough.arrays()[name] for name in Plain._fields)))
+            found = minimise(objective, start, program.config.l1, Limits(self.max_iterations or _MOST), look)
+            found = found if best[1] is None else best[1]
+            display.say(f"note: c1 leaves {np.count_nonzero(found):,} of {len(found):,} weights.")
+        program.tags, program.names, program.schema = rough.tags, rough.names, rough.schema
+        program.restore(pack(objective.plain(found), rough.pairs))
+        self.program_, self.n_iter_ = program, len(self.loss_curve_)
 
     # -- predicting -------------------------------------------------------------------------------------------------
 
@@ -266,10 +306,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         program = self._trained()
         if program is None:
             raise NotFittedError("this CRF is not trained yet; call fit first, or give model_filename.")
-        if getattr(self, "_excerpts", None) is None:
-            self._excerpts = Excerpts(program)
-        assert self._excerpts is not None
-        return self._excerpts
+        return program.excerpts()
 
     def _trained(self) -> crf.CRF | None:
         """The program; that of model_filename if there was no `fit`; None without either."""
@@ -286,10 +323,6 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._trained() is not None
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        return {**(self.__dict__ if state is None else state), "_excerpts": None}  # quickly made again
 
     # -- looking inside ---------------------------------------------------------------------------------------------
 
@@ -319,12 +352,13 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     @property
     def transition_features_(self) -> dict[tuple[str, str], float] | None:
-        """{(label, next label): weight}."""
+        """{(label, next label): weight}; weights of 0 are left out."""
         program = self._trained()
         if program is None:
             return None
         rows = zip(program.tags, program.arrays()["edges"].tolist(), strict=True)
-        return {(one, other): weight for one, row in rows for other, weight in zip(program.tags, row, strict=True)}
+        pairs = ((one, other, weight) for one, row in rows for other, weight in zip(program.tags, row, strict=True))
+        return {(one, other): weight for one, other, weight in pairs if weight}
 
     @property
     def size_(self) -> int | None:

@@ -45,6 +45,9 @@ class Program(ABC):
     weights: Any = None
     """A NamedTuple of float32 arrays, C-contiguous, that all workers share; None before startup."""
 
+    schema: dict[str, Any] | None = None
+    """What turns further data into the features of this model: that of its first feed; None: not known."""
+
     @property
     def rate(self) -> float | None:
         """Learning rate where the user gives none; None: it is calibrated."""
@@ -153,6 +156,10 @@ class Program(ABC):
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """Named arrays to save, in the features' own order; with `state` the update rule's memory too."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is saved")
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Options and arrays of a model on disk; those of a program that predicts the same, if that is smaller."""
+        return self.options(), self.arrays()
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over arrays made by `arrays`; checks names and shapes."""

@@ -84,7 +84,7 @@ def save_model(
         "labels": list(labels),
         "metrics": numbers,
         "feed": _feed_options(feed_config) if feed_config else None,
-        "schema": dict(feed_schema or {}),
+        "schema": dict(feed_schema or program.schema or {}),
     }
     write_sealed(Path(path), KIND, config, {WEIGHTS: arrays})
 
@@ -119,9 +119,10 @@ def load_model(path: str | PathLike[str], program: Program | None = None) -> Mod
     elif program.name != name:
         raise ModelError(f"{where}: is a model of the program {brief(name)}, not of {program.name!r}.")
     restore(program, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
+    program.schema = _schema(config, where)
     return Model(
         program=program,
-        schema=_schema(config, where),
+        schema=program.schema,
         feed_config=_feed_config(config.get("feed"), where),
         labels=_labels(config, where),
         metrics=_metrics(config, where),
@@ -134,7 +135,7 @@ def load_model(path: str | PathLike[str], program: Program | None = None) -> Mod
 def saved_parts(program: Program, state: bool) -> tuple[dict[str, Any], Arrays]:
     """Options and arrays of a program."""
     try:
-        return program.options(), program.arrays(state)
+        return (program.options(), program.arrays(state)) if state else program.saved()
     except NotImplementedError as error:
         raise SaveError(f"cannot save: {error}; give it options(), arrays() and restore().") from None
 

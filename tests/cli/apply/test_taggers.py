@@ -12,7 +12,7 @@ from seqeval.metrics import f1_score
 
 from cli.conftest import SERIAL
 from cli.sentences import TAGS, write_sentences, write_words
-from hogwild import load_model, save_model
+from hogwild import convert_tags, load_model, save_model
 from hogwild.cli.apply import taggers
 from hogwild.config import TaggingConfig
 from hogwild.feeds.tagged.read import read_tagged
@@ -162,6 +162,59 @@ def test_json_lines(hogwild, tagged, tmp_path):
     assert len(objects[0]["probabilities"]) == len(rows[0][0])
 
 
+def test_probabilities_of_every_tag(hogwild, tagged, tagger):
+    said = hogwild("predict", tagger, tagged / "test.txt", "--marginals", "--proba")
+    rows = [row for sentence in sentences_of(said.out) for row in sentence]
+    program = load_model(tagger).program
+    expected = program.marginals(program.open(tagged / "test.txt"))
+    for row, chances in zip(rows, expected.tolist(), strict=True):
+        found = dict(cell.rsplit(":", 1) for cell in row[5:])
+        assert list(found) == list(program.tags)
+        assert [float(chance) for chance in found.values()] == pytest.approx(chances, rel=1e-5)
+        assert found[row[3]] == row[4]
+    several = hogwild("predict", tagger, tagged / "test.txt", "--marginals", "--nbest", 2)
+    assert sentences_of(several.out)[0][0][:2] == ["#", "1"]
+    assert len(sentences_of(several.out)[0][1]) == 4 + 5
+
+
+def test_probabilities_of_every_tag_in_json_lines(hogwild, tagged, tagger, tmp_path):
+    (tmp_path / "t.jsonl").write_text(json.dumps({"w": ["the", "dog"], "pos": ["DT", "NN"]}) + "\n")
+    words = ["predict", tagger, tmp_path / "t.jsonl", "--format", "jsonl", "--marginals"]
+    found = json.loads(hogwild(*words).out)
+    assert found["predicted"] == ["B-NP", "I-NP"]
+    assert [max(each, key=each.get) for each in found["marginals"]] == ["B-NP", "I-NP"]
+    assert sum(found["marginals"][0].values()) == pytest.approx(1, abs=1e-4)
+
+
+def test_lines_of_tokens(hogwild, refused, tagged, tagger, tmp_path):
+    words = ["train", "tagger", tagged / "pos.txt", "--features", "pos", *SERIAL, "--output", tmp_path / "pos"]
+    assert hogwild(*words).code == 0
+    (tmp_path / "raw.txt").write_text("the old dog .\n\na bird may find some stone .\n")
+    said = hogwild("predict", tmp_path / "pos", tmp_path / "raw.txt", "--format", "tokens")
+    assert said.out.startswith("the DT\nold JJ\ndog NN\n. .\n\na DT\n")
+    assert len(sentences_of(said.out)) == 2
+    assert "(tokens: a sentence a line)" in refused("predict", tmp_path / "pos", tmp_path / "raw.txt")
+    words = [tmp_path / "raw.txt", "--format", "tokens"]
+    assert "needs a column `pos`" in refused("predict", tagger, *words)
+    assert "have no tags" in refused("evaluate", tmp_path / "pos", *words)
+
+
+def test_tags_in_another_scheme(hogwild, tagged, tagger, tmp_path):
+    plain = hogwild("predict", tagger, tagged / "test.txt").out
+    said = hogwild("predict", tagger, tagged / "test.txt", "--scheme", "iobes", "--nbest", 1)
+    expected = convert_tags([[row[3] for row in sentence] for sentence in sentences_of(plain)], "iobes")
+    assert [[row[3] for row in sentence[1:]] for sentence in sentences_of(said.out)] == expected
+    words = ["train", "tagger", tagged / "train.txt", *SERIAL, "--scheme", "iobes", "--output", tmp_path / "m"]
+    trained = hogwild(*words, "--valid", tagged / "test.txt")
+    assert "in IOBES." in trained.err
+    assert set(load_model(tmp_path / "m").program.tags) == {"B-NP", "I-NP", "E-NP", "B-VP", "E-VP", "S-VP", "O"}
+    found = hogwild("evaluate", tmp_path / "m", tagged / "test.txt", "--json").json
+    assert found["metrics"]["f1"] > 0.9
+    assert found["unseen"] == {}
+    back = hogwild("predict", tmp_path / "m", tagged / "test.txt", "--scheme", "bio")
+    assert {row[3] for sentence in sentences_of(back.out) for row in sentence} == TAGS
+
+
 # -- bad input -------------------------------------------------------------------------------------------------------
 
 
@@ -210,6 +263,8 @@ def test_flags_of_taggers_with_other_models(hogwild, refused, files, tmp_path):
         for command in ("evaluate", "predict"):
             assert f"{more[0]} is for taggers, and this model is none" in refused(command, *words, *more)
     assert "--nbest is for taggers" in refused("predict", *words, "--nbest", 2)
+    assert "--marginals is for taggers" in refused("predict", *words, "--marginals")
+    assert "--scheme is for taggers" in refused("predict", *words, "--scheme", "bio")
     assert "conll" in refused("predict", *words, "--format", "conll")
 
 
@@ -232,5 +287,7 @@ def test_tags_of_no_scheme_cannot_be_constrained(hogwild, refused, tagged, tmp_p
 
 
 def test_a_model_that_does_not_say_its_features(refused, tagged, tagger, tmp_path):
-    save_model(tmp_path / "bare", load_model(tagger).program)
+    program = load_model(tagger).program
+    program.schema = None  # as of a program that was trained on sentences in memory
+    save_model(tmp_path / "bare", program)
     assert "feed_schema=feed.schema" in refused("predict", tmp_path / "bare", tagged / "test.txt")

@@ -89,6 +89,23 @@ def test_averaging_and_structure_regularization_change_the_weights(hogwild, tagg
         assert found["metrics"]["f1"] > 0.97
 
 
+def test_the_best_epoch_is_the_one_that_the_user_asks_for(hogwild, refused, tagged, tmp_path):
+    hard = (tagged / "test.txt").read_text().replace("walk", "watch").replace(" MD ", " NN ").replace("every DT", "x y")
+    (tmp_path / "hard.txt").write_text(hard)
+    words = ["train", "tagger", tagged / "train.txt", "--mode", "serial", "--lr", 0.5, "--schedule", "constant"]
+    words += ["--epochs", 6, "--valid", tmp_path / "hard.txt", "--l2", 0, "--log-dir", tmp_path / "log"]
+    said = hogwild(*words, "--best-by", "f1", "--json", "--output", tmp_path / "m")
+    lines = [json.loads(line) for line in next((tmp_path / "log").glob("*.jsonl")).read_text().splitlines()]
+    epochs = [line["metrics"] for line in lines if "epoch_seconds" in line]
+    scores, losses = [each["f1"] for each in epochs], [each["loss"] for each in epochs]
+    assert said.json["best_epoch"] == scores.index(max(scores)) + 1
+    assert said.json["metrics"]["f1"] == pytest.approx(max(scores))
+    assert min(losses) < losses[said.json["best_epoch"] - 1]  # by the loss it would be another
+    assert load_model(tmp_path / "m").metrics["f1"] == pytest.approx(max(scores))
+    needs = refused("train", "tagger", tagged / "train.txt", "--best-by", "f1")
+    assert "--best-by f1 needs text to measure it on; add --valid FILE" in needs
+
+
 def test_early_stopping_keeps_the_best_epoch(hogwild, tagged, tmp_path):
     other = write_sentences(tmp_path / "other.txt", 60, seed=3)
     other.write_text(other.read_text().replace(" B-VP", " I-NP"))  # the more is learnt the worse it fits

@@ -10,7 +10,7 @@ import pytest
 from hogwild.config import TaggingConfig
 from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
 from hogwild.feeds.tagged.read import read_tagged
-from hogwild.programs.taggers.schemes import chunks_of
+from hogwild.feeds.tagged.schemes import chunks_of
 
 
 def test_the_seed_makes_the_language_and_parts_are_other_sentences_of_it():

@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from hogwild.arrays import Chains, ValuedChains
-from hogwild.errors import ConfigError, InputError
+from hogwild.errors import ConfigError, HogwildWarning, InputError
 from hogwild.feeds.tagged.features import encode
 from hogwild.feeds.tagged.lists import encode_with, tagging_of
 from hogwild.feeds.tagged.templates import parse_templates
@@ -97,8 +98,22 @@ def test_with_a_model() -> None:
     assert "`Z` (1)" in feed.notes[1]
     with pytest.raises(InputError, match="hold `a` twice"):
         tagging_of([[["a"]]], names=("a", "a"))
-    nothing = tagging_of([[[], ["new"]]], names=model.names, tags=model.tags).check()
-    assert (nothing.unknown, nothing.samples.tags.tolist(), nothing.tags) == (1, [-1, -1], model.tags)
+    nothing = tagging_of([[[], []]], names=model.names, tags=model.tags).check()
+    assert (nothing.unknown, nothing.samples.tags.tolist(), nothing.tags) == (0, [-1, -1], model.tags)
+
+
+def test_features_that_a_model_does_not_know() -> None:
+    model = tagging_of([[["a", "b"], ["a", "c"]]], [["X", "Y"]])
+    ids = {"names": model.names, "tags": model.tags}
+    with pytest.raises(InputError) as caught:
+        tagging_of([[{"w": "of", "pos": "IN"}], [{"w": "the", "pos": "DT"}]], **ids)
+    assert "`w:of`; the model has such as `a`): none of its 4 features is known to the model" in str(caught.value)
+    assert "go to program.predict or program.tag" in str(caught.value)
+    with pytest.warns(HogwildWarning, match=r"such as `new`.* 67 % of its 3 features are not known to the model"):
+        tagging_of([[["a", "new", "newer"]]], **ids)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tagging_of([[["a", "new"]]], **ids).unknown == 1  # half
 
 
 def test_rare_features_are_counted() -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import random
 from functools import partialmethod
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from feeds.tagged.files import names_of, read, sentences_of
+from hogwild.config import TaggingConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Source
+from hogwild.feeds.tagged.read import read_tagged
+from hogwild.feeds.tagged.write import write_tagged
 from reference import tagging as twin
 
 LINES = "大 多数 的 加长型\n\n  A-AVG 🙂 \n"
@@ -86,3 +90,33 @@ def test_bad_input(file: Path) -> None:
     schema = read(file, "a x O\n").schema
     with pytest.raises(InputError, match="the model needs a column `pos`; the columns are w"):
         read(file, LINES, schema, format="segmented")
+
+
+# -- lines of tokens ------------------------------------------------------------------------------------------------
+
+
+def test_lines_of_tokens(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Source, "blocks", partialmethod(Source.blocks, size=40))
+    model = read(file, "to TO\nbe VB\n").schema
+    data = "\ufeffThe  dog\tbarks .\r\n\n \u6c34\u00a0x ok\nlast" + "\na b c" * 20
+    file.write_text(data, encoding="utf-8")
+    text = read_tagged(file, TaggingConfig(format="tokens"), schema=model, with_tags=False)
+    words = [text.columns[0].strings(a, b) for a, b in pairwise(text.offsets.tolist())]
+    expected = [["The", "dog", "barks", "."], ["\u6c34\u00a0x", "ok"], ["last"], *([["a", "b", "c"]] * 20)]
+    assert words == expected
+    lines = "".join(write_tagged(text, [["T"] * len(row) for row in words]))
+    assert lines.startswith("The T\ndog T\nbarks T\n. T\n\n")
+
+
+def test_what_lines_of_tokens_are_not_for(file: Path) -> None:
+    with pytest.raises(InputError, match="lines of tokens have no tags to train or evaluate on"):
+        read(file, "to be", format="tokens")
+    schema = read(file, "a x O\n").schema
+    with pytest.raises(InputError, match="the model needs a column `pos`; the columns are w"):
+        read_tagged(file, TaggingConfig(format="tokens"), schema=schema, with_tags=False)
+    with pytest.raises(ConfigError, match="lines of tokens have no columns"):
+        read_tagged(file, TaggingConfig(format="tokens", columns=("w",)), with_tags=False)
+    file.write_text("the dog barks\nthe dog\n")
+    narrow = {"format": "conll", "columns": ["w", "tag"], "tag": 1, "fields": []}
+    with pytest.raises(InputError, match=r"check --format \(tokens: a sentence a line\)"):
+        read_tagged(file, schema=narrow, with_tags=False)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from hogwild.config import TaggingConfig
 from hogwild.errors import InputError
+from hogwild.feeds.tagged.open import open_tagging
 from hogwild.feeds.tagged.templates import PRESETS, TRANSFORMS, open_templates, parse_templates
 
 
@@ -157,3 +160,82 @@ def test_columns_are_checked() -> None:
 )
 def test_transforms(name: str, number: int, value: str, expected: str | None) -> None:
     assert TRANSFORMS[name].make(value, number) == expected
+
+
+# -- files of CRF++ -------------------------------------------------------------------------------------------------
+
+CHUNKING = """# Unigram
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+
+U10:%x[-2,1]
+U11:%x[-1,1]
+U12:%x[0,1]
+U13:%x[1,1]
+U14:%x[2,1]
+U15:%x[-2,1]/%x[-1,1]
+U16:%x[-1,1]/%x[0,1]
+U17:%x[0,1]/%x[1,1]
+U18:%x[1,1]/%x[2,1]
+
+U20:%x[-2,1]/%x[-1,1]/%x[0,1]
+U21:%x[-1,1]/%x[0,1]/%x[1,1]
+U22:%x[0,1]/%x[1,1]/%x[2,1]
+
+# Bigram
+B
+"""  # the template of CRF++ for CoNLL-2000, as it comes with it
+
+
+def test_a_file_of_crfpp_is_read_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOGWILD_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "template").write_text(CHUNKING)
+    (tmp_path / "train.txt").write_text("to TO B-VP\nbe VB I-VP\n\nor CC O\nnot RB O\n")
+    config = TaggingConfig(features=str(tmp_path / "template"))
+    feed = open_tagging(tmp_path / "train.txt", config)
+    assert sorted(feed.schema["templates"]) == sorted(open_templates("chunking").lines())
+    usual = open_tagging(tmp_path / "train.txt")
+    assert sorted(feed.names) == sorted(usual.names)
+    named = open_tagging(tmp_path / "train.txt", replace(config, columns=("form", "tag", "chunk"), tag_column="chunk"))
+    assert "form[-1]|form[0]=to|be" in named.names
+    again = open_tagging(tmp_path / "train.txt", schema=feed.schema, names=feed.names, tags=feed.tags)
+    assert again.samples.ids.tolist() == feed.samples.ids.tolist()
+
+
+def test_odd_lines_of_crfpp() -> None:
+    templates = parse_templates("U:%x[ +1 , 0 ]\nU99\nB\nB01:%x[0,1]\nU1:%x[1,0]\nlower(w)[0]\n", "t")
+    assert templates.lines() == ["%0[1]", "bias", "%1[0]", "lower(w)[0]"]
+    assert len(templates.notes) == 1
+    assert "t:4: features of `B01:%x[0,1]` weigh pairs of tags where they have rich edges" in templates.notes[0]
+    assert templates.named(["form", "pos", "tag"], 2).lines() == ["form[1]", "bias", "pos[0]", "lower(w)[0]"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("B", "t: no templates"),
+        ("U00:%x[0]", "t:1: expected %x[ROW,COLUMN], such as %x[-1,0]; found `U00:%x[0]`"),
+        ("U00:%x[0,0]/%m[1,2]", "t:1: expected %x[ROW,COLUMN]"),
+        ("U00:%x[200,0]", "t:1: expected a row between -100 and 100"),
+        ("U:%x[-1,0]\nU:%x[1,0]", "t:2: `U:%x[1,0]` has the name of `U:%x[-1,0]` at t:1, which in CRF++ makes one"),
+    ],
+)
+def test_mistakes_in_lines_of_crfpp(text: str, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse_templates(text, "t")
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [(2, "but holds the tags"), (3, "but there are 3, from 0 on"), (1, "but it is not for features")],
+)
+def test_columns_of_crfpp_are_checked(place: int, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse_templates(f"U1:%x[0,{place}]", "t").named(["w", "-", "tag"], 2)
+    assert f"t:1: looks at column {place} of the text, {said}; see --columns" in str(error.value)

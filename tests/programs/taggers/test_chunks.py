@@ -11,7 +11,7 @@ import pytest
 from seqeval.metrics.sequence_labeling import get_entities
 
 from hogwild.errors import InputError
-from hogwild.programs.taggers.schemes import chunks_of, coded, parts_of, spans_of
+from hogwild.feeds.tagged.schemes import chunks_of, coded, parts_of, spans_of
 from reference.tags import LETTERS, all_chunkings, encode, script_chunks
 
 ENCODED = [*LETTERS, "iob1", "ioe1"]

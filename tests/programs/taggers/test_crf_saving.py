@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 
 from compiling import OFF
 from hogwild.config import TrainConfig
-from hogwild.errors import ModelError
+from hogwild.errors import HogwildError, ModelError
 from hogwild.executor.readers.checkpoint import identity_of, load_checkpoint, save_checkpoint
 from hogwild.executor.run import AsyncExecutor
+from hogwild.feeds.tagged.lists import tagging_of
+from hogwild.programs.saving.sealed import write_sealed
 from hogwild.programs.store import load_model, save_model
 from hogwild.programs.taggers.crf import CRF
 from problems.crf import SOME, make_crf, make_feed
@@ -188,3 +191,103 @@ def test_options_that_do_not_fit_are_refused() -> None:
     for change in [*({"tags": each} for each in tags), *({"names": each} for each in names)]:
         with pytest.raises(ModelError):
             CRF(**{**options, **change}).restore(arrays)
+
+
+# -- weights of zero ------------------------------------------------------------------------------------------------
+
+
+def sparse_crf(feed: Any, share: float, **options: Any) -> CRF:
+    """A CRF of which only a share of the weights is not zero."""
+    program = make_crf(feed, 3, **options)
+    arrays = program.arrays()
+    draw = np.random.default_rng(3)
+    for name in ("nodes", "rich"):
+        arrays[name] = np.where(draw.random(arrays[name].shape) < share, arrays[name], np.float32(0))
+    program.restore(arrays)
+    return program
+
+
+@pytest.mark.parametrize("options", [{"rich_edges": False}, SOME])
+def test_zeros_are_not_stored(options: dict[str, Any], tmp_path: Path) -> None:
+    feed = make_feed(90, tags=9, lengths=(9,) * 40, features=200)
+    dense, sparse = make_crf(feed, 3, **options), sparse_crf(feed, 0.03, **options)
+    small = sparse_crf(feed, 0.03, l1=0.1, **options)
+    sizes = {}
+    for name, program in (("dense", dense), ("sparse", sparse), ("small", small)):
+        save_model(tmp_path / name, program)
+        sizes[name] = (tmp_path / name / "weights.safetensors").stat().st_size
+        loaded = load_model(tmp_path / name).program
+        assert isinstance(loaded, CRF)
+        known = {feature: place for place, feature in enumerate(loaded.names)}
+        arrays, expected = loaded.arrays(), program.arrays()
+        for row, feature in enumerate(program.names):
+            found = arrays["nodes"][known[feature]] if feature in known else np.zeros(9, np.float32)
+            assert found.tobytes() == expected["nodes"][row].tobytes()
+        assert arrays["edges"].tobytes() == expected["edges"].tobytes()
+    assert sizes["sparse"] < 0.5 * sizes["dense"] or options == SOME
+    assert sizes["small"] < sizes["sparse"]
+    assert len(load_model(tmp_path / "sparse").program.names) == 200  # without l1 features stay
+
+
+def test_features_that_weigh_nothing_are_left_out(tmp_path: Path) -> None:
+    feed = make_feed(91, tags=9, lengths=(9,) * 40, features=200)
+    program = sparse_crf(feed, 0.02, l1=0.1, **SOME)
+    save_model(tmp_path / "m", program, feed_schema={"features": "python", "min_count": 1})
+    loaded = load_model(tmp_path / "m").program
+    assert isinstance(loaded, CRF)
+    assert loaded.pruned == 200 - len(loaded.names) > 50
+    X = [[[f"f{k}", f"f{k + 1}"] for k in range(0, 120, 3)], [[f"f{k}"] for k in range(9)]]
+    expected = program.predict(tagging_of(X, names=program.names, tags=feed.tags))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [loaded.tag(sentence) for sentence in X] == expected
+    save_model(tmp_path / "again", loaded)
+    assert load_model(tmp_path / "again").program.options() == loaded.options()
+    nothing = sparse_crf(feed, 0.0, l1=0.1, rich_edges=False)
+    save_model(tmp_path / "none", nothing)
+    assert load_model(tmp_path / "none").program.names == ("f0",)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a.update(nodes_counts=a["nodes_counts"][:-1]),
+        lambda a: a.update(nodes_counts=a["nodes_counts"] + np.uint8(1)),
+        lambda a: a.update(nodes_counts=a["nodes_counts"].astype(np.int64)),
+        lambda a: a.update(nodes_tags=np.full_like(a["nodes_tags"], 9)),
+        lambda a: a.update(nodes_tags=a["nodes_tags"].reshape(1, -1)),
+        lambda a: a.update(nodes_values=a["nodes_values"] * np.float32(np.nan)),
+        lambda a: a.update(nodes_values=a["nodes_values"].astype(np.float64)),
+        lambda a: a.update(nodes=np.zeros((200, 9), np.float32)),
+        lambda a: a.pop("nodes_tags"),
+        lambda a: a.pop("nodes_values"),
+    ],
+)
+def test_damaged_weights_without_zeros(change: Any) -> None:
+    feed = make_feed(92, tags=9, lengths=(9,) * 40, features=200)
+    program = sparse_crf(feed, 0.02, rich_edges=False)
+    options, arrays = program.saved()
+    CRF(**options).restore(arrays)
+    change(arrays)
+    with pytest.raises(ModelError):
+        CRF(**options).restore(arrays)
+
+
+def test_memory_is_checked_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed = make_feed(92, tags=9, lengths=(9,) * 40, features=200)
+    options, arrays = sparse_crf(feed, 0.02, rich_edges=False).saved()
+    monkeypatch.setattr("hogwild.machine.memory", lambda: 4000)
+    with pytest.raises(HogwildError, match="200 features of 9 tags need"):
+        CRF(**options).restore(arrays)
+
+
+def test_a_model_of_version_1_opens(tmp_path: Path) -> None:
+    """Such models have all weights, and options without what came later."""
+    feed = make_feed(93)
+    program = trained({"l2": 1.0}, feed)
+    options = {name: value for name, value in program.options().items() if name not in ("best_by", "pruned")}
+    config = {"program": "crf", "options": options, "labels": [], "metrics": {}, "feed": None, "schema": {}}
+    write_sealed(tmp_path / "m", "model", config, {"weights.safetensors": program.arrays()})
+    text = (tmp_path / "m" / "config.json").read_text()
+    (tmp_path / "m" / "config.json").write_text(text.replace('"version": 2', '"version": 1'))
+    same(load_model(tmp_path / "m").program.arrays(), program.arrays())

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise, product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hogwild.errors import ConfigError, InputError
-from hogwild.programs.taggers.schemes import (
+from hogwild.config import TaggingConfig
+from hogwild.errors import ConfigError, InputError, ModelError
+from hogwild.feeds.tagged.open import open_tagging
+from hogwild.feeds.tagged.schemes import (
     SCHEMES,
     SchemeErrors,
     allowed,
+    chunks_of,
     coded,
+    convert_tags,
     errors_of,
     kind_of,
     scheme_of,
@@ -172,3 +178,61 @@ def test_what_cannot_work_is_told():
     for codes in ([0, -1], [0, 2]):
         with pytest.raises(InputError, match="a tag has a number outside 0 … 1"):
             errors_of(np.array([0, 2]), np.array(codes), ["O", "I-X"], "iob2")
+
+
+# -- from one scheme to another -------------------------------------------------------------------------------------
+
+BIO = [["B-NP", "I-NP", "I-NP", "O", "B-VP", "B-VP", "I-VP"], ["B-NP", "B-PP"], ["O"], ["B-NP", "I-NP"], []]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [
+        ("iob1", [["I-NP", "I-NP", "I-NP", "O", "I-VP", "B-VP", "I-VP"], ["I-NP", "I-PP"]]),
+        ("iobes", [["B-NP", "I-NP", "E-NP", "O", "S-VP", "B-VP", "E-VP"], ["S-NP", "S-PP"]]),
+        ("bilou", [["B-NP", "I-NP", "L-NP", "O", "U-VP", "B-VP", "L-VP"], ["U-NP", "U-PP"]]),
+        ("bmes", [["B-NP", "M-NP", "E-NP", "O", "S-VP", "B-VP", "E-VP"], ["S-NP", "S-PP"]]),
+        ("BIO", BIO[:2]),
+        ("iob2", BIO[:2]),
+    ],
+)
+def test_the_same_chunks_in_another_scheme(scheme: str, expected: list[list[str]]) -> None:
+    assert convert_tags(BIO, scheme)[:2] == expected
+    assert convert_tags(convert_tags(BIO, scheme), "bio") == BIO
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_tags_keep_their_chunks(seed: int) -> None:
+    draw = random.Random(seed)
+    tags = ["O", *(f"{letter}-{kind}" for letter in "BIES" for kind in ("A", "B"))]
+    sentences = [[draw.choice(tags) for _ in range(draw.randint(0, 9))] for _ in range(20)]
+    for scheme in SCHEMES:
+        found = convert_tags(sentences, scheme)
+        assert [chunks_of(tags) for tags in found] == [chunks_of(tags) for tags in sentences]
+        names = tuple(dict.fromkeys(tag for tags in found for tag in tags))
+        index: dict[str, int] = {}
+        assert errors_of(*coded(found, index), names, scheme).count == 0
+
+
+def test_letters_alone_and_tags_of_no_scheme() -> None:
+    assert convert_tags([["B", "M", "E", "S"]], "bio") == [["B", "I", "I", "B"]]
+    assert convert_tags([["B", "I", "O"]], "bilou") == [["B", "L", "O"]]
+    with pytest.raises(ConfigError, match="tags such as NOUN, VERB mark no chunks"):
+        convert_tags([["NOUN", "VERB"]], "bio")
+    with pytest.raises(ConfigError, match="there is no scheme `biose`; use one of iob1"):
+        convert_tags(BIO, "biose")
+
+
+def test_tags_are_changed_as_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOGWILD_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "train.txt").write_text("to TO I-VP\nbe VB I-VP\n\nor CC O\nnot RB I-ADVP\nto TO B-ADVP\n")
+    feed = open_tagging(tmp_path / "train.txt", TaggingConfig(scheme="iobes"))
+    assert feed.text is not None
+    assert feed.text.tags is not None
+    assert feed.text.tags.strings() == ["B-VP", "E-VP", "O", "S-ADVP", "S-ADVP"]
+    assert feed.schema["scheme"] == "iobes"
+    again = open_tagging(tmp_path / "train.txt", schema=feed.schema, names=feed.names, tags=feed.tags)
+    assert again.samples.tags.tolist() == feed.samples.tags.tolist()
+    assert again.strange == {}
+    with pytest.raises(ModelError, match="scheme of its tags is damaged"):
+        open_tagging(tmp_path / "train.txt", schema={**feed.schema, "scheme": 7}, names=feed.names, tags=feed.tags)

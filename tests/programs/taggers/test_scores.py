@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_fscore_support
 
-from hogwild.programs.taggers.schemes import coded
+from hogwild.feeds.tagged.schemes import coded
 from hogwild.programs.taggers.scores import Lexicon, score_codes, score_tags
 from places import DATA
 from problems.tag_pairs import CHUNKS, flat, random_pair

@@ -11,8 +11,8 @@ import pytest
 from hogwild.arrays import Chains
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.tagged.feed import TaggingFeed
+from hogwild.feeds.tagged.schemes import coded
 from hogwild.feeds.tagged.text import TaggedText, TextColumn
-from hogwild.programs.taggers.schemes import coded
 from hogwild.programs.taggers.scores import UNSEEN, Lexicon, score_codes, score_feed, score_tags, vocabulary_of
 from problems.tag_pairs import flat
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from hogwild.cli.flags import Page
 from hogwild.cli.outputs import OutputConfig
-from hogwild.config import Column, ShowConfig
+from hogwild.config import Column, ShowConfig, TagScheme
 from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
 
@@ -24,7 +24,7 @@ class ReadConfig:
 
     format: Literal[
         "same", "auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text", "conll", "conllu", "segmented", "jsonl",
-        "ratings", "lists", "multislot", "tfrecord", "criteo", "libffm", "libfm",
+        "tokens", "ratings", "lists", "multislot", "tfrecord", "criteo", "libffm", "libfm",
     ] = "same"
     """Kind of file, if it is not the one of the training files."""
     label: Column = ""
@@ -151,6 +151,10 @@ class WriteConfig(OutputConfig):
     proba: bool = False
     """Write the probability of every class, with tabs between, in the order that standard error tells. Of a tagger:
     that of the predicted tag, as a further column."""
+    marginals: bool = False
+    """Of a tagger: write the probability of every tag, as further columns TAG:PROBABILITY; of JSON lines as objects."""
+    scheme: TagScheme = "same"
+    """Of a tagger: the scheme that its tags are written in; bio is iob2."""
     nbest: int = 0
     """Of a tagger: write the N best ways to tag each sentence, each after a line `# rank probability`."""
 

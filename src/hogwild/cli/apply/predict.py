@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from hogwild.cli.apply.options import PREDICT as PAGE
-from hogwild.cli.apply.options import RECOMMENDERS, refuse
+from hogwild.cli.apply.options import RECOMMENDERS, given, refuse
 from hogwild.cli.apply.options import PredictOptions as Options
 from hogwild.cli.outputs import check_outputs
 from hogwild.errors import ConfigError
@@ -34,8 +34,9 @@ def run(options: Options) -> int:
 
         return predict_tags(options, model, began)
     refuse(options.tagged, "taggers", "this model is none")
-    if options.write.nbest:
-        raise ConfigError("--nbest is for taggers, and this model is none; leave it out.")
+    for flag in given(options.write):
+        if flag in ("--nbest", "--marginals", "--scheme"):
+            raise ConfigError(f"{flag} is for taggers, and this model is none; leave it out.")
     if program.name in RECOMMENDERS:
         from hogwild.cli.apply.recommenders import predict_pairs
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from hogwild.cli.apply.options import EvaluateOptions, PredictOptions, ReadConfig, TaggedConfig
+from hogwild.cli.apply.options import EvaluateOptions, PredictOptions, ReadConfig, TaggedConfig, WriteConfig, given
 from hogwild.cli.summary import print_evaluation, print_prediction
 from hogwild.config import TaggingConfig
 from hogwild.errors import ConfigError
@@ -19,6 +19,7 @@ from hogwild.executor.readers.display import show_progress
 from hogwild.feeds.io.outfile import write_file
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.open import open_tagging
+from hogwild.feeds.tagged.schemes import convert_tags
 from hogwild.feeds.tagged.write import Path, write_paths
 from hogwild.machine import cores
 from hogwild.messages import for_output
@@ -37,7 +38,7 @@ def open_tagged(
     if read.label:
         raise ConfigError("--label is not for taggers; --tag-column names the column of the tags.")
     if read.format == "auto":
-        raise ConfigError("--format auto is not for taggers; leave it out, or give conll, conllu, segmented or jsonl.")
+        raise ConfigError("--format auto is not for taggers; leave it out, or give conll, conllu, jsonl or such.")
     if not model.schema:
         raise ConfigError(
             "the model does not say how text becomes its features; save it again with "
@@ -45,7 +46,8 @@ def open_tagged(
         )
     program = cast(Tagger, model.program)
     config = TaggingConfig(columns=tagged.columns, tag_column=tagged.tag_column, **read.shared())
-    return open_tagging(files, config, schema=model.schema, names=program.names, tags=program.tags, with_tags=with_tags)
+    schema = program.marked(model.schema)
+    return open_tagging(files, config, schema=schema, names=program.names, tags=program.tags, with_tags=with_tags)
 
 
 def pieces(feed: TaggingFeed) -> Iterator[TaggingFeed]:
@@ -112,10 +114,11 @@ def predict_tags(options: PredictOptions, model: Model, began: float) -> int:
         text = feed.text
         assert text is not None
         assert text.origin is not None
-        if options.write.proba and text.origin.format == "segmented":
-            raise ConfigError(
-                "--proba has no place in segmented text; --nbest 1 writes the probability of each line before it."
-            )
+        for flag in {"--proba", "--marginals", "--scheme"}.intersection(given(options.write)):
+            if text.origin.format == "segmented":
+                raise ConfigError(
+                    f"{flag} has no place in segmented text; --nbest 1 writes the probability of each line before it."
+                )
         for note in feed.notes:
             display.say(f"note: {note}")
         display.phase(_TAGGING)
@@ -131,29 +134,28 @@ def predict_tags(options: PredictOptions, model: Model, began: float) -> int:
 
 def _paths(program: Tagger, feed: TaggingFeed, options: PredictOptions) -> Iterator[Sequence[Path]]:
     """For each sentence the tags to write, with the probabilities that are asked for."""
-    names = np.array(program.tags, object)
-    constrain, proba = options.tagged.constrain, options.write.proba
+    write, constrain = options.write, options.tagged.constrain
+    codes = {tag: code for code, tag in enumerate(program.tags)}
     for piece in pieces(feed):
-        chances = program.marginals(piece, cores()) if proba else None
+        chances = program.marginals(piece, cores()) if write.proba or write.marginals else None
         bounds = list(pairwise(piece.samples.offsets.tolist()))
-        if options.write.nbest:
-            found = program.nbest(piece, options.write.nbest, constrain)
-            codes = {tag: code for code, tag in enumerate(program.tags)}
-            for (start, end), several in zip(bounds, found, strict=True):
-                yield [
-                    Path(tags, _of(chances, start, end, [codes[tag] for tag in tags]), chance)
-                    for chance, tags in several
-                ]
-            continue
-        best = program.predict_codes(piece, cores(), constrain)
-        for start, end in bounds:
-            tags = best[start:end]
-            yield [Path(names[tags].tolist(), _of(chances, start, end, tags))]
+        if write.nbest:
+            found: Any = program.nbest(piece, write.nbest, constrain)
+        else:
+            found = ([(None, tags)] for tags in program.predict(piece, cores(), constrain))
+        for (start, end), several in zip(bounds, found, strict=True):
+            yield [
+                _path(tags, chance, None if chances is None else chances[start:end], codes, write)
+                for chance, tags in several
+            ]
 
 
-def _of(chances: Any, start: int, end: int, tags: Any) -> list[float] | None:
-    """The probability of each of these tags of a sentence."""
-    return None if chances is None else chances[np.arange(start, end), tags].tolist()
+def _path(tags: list[str], chance: float | None, each: Any, codes: dict[str, int], write: WriteConfig) -> Path:
+    """One way to tag a sentence; each: the probabilities of all tags at each token."""
+    shares = each[np.arange(len(tags)), [codes[tag] for tag in tags]].tolist() if write.proba else None
+    every = [dict(zip(codes, row, strict=True)) for row in each.tolist()] if write.marginals else None
+    named = tags if write.scheme == "same" else convert_tags([tags], write.scheme)[0]
+    return Path(named, shares, chance, every)
 
 
 def _joined(sentences: Iterator[str]) -> Iterator[str]:

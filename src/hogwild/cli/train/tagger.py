@@ -10,6 +10,7 @@ from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job, RunOptions
 from hogwild.config import CRFConfig, Files, SaveConfig, ShowConfig, TaggerTrainConfig, TaggingConfig, WatchConfig
 from hogwild.config.options import Shown
+from hogwild.errors import ConfigError
 from hogwild.messages import counted, shown
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class TaggerJob(Job):
         from hogwild.feeds.tagged.templates import open_templates
         from hogwild.programs.taggers.crf import CRF
 
+        if self.options.crf.best_by != "loss" and not self.options.valid:
+            raise ConfigError(f"--best-by {self.options.crf.best_by} needs text to measure it on; add --valid FILE.")
         open_templates(self.options.tagging.features)  # what is wrong with them is said before the text is read
         return CRF(**vars(self.options.crf))
 
@@ -108,7 +111,7 @@ def _rich(program: CRF) -> int:
 
 def tag_notes(feed: TaggingFeed) -> list[str]:
     """What the tags say of the text: the scheme that they follow, and where they break it."""
-    from hogwild.programs.taggers.schemes import errors_of, kind_of, scheme_of, strays_of
+    from hogwild.feeds.tagged.schemes import errors_of, kind_of, scheme_of, strays_of
 
     if len(feed.tags) == 1:
         return [f"Every token has the tag `{shown(feed.tags[0])}`: there is nothing to learn."]

@@ -122,8 +122,9 @@ def plan_columns(count: int, asked: Asked, where: str) -> ColumnPlan:
         used = plan.features().values()
         if count == len(used):
             return plan.without([k for k in range(len(names)) if k not in used])
+    lines = "" if asked.with_tags else " (tokens: a sentence a line)"
     raise InputError(f"{where}: {count} columns found, {len(names)} expected ({', '.join(map(shown, names))}); name all"
-                     " columns with --columns, `-` for those that features shall not use, or check --format.")
+                     f" columns with --columns, `-` for those that features shall not use, or check --format{lines}.")
 
 
 def plan_conllu(asked: Asked, where: str) -> ColumnPlan:

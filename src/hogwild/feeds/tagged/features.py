@@ -156,7 +156,7 @@ def encode(
     tagged = encode_tags(text.tags, text.tokens, tags)
     samples = Chains(layout.plan.offsets, chosen.starts, chosen.ids, tagged.codes)
     schema = {"templates": templates.lines(), "preset": preset_of(templates), "min_count": min_count}
-    notes = (*text.notes, *chosen.notes, *tagged.notes)
+    notes = (*text.notes, *templates.notes, *chosen.notes, *tagged.notes)
     return TaggingFeed(samples, chosen.names, chosen.counts, tagged.names, schema, tagged.strange, chosen.unknown, text,
                        notes, text.source)  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import AnyChains, Chains, ValuedChains
-from hogwild.errors import InputError
+from hogwild.errors import HogwildWarning, InputError
 from hogwild.feeds.sparse.feed import kept
 from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, mapping, read_strings, title_of
 from hogwild.feeds.tagged.text import TaggedText, TextColumn
+from hogwild.messages import counted, shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,6 +93,25 @@ def _rise(ids: npt.NDArray[np.int32], starts: npt.NDArray[np.int64]) -> bool:
     begins = starts[(starts > 0) & (starts < len(ids))]
     falls[begins - 1] = False
     return not falls.any()
+
+
+def check_known(feed: TaggingFeed, remedy: str, example: str = "", pruned: bool = False) -> TaggingFeed:
+    """A feed in the features of a model: raise InputError if it has none of them, warn if it has not even half.
+
+    remedy: what to do then. example: a feature that is not in the model. pruned: the model left out features that weigh
+    nothing, so that many are not in it.
+    """
+    known, unknown = len(feed.samples.ids), feed.unknown
+    theirs = f"; the model has such as `{shown(feed.names[0])}`" if feed.names else "; the model has none"
+    source = f"{feed.source} (with features such as `{shown(example)}`{theirs})" if example else feed.source
+    if unknown and not known:
+        what = f"none of its {counted(unknown, 'feature')} is known to the model, which could only guess the tags"
+        raise InputError(f"{source}: {what}; {remedy}")
+    if unknown > known and not pruned:
+        total = known + unknown
+        what = f"{100 * unknown / total:.0f} % of its {total:,} features are not known to the model"
+        warnings.warn(f"{source}: {what}; {remedy}", HogwildWarning, stacklevel=3)
+    return feed
 
 
 # -- on disk ----------------------------------------------------------------------------------------------------------

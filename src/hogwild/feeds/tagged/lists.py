@@ -13,7 +13,7 @@ import numpy as np
 from hogwild.arrays import AnyChains, Chains, Ids, Offsets, ValuedChains, fits_float32
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.tagged.features import rare_note, unknown_note
-from hogwild.feeds.tagged.feed import TaggingFeed
+from hogwild.feeds.tagged.feed import TaggingFeed, check_known
 from hogwild.feeds.tagged.text import Coder, TaggedText, TextColumn, check_distinct, encode_tags
 from hogwild.kernels.ids.keys import settle_valued
 from hogwild.messages import counted, shown
@@ -22,6 +22,7 @@ Token = Sequence[str] | set[str] | Mapping[str, Any]
 FeatureFunction = Callable[[list[dict[str, str]], int], Token]
 
 MADE = "python"  # in a schema: features are not made of templates
+STRANGE = "name features as in training; columns (words, parts of speech) go to program.predict or program.tag."
 _LISTS = (list, tuple)
 _SETS = (set, frozenset)
 
@@ -48,7 +49,9 @@ def tagging_of(
     min_count
         Features that occur less often are left out. Not with `names`.
     names, tags
-        Those of a model. Other features are left out and counted; other tags become -1.
+        Those of a model. Other features are left out and counted; other tags become -1. It is an error if all features
+        are others, and if more than half are, a warning says so. What has columns, not features, goes to
+        `program.predict`.
 
     Examples
     --------
@@ -59,13 +62,32 @@ def tagging_of(
     [2.5]
     """
     _check_min_count(min_count)
+    collected = _collected(X)
+    column = None if y is None else _tag_column(y, collected.offsets)
+    feed = _with_tags(collected.feed(min_count, names), column, tags)
+    if names is None or feed.unknown <= len(feed.samples.ids):
+        return feed
+    return check_known(feed, STRANGE, next(name for name in collected.known if name not in names))
+
+
+def chains_of(X: Iterable[Iterable[Token]], places: Mapping[str, int]) -> tuple[AnyChains, int]:  # noqa: N803
+    """As `tagging_of`, by the ids of a model's features: the chains, and how many features the model does not know.
+
+    It takes no longer with many features than with few.
+    """
+    collected = _collected(X)
+    final = np.fromiter((places.get(name, -1) for name in collected.known), np.int32, len(collected.known))
+    numbers = collected.checked()
+    return collected.chains(numbers, final), int(np.count_nonzero(final[numbers] < 0))
+
+
+def _collected(X: Iterable[Iterable[Token]]) -> _Collector:  # noqa: N803
     collected = _Collector()
     for place, sentence in enumerate(_sentences(X, "X")):
         collected.add(sentence, f"sentence {place}")
     if not len(collected.sizes):
         raise InputError("X has no sentences; give at least one.")
-    column = None if y is None else _tag_column(y, collected.offsets)
-    return _with_tags(collected.feed(min_count, names), column, tags)
+    return collected
 
 
 def encode_with(
@@ -154,9 +176,10 @@ class _Collector:
                 raise InputError(f"{where} has the key {_shown(key)}; names of features are strings.")
             name = prefix + key
             if isinstance(value, str):
-                self._append(f"{name}:{value}", 1.0)
+                self.numbers.append(self.known[f"{name}:{value}"])  # by far the most frequent: no call
             elif isinstance(value, (bool, np.bool_)):
-                self._append(name, float(value))
+                if value:
+                    self.numbers.append(self.known[name])
             elif isinstance(value, (float, int, Real)):
                 self._append_number(name, value, where)
             elif isinstance(value, Mapping):
@@ -184,7 +207,9 @@ class _Collector:
         if value:
             self.numbers.append(self.known[name])
 
-    def _check_names(self, numbers: Ids, source: str) -> None:
+    def checked(self, source: str = "sentences") -> Ids:
+        """The numbers of all features, each a string."""
+        numbers: Ids = np.asarray(self.numbers)
         for number, name in enumerate(self.known):
             if not isinstance(name, str):
                 first = int(np.argmax(numbers == number))
@@ -192,12 +217,17 @@ class _Collector:
                 sentence = int(np.searchsorted(self.offsets, token, side="right")) - 1
                 where = f"{source}: sentence {sentence}, token {token - self.offsets[sentence]}"
                 raise InputError(f"{where} has the feature {_shown(name)}; features are strings.")
+        return numbers
+
+    def chains(self, numbers: Ids, final: Ids) -> AnyChains:
+        """The features by their final ids, where these are not negative; no tags."""
+        values = np.ones(len(numbers), np.float32)
+        values[np.asarray(self.places)] = np.asarray(self.values)
+        return _chains(np.array(numbers), values, final, _cumulated(self.widths), self.offsets)
 
     def feed(self, min_count: int, names: Sequence[str] | None, source: str = "sentences") -> TaggingFeed:
         """All that was taken in, with no tags."""
-        numbers, values = np.asarray(self.numbers), np.ones(len(self.numbers), np.float32)
-        values[np.asarray(self.places)] = np.asarray(self.values)
-        self._check_names(numbers, source)
+        numbers = self.checked(source)
         found = tuple(self.known)
         counts = np.bincount(numbers, minlength=len(found))
         unknown, notes = 0, tuple[str, ...]()
@@ -209,7 +239,7 @@ class _Collector:
             final = np.fromiter((places.get(name, -1) for name in found), np.int32, len(found))
             unknown = int(counts[final < 0].sum())
             notes = unknown_note(unknown, len(numbers))
-        samples = _chains(numbers, values, final, _cumulated(self.widths), self.offsets)
+        samples = self.chains(numbers, final)
         kept = np.bincount(samples.ids, minlength=len(names))
         schema = {"features": MADE, "min_count": min_count}
         return TaggingFeed(samples, tuple(names), kept, (), schema, {}, unknown, None, notes, source)

@@ -13,11 +13,13 @@ from hogwild.feeds.io.source import Paths, open_sources
 from hogwild.feeds.storage import cache
 from hogwild.feeds.tagged.columns import narrowed
 from hogwild.feeds.tagged.features import encode
-from hogwild.feeds.tagged.feed import TaggingFeed, map_tagging, write_tagging
+from hogwild.feeds.tagged.feed import TaggingFeed, check_known, map_tagging, write_tagging
 from hogwild.feeds.tagged.lists import MADE, FeatureFunction, encode_with
 from hogwild.feeds.tagged.read import read_sources
 from hogwild.feeds.tagged.templates import Templates, open_templates, parse_templates
 from hogwild.messages import shown
+
+_STRANGE = "is this text in the language and the columns of the training text? --columns names those of the file."
 
 
 def open_tagging(
@@ -61,21 +63,25 @@ def open_tagging(
     """
     config = config or TaggingConfig()
     min_count = _min_count_of(config, schema or {})
-    templates = Templates(()) if features is not None else _templates_of(config, schema or {})
+    templates = Templates(()) if features is not None else _templates(config, schema or {})
     sources = open_sources(paths, config)
+
+    def known(feed: TaggingFeed) -> TaggingFeed:
+        return feed if names is None else check_known(feed, _STRANGE, pruned=bool((schema or {}).get("pruned")))
 
     def make() -> TaggingFeed:
         text = read_sources(sources, config, schema=schema, with_tags=with_tags)
         if features is not None:
             feed = encode_with(text, features, min_count=min_count, names=names, tags=tags)
         else:
-            feed = encode(text, templates, min_count=min_count, names=names, tags=tags)
-            used = {atom.column for template in templates.items for atom in template.atoms}
+            named = templates.named(text.schema["columns"], text.schema["tag"])
+            feed = encode(text, named, min_count=min_count, names=names, tags=tags)
+            used = {atom.column for template in named.items for atom in template.atoms}
             text = replace(text, schema=narrowed(text.schema, used))
         return replace(feed, schema={**text.schema, **feed.schema})
 
     if features is not None or not with_tags or not config.cache:
-        return make()
+        return known(make())
     content = {"tagging": {**asdict(config), "features": templates.lines(), "min_count": min_count, "cache": True},
                "suffixes": [PurePath(source.name).suffixes for source in sources], "schema": schema,
                "names": cache.digest_of(names), "tags": cache.digest_of(tags)}  # fmt: skip
@@ -83,17 +89,20 @@ def open_tagging(
     def write(directory: Path) -> None:
         write_tagging(directory, make(), [source.name for source in sources])
 
-    return cache.open_entry(write, sources, cache.key_from(content, sources), map_tagging)
+    return known(cache.open_entry(write, sources, cache.key_from(content, sources), map_tagging))
 
 
-def _templates_of(config: TaggingConfig, schema: Mapping[str, Any]) -> Templates:
+def _templates(config: TaggingConfig, schema: Mapping[str, Any]) -> Templates:
     if schema.get("features") == MADE:
         raise InputError(
             "this model has features that Python made; give them with tagging_of, or their function as `features`."
         )
-    if "templates" not in schema:
-        return open_templates(config.features)
-    lines = schema["templates"]
+    return templates_of(schema) if "templates" in schema else open_templates(config.features)
+
+
+def templates_of(schema: Mapping[str, Any]) -> Templates:
+    """The templates of a model. Raises ModelError where they are none."""
+    lines = schema.get("templates")
     try:
         if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
             raise InputError("its templates are no lines of text.")

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from hogwild.arrays import Offsets
 from hogwild.config import TaggingConfig
-from hogwild.errors import InputError
+from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.io.blocks import head_of
 from hogwild.feeds.io.source import Paths, Source, open_sources
 from hogwild.feeds.io.streams import uncompressed
@@ -15,11 +16,13 @@ from hogwild.feeds.storage.arrayfiles import title_of
 from hogwild.feeds.tagged.columns import FIELDS, Asked, ColumnPlan
 from hogwild.feeds.tagged.conll import ColumnsReader, layout_of
 from hogwild.feeds.tagged.jsonl import JsonReader
-from hogwild.feeds.tagged.segmented import SegmentedReader
+from hogwild.feeds.tagged.schemes import convert_codes, scheme_named
+from hogwild.feeds.tagged.segmented import SegmentedReader, TokensReader
 from hogwild.feeds.tagged.text import Gathering, Origin, TaggedText, TextColumn
 
 BY_SUFFIX = {".conllu": "conllu", ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".conll": "conll"}
-CALLED = {"conll": "columns", "conllu": "CoNLL-U", "segmented": "segmented text", "jsonl": "JSON lines"}
+CALLED = {"conll": "columns", "conllu": "CoNLL-U", "segmented": "segmented text", "jsonl": "JSON lines",
+          "tokens": "lines of tokens"}
 _FEW = 4           # columns; lines of segmented text have no fewer words on an average
 _MOST = 0.5        # share of lines with the same number of columns, from which on they are columns
 _LONG = 1 << 19    # characters of a line that is cut off
@@ -93,20 +96,37 @@ def read_sources(
     notes += reader.notes(columns)
     if guessed and form != "conll":  # columns are said anyway
         notes.append(f"Read as {CALLED[form]}, to judge by the first lines (--format says otherwise).")
+    scheme, offsets = _scheme_of(config, schema or {}), gathering.offsets()
     return TaggedText(
         columns=tuple(columns[place] for place in asked.places(plan, name)),
-        tags=columns[plan.tag] if with_tags else None,
-        offsets=gathering.offsets(),
+        tags=_in_scheme(columns[plan.tag], offsets, scheme) if with_tags else None,
+        offsets=offsets,
         notes=tuple(notes),
         source=name,
-        schema=dict(schema) if schema else plan.schema(form),
+        schema=dict(schema) if schema else {**plan.schema(form), **({"scheme": scheme} if scheme else {})},
         origin=reader.origin(columns),
     )
 
 
+def _scheme_of(config: TaggingConfig, schema: Mapping[str, Any]) -> str:
+    """The scheme that tags are changed into: as in the text of a model, else as the user says; empty: none."""
+    try:
+        wanted = schema.get("scheme", "same") if schema else config.scheme
+        return "" if wanted == "same" else scheme_named(wanted)
+    except (ConfigError, AttributeError):
+        raise ModelError("what the model says of the scheme of its tags is damaged; copy the model again.") from None
+
+
+def _in_scheme(column: TextColumn, offsets: Offsets, scheme: str) -> TextColumn:
+    if not scheme:
+        return column
+    codes, names = convert_codes(offsets, column.codes, column.values, scheme_named(scheme))
+    return TextColumn(column.name, codes, names)
+
+
 def _reader_of(form: str, gathering: Gathering, asked: Asked) -> Reader:
-    if form == "segmented":
-        return SegmentedReader(gathering, asked)
+    if form in ("segmented", "tokens"):
+        return (SegmentedReader if form == "segmented" else TokensReader)(gathering, asked)
     return JsonReader(gathering, asked) if form == "jsonl" else ColumnsReader(gathering, asked, form)
 
 

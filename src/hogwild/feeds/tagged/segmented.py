@@ -1,11 +1,14 @@
-"""Words separated by white space, one sentence a line: tokens are characters, tags say where in a word each stands."""
+"""One sentence a line, with white space between words: tokens are characters, whose tags say where in a word each
+stands; or tokens are the words themselves, without tags."""
 
 from __future__ import annotations
+
+from itertools import chain
 
 import numpy as np
 
 from hogwild.arrays import Offsets
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.tagged.columns import TAGS, WORDS, Asked, ColumnPlan
 from hogwild.feeds.tagged.conll import run_lengths
@@ -59,3 +62,31 @@ class SegmentedReader:
         if self.with_tags or not self._divided:
             return []
         return [f"White space in {counted(self._divided, 'line')} left out: words are found anew."]
+
+
+class TokensReader:
+    """Takes one file after the other, a line of tokens a sentence. For prediction only: there are no tags."""
+
+    def __init__(self, gathering: Gathering, asked: Asked) -> None:
+        if asked.config.columns or asked.config.tag_column:
+            raise ConfigError("lines of tokens have no columns; leave out --columns and --tag-column.")
+        if asked.with_tags:
+            raise InputError("lines of tokens have no tags to train or evaluate on; --format tokens is for prediction.")
+        self.gathering = gathering
+        self.plan = ColumnPlan((asked.needed[0] if len(asked.needed) == 1 else WORDS,))
+        gathering.open(1)
+
+    def read(self, source: Source) -> None:
+        """Take the sentences of a file; lines without tokens are left out."""
+        for block in self.gathering.blocks(source):
+            lines = [line.split() for line in block.text.tobytes().split(b"\n")]  # by ASCII blanks, as columns are
+            lengths = np.array([len(line) for line in lines if line], np.int64)
+            self.gathering.add([self.gathering.coders[0].codes(list(chain.from_iterable(lines)))], lengths)
+
+    def origin(self, columns: tuple[TextColumn, ...]) -> Origin:
+        """They are written again as columns, which have place for tags."""
+        return Origin("conll", columns)
+
+    def notes(self, columns: tuple[TextColumn, ...]) -> list[str]:
+        """Nothing was decided."""
+        return []

@@ -1,7 +1,8 @@
 """Feature templates: what is looked at around a token, from text with one template a line.
 
 A template is one or more atoms joined by `|`. An atom is a column, with or without transforms, at an offset:
-`w[0]`, `w[-1]|w[0]`, `suffix(lower(w),3)[0]`, `same(w)[0,-2]`; the template `bias` looks at nothing.
+`w[0]`, `w[-1]|w[0]`, `suffix(lower(w),3)[0]`, `same(w)[0,-2]`; the template `bias` looks at nothing. Lines of CRF++
+(`U05:%x[-1,0]/%x[0,0]`, `B`) are templates too, with columns by number: `%0[-1]|%0[0]`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from typing import NamedTuple
@@ -146,6 +147,9 @@ _COMMENT = re.compile(r"(?:^|\s)#")  # a column may have a # in its name
 _NAME = re.compile(r"[^\s\[\](),|=]+")
 _NUMBER = re.compile(r"[+-]?\d+")
 _BLANKS = re.compile(r"[ \t]*")
+_NUMBERED = re.compile(r"%(\d+)")  # a column by its number
+_MACRO = re.compile(r"%x\[\s*([+-]?\d{1,9})\s*,\s*(\d{1,9})\s*\]")  # of CRF++: row, column
+_FOREIGN = re.compile(r"[UB]\w*:?")  # lines of CRF++ that look at nothing
 
 
 class Step(NamedTuple):
@@ -198,9 +202,14 @@ class Templates:
     """
 
     items: tuple[Template, ...]
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def named(self, columns: Sequence[str], tag: int) -> Templates:
+        """The same with names for columns that are given by number; columns: all of a file, that of the tags too."""
+        return replace(self, items=tuple(_named(template, columns, tag) for template in self.items))
 
     def lines(self) -> list[str]:
         """One string a template, from which `parse_templates` makes the same ones."""
@@ -215,6 +224,21 @@ class Templates:
                     raise InputError(f"{template.place or 'templates'}: the template `{template}` looks at the column"
                                      f" `{shown(atom.column)}`{nearest(atom.column, columns)}, but the columns are"
                                      f" {there}; name them with --columns, or choose other --features.")
+
+
+def _named(template: Template, columns: Sequence[str], tag: int) -> Template:
+    atoms = []
+    for atom in template.atoms:
+        number = _NUMBERED.fullmatch(atom.column)
+        if number:
+            place = int(number[1])
+            if place >= len(columns) or place == tag or columns[place] == "-":
+                there = f"there are {len(columns)}, from 0 on" if place >= len(columns) else "it is not for features"
+                what = "holds the tags" if place == tag else there
+                raise InputError(f"{template.place}: looks at column {place} of the text, but {what}; see --columns.")
+            atom = replace(atom, column=columns[place])
+        atoms.append(atom)
+    return replace(template, atoms=tuple(atoms))
 
 
 def open_templates(features: str) -> Templates:
@@ -249,17 +273,60 @@ def parse_templates(text: str | Iterable[str], name: str = "templates") -> Templ
     """Templates from text, or from lines; `name` is what messages call it.
 
     Blank lines and comments, from a `#` on, are passed over; `@include chunking` stands for the lines of a preset.
+    Lines of CRF++ are read as they are.
+
+    >>> parse_templates("U01:%x[-1,0]\\nU05:%x[-1,0]/%x[0,1]\\nB").lines()
+    ['%0[-1]', '%0[-1]|%1[0]']
     """
     lines = re.split(r"\r\n|\r|\n", text) if isinstance(text, str) else list(text)
     found: dict[str, Template] = {}
+    foreign = _Foreign()
     for number, line in enumerate(lines, 1):
-        for template in _read_line(line, f"{name}:{number}"):
+        place = f"{name}:{number}"
+        content = _COMMENT.split(line, maxsplit=1)[0].strip()
+        if _FOREIGN.fullmatch(content) or (content.startswith(("U", "B")) and "%x" in content):
+            for template in foreign.read(content, place):
+                found.setdefault(str(template), template)  # identifiers apart, the same twice says nothing new
+            continue
+        for template in _read_line(line, place):
             earlier = found.setdefault(str(template), template)
             if earlier is not template:
-                raise InputError(f"{name}:{number}: the template `{template}` stands at {earlier.place} too; drop one.")
+                raise InputError(f"{place}: the template `{template}` stands at {earlier.place} too; drop one.")
     if not found:
         raise InputError(f"{name}: no templates; write one a line, such as w[0] or w[-1]|w[0].")
-    return Templates(tuple(found.values()))
+    return Templates(tuple(found.values()), tuple(foreign.notes))
+
+
+class _Foreign:
+    """Reads lines of CRF++: `U` and a name, or `B`, and what is looked at as %x[row,column]."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self._seen: dict[str, tuple[str, str]] = {}  # the line and its place, by what stands around the macros
+
+    def read(self, line: str, place: str) -> tuple[Template, ...]:
+        """None or one template."""
+        around = _MACRO.sub("", line)
+        if "%" in around:
+            raise InputError(f"{place}: expected %x[ROW,COLUMN], such as %x[-1,0]; found `{shown(line)}`.")
+        atoms = tuple(Atom(f"%{int(found[2])}", (), int(found[1])) for found in _MACRO.finditer(line))
+        for atom in atoms:
+            if abs(atom.offset) > FARTHEST:
+                raise InputError(f"{place}: expected a row between {-FARTHEST} and {FARTHEST}; found `{shown(line)}`.")
+        if line.startswith("B"):
+            if not atoms:
+                return ()  # pairs of neighbouring tags have weights in any case
+            self.notes.append(
+                f"{place}: features of `{shown(line)}` weigh pairs of tags where they have rich edges"
+                " (--rich-edges, --rich-edge-min-count), and single tags too."
+            )
+        earlier, where = self._seen.setdefault(_MACRO.sub("%", line), (line, place))
+        if earlier != line:
+            raise InputError(
+                f"{place}: `{shown(line)}` has the name of `{shown(earlier)}` at {where}, which in CRF++ makes one"
+                " feature of both; give each a name of its own, such as U01 and U02."
+            )
+        return (Template(atoms, place),)
 
 
 def _read_line(line: str, place: str) -> tuple[Template, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,11 +15,13 @@ PREDICTED = "predicted"  # the field of JSON lines
 
 
 class Path(NamedTuple):
-    """Tags of one sentence. chances: the probability of each; chance: that of all of them together; None: unknown."""
+    """Tags of one sentence. chances: the probability of each; chance: that of all of them together; every: those of all
+    tags at each token; None: unknown."""
 
     tags: Sequence[str]
     chances: Sequence[float] | None = None
     chance: float | None = None
+    every: Sequence[Mapping[str, float]] | None = None
 
 
 def write_tagged(text: TaggedText, tags: Sequence[Sequence[str]] | Sequence[str]) -> Iterator[str]:
@@ -56,7 +58,8 @@ def write_paths(text: TaggedText, paths: Iterable[Sequence[Path]], tags: Collect
         What was read from files.
     paths
         For each sentence its paths, the best first; they are asked for one sentence at a time. Probabilities of tags
-        make a further column, or a list `probabilities` of JSON lines; segmented text has no place for them. That of
+        make a further column, or a list `probabilities` of JSON lines; those of all tags a column each, or a list
+        `marginals`; segmented text has no place for them. That of
         a path stands in a line `# rank probability` before it, or in fields `rank` and `probability`.
     tags
         All tags that there can be.
@@ -102,6 +105,9 @@ def _columns(
         blocks = []
         for rank, path in enumerate(several, 1):
             more = [] if path.chances is None else [list(map(_number, path.chances))]
+            if path.every is not None:
+                named = [[f"{tag}:{_number(chance)}" for tag, chance in each.items()] for each in path.every]
+                more.append([separator.join(each) for each in named])
             rows = map(separator.join, zip(*columns, path.tags, *more, strict=True))
             blocks.append(_head(rank, path) + "\n".join(rows) + "\n\n")
         yield "".join(blocks)
@@ -116,6 +122,8 @@ def _fields(rank: int, path: Path) -> dict[str, Any]:
     fields: dict[str, Any] = {PREDICTED: list(path.tags)}
     if path.chances is not None:
         fields["probabilities"] = [float(_number(chance)) for chance in path.chances]
+    if path.every is not None:
+        fields["marginals"] = [{tag: float(_number(chance)) for tag, chance in each.items()} for each in path.every]
     if path.chance is not None:
         fields |= {"rank": rank, "probability": float(_number(path.chance))}
     return fields

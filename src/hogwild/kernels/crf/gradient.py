@@ -286,6 +286,37 @@ def _move_each(rows: Any, task: Any, weights: Any, scratch: Any, places: Any, ra
         move_row(task, weights.edges, x, places.width, scratch.floats, at, np.float32(1), rate, step)
 
 
+# -- the gradient of many sentences ----------------------------------------------------------------------------------
+
+
+@open_kernel
+def sum_gradients(task: Any, samples: Any, weights: Any, scratch: Any, span: Any, step: Any, sums: Any) -> Any:
+    """Add the gradients of sentences span[0] … span[1] - 1 to tables like the weights; returns the sum of their losses.
+
+    A visit that moves tables of its own: step.rate is -1, so that what it would take away is added. The rule is Sgd,
+    and nothing is penalized.
+    """
+    chains = samples.chains
+    total = 0.0
+    for visit in range(span[0], span[1]):
+        first = chains.offsets[visit]
+        tokens = chains.offsets[visit + 1] - first
+        places = places_of(task, tokens)
+        loss, near = begin_sentence(task, samples, visit, weights, scratch)
+        total += loss
+        for i in range(tokens - 1, -1, -1):
+            t, tag = first + i, chains.tags[first + i]
+            tag_gradients(task, tokens, i, near, tag, scratch, places)
+            move_nodes(task.rows, task, chains, t, sums, scratch, places, step.rate, step)
+            if scratch.ints[i] == 0:
+                at = matrix_at(task.edges, places, i)
+                pair_gradients(task, i, near, chains.tags[t - 1] * places.width + tag, scratch, places)
+                move_rich(task.edges, task, samples, t, sums, scratch, at, step.rate, step)
+        end_sentence(task, chains, visit, near, scratch, places)
+        move_edges(task.rows, task, sums, scratch, places, step.rate, step)
+    return total
+
+
 # -- looking at a sentence -------------------------------------------------------------------------------------------
 
 

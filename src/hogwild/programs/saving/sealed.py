@@ -75,7 +75,7 @@ def _unescape(match: re.Match[str]) -> str:
 # -- What a directory holds -------------------------------------------------------------------------------------------
 
 
-VERSION = 1
+VERSION = 2  # since 2 a CRF may leave zeros out
 CONFIG = "config.json"
 CONFIG_LIMIT = 16 << 20
 """Bytes of the longest config.json that is read or written."""

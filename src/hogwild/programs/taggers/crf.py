@@ -18,13 +18,14 @@ from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, Sgd, row_cells, row_table
 from hogwild.kernels.simd.rows8 import LANES, layout
 from hogwild.machine import check_memory
-from hogwild.programs.program import RowIds, plain_constants
+from hogwild.programs.program import Metrics, RowIds, plain_constants
 from hogwild.programs.row_ids import hash_names, hash_pairs
 from hogwild.programs.rows import RowProgram
 from hogwild.programs.sparse.supervised import make_rule
 from hogwild.programs.taggers import crf_weights
 from hogwild.programs.taggers.crf_weights import RichPairs, find_pairs, no_pairs
-from hogwild.programs.taggers.decoding import CRFDecoder
+from hogwild.programs.taggers.decoding import CRFDecoder, Resting
+from hogwild.programs.taggers.single import Excerpts
 from hogwild.programs.taggers.tagger import Tagger
 
 # Of the paper on AsynGrad; for pos 0.02 there, which is too slow for smaller texts than its own (docs/performance.md).
@@ -40,6 +41,7 @@ class CRF(RowProgram, Tagger):
     ----------
     tags, names : tags and features that it is to have; those of the first feed by default.
     constants : constants of the update rule by name.
+    pruned : features of a saved model that were left out because they weigh nothing.
 
     Examples
     --------
@@ -54,11 +56,11 @@ class CRF(RowProgram, Tagger):
 
     def __init__(
         self, *values: Any, tags: Sequence[str] = (), names: Sequence[str] = (), preset: str = "",
-        constants: Mapping[str, float] | None = None, **options: Any,
+        constants: Mapping[str, float] | None = None, pruned: int = 0, **options: Any,
     ) -> None:  # fmt: skip
         self.config = config_of(self, CRFConfig, values, options)
         self.tags, self.names = tuple(tags), tuple(names)
-        self.preset = str(preset)
+        self.preset, self.pruned = str(preset), int(pruned)
         self.constants = plain_constants(constants)
         self.pairs: RichPairs = no_pairs(len(self.tags))
         self.mean: crf_weights.Mean | None = None
@@ -66,6 +68,7 @@ class CRF(RowProgram, Tagger):
         self._valued = False  # whether features have values
         self._elapsed = 0.0  # the clock of L2 where the weights stand
         self._rule = self._make_rule()
+        self._one: Excerpts | None = None  # by weights that have not changed since
 
     def _make_rule(self) -> Any:
         return make_rule(self.config.optimizer, self.constants, self.config.l1, self.l2)
@@ -113,6 +116,8 @@ class CRF(RowProgram, Tagger):
     def startup(self, feed: TaggingFeed, seed: int) -> None:
         """Weights of zero for the features, tags and pairs of the feed, or the ones there are."""
         self.check_trainable(feed)
+        self.take_schema(feed)
+        self._one = None
         preset, sentences = str(feed.schema.get("preset", self.preset)), max(1, len(feed))
         if self.weights is not None and (preset, sentences) != (self.preset, self._sentences):
             self._pay()  # what a stopped run still owes, at the penalties of its own text
@@ -177,7 +182,7 @@ class CRF(RowProgram, Tagger):
 
     def settle(self, elapsed: float) -> bool:
         """Pay lazy penalties; at the end of an epoch the mean of weights takes them in."""
-        self._elapsed = elapsed
+        self._elapsed, self._one = elapsed, None
         changed = self._pay()
         if self.config.average:
             self.mean = crf_weights.take_in(self.mean, self._plain(self.weights))
@@ -199,7 +204,12 @@ class CRF(RowProgram, Tagger):
     def take_back(self, kept: Any) -> None:
         """Come back to weights and their mean."""
         weights, self.mean = kept
+        self._one = None
         super().take_back(weights)
+
+    def finish(self, feed: TaggingFeed) -> None:
+        """The weights have changed."""
+        self._one = None
 
     def renew(self) -> None:
         """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
@@ -213,6 +223,12 @@ class CRF(RowProgram, Tagger):
         """Features, pairs of tags, and the pairs of frequent features."""
         return [(weights.nodes, self.width), (weights.edges, self.width), (weights.rich, LANES)]
 
+    def judge(self, metrics: Metrics, loss: float) -> float:
+        """The validation loss, or what the user calls the best."""
+        if self.config.best_by == "loss" or "accuracy" not in metrics:
+            return super().judge(metrics, loss)
+        return -metrics.get(self.config.best_by, metrics["accuracy"])
+
     def watchable(self) -> Mapping[str, Any]:
         """nodes: (features, tags), edges: (tags, tags), rich: a weight for each pair of each frequent feature."""
         return {
@@ -224,8 +240,32 @@ class CRF(RowProgram, Tagger):
     def decoder(self, feed: TaggingFeed) -> CRFDecoder:
         """The weights as they stand, or their mean, over a feed."""
         self.check_same(feed)
-        plain = self.mean.weights if self.mean is not None else self._plain(self.trained())
-        return CRFDecoder(plain, self.pairs, len(self.tags), feed)
+        return CRFDecoder(self._resting(), feed)
+
+    def _resting(self) -> Resting:
+        return Resting(self.mean.weights if self.mean is not None else self._plain(self.trained()), self.pairs)
+
+    def excerpts(self) -> Excerpts:
+        """What tags a few sentences quickly, by the weights as they stood when it was first asked for."""
+        if self._one is None:
+            self._one = Excerpts(self._resting(), self.names, self.tags, self.marked(self.schema or {}))
+        return self._one
+
+    def tag(self, sentence: Any, constrain: bool = False) -> list[str]:
+        """The best tags of one sentence; the first call takes the weights as they stand after training.
+
+        Parameters
+        ----------
+        sentence : a list of tokens, or of rows of columns (see `feed_of`), or a line of tokens.
+        constrain : only such as the scheme of the tags (IOB2, IOBES, BMES) allows.
+
+        Examples
+        --------
+        >>> program.tag([("to", "TO"), ("be", "VB")])                                           # doctest: +SKIP
+        ['B-VP', 'I-VP']
+        """
+        self.known_schema()
+        return self.excerpts().tag(sentence, constrain)
 
     def _plain(self, weights: ChainWeights) -> crf_weights.Plain:
         """Weights alone, penalties paid."""
@@ -239,7 +279,18 @@ class CRF(RowProgram, Tagger):
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""
-        return {**vars(self.config), **super().options(), "preset": self.preset, "constants": self.constants}
+        more = {"preset": self.preset, "constants": self.constants, "pruned": self.pruned}
+        return {**vars(self.config), **super().options(), **more}
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Zeros are not stored, and with l1 neither are features that weigh nothing."""
+        options, arrays = self.options(), self.arrays()
+        if not self.config.l1:
+            return options, crf_weights.without_zeros(arrays)
+        kept, arrays = crf_weights.pruned(arrays, len(self.tags))
+        left_out = self.pruned + len(self.names) - len(kept)
+        options |= {"names": [self.names[k] for k in kept.tolist()], "pruned": left_out}
+        return options, crf_weights.without_zeros(arrays)
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """nodes (features, tags); edges (tags, tags); rich, with rich_pairs (former * tags + tag) and rich_starts.
@@ -257,6 +308,7 @@ class CRF(RowProgram, Tagger):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `arrays` made, with or without state."""
         self.check_names()
+        self._one = None
         plain, self.pairs = crf_weights.unpack(arrays, len(self.names), len(self.tags))
         tables = crf_weights.tables_of(arrays, self._shapes())
         if tables is not None:

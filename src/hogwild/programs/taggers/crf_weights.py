@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Floats, Ids, Offsets
+from hogwild.arrays import CELL, Floats, Ids, Offsets
 from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, ModelError, brief
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.task import ChainWeights
 from hogwild.kernels.simd.rows8 import LANES
+from hogwild.machine import check_memory
 from hogwild.programs.saving.tensors import Arrays, no_others, required
 
 # -- Which pairs of neighbouring tags the rich edges of a CRF weigh ---------------------------------------------------
@@ -163,8 +164,56 @@ def pack(found: Plain, pairs: RichPairs) -> dict[str, npt.NDArray[Any]]:
     return {**found._asdict(), "rich_starts": pairs.starts, "rich_pairs": pairs.pairs}
 
 
+_SPARSE = ("nodes_counts", "nodes_tags", "nodes_values")
+
+
+def pruned(arrays: Arrays, tags: int) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:
+    """The features that weigh something, at least one, and arrays of `pack` for these alone."""
+    starts, weighs = arrays["rich_starts"], arrays["rich"] != 0
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[weighs]
+    useful = np.count_nonzero(arrays["nodes"], axis=1) > 0
+    useful[owner] = True
+    useful[:1] |= not useful.any()
+    kept = np.flatnonzero(useful)
+    rich = kept[kept < len(starts) - 1]
+    counts = np.bincount(owner, minlength=len(starts) - 1)[rich]
+    pairs = RichPairs(np.append(0, np.cumsum(counts)).astype(np.int64), arrays["rich_pairs"][weighs], tags)
+    return kept, pack(Plain(arrays["nodes"][kept], arrays["edges"], arrays["rich"][weighs]), pairs)
+
+
+def without_zeros(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Arrays of `pack`, with the nodes as so many tags and values a row, if that is smaller."""
+    nodes = arrays["nodes"]
+    narrow = np.min_scalar_type(nodes.shape[1])  # holds a tag, and how many a row has
+    rows, columns = np.nonzero(nodes)
+    counts = np.bincount(rows, minlength=len(nodes)).astype(narrow)
+    found = (counts, columns.astype(narrow), nodes[rows, columns])
+    if sum(array.nbytes for array in found) >= nodes.nbytes:
+        return arrays
+    others = {name: array for name, array in arrays.items() if name != "nodes"}
+    return {**others, **dict(zip(_SPARSE, found, strict=True))}
+
+
+def _with_zeros(arrays: Arrays, features: int, tags: int) -> Arrays:
+    """The inverse of `without_zeros`; nothing is allocated before all is checked."""
+    if not set(_SPARSE) & set(arrays):
+        return arrays
+    counts, columns, values = (arrays.get(name, np.zeros(0, np.int8)) for name in _SPARSE)
+    narrow = np.min_scalar_type(tags)
+    sound = counts.dtype == columns.dtype == narrow and counts.shape == (features,) and "nodes" not in arrays
+    sound = sound and columns.shape == values.shape == (int(counts.sum(dtype=np.int64)),)
+    if not sound or (len(columns) and int(columns.max()) >= tags):
+        raise ModelError("its weights without zeros do not fit its features and tags.")
+    values = required(arrays, "nodes_values", values.shape)
+    check_memory(CELL * features * tags, f"{features:,} features of {tags} tags need", "it takes a larger machine.")
+    nodes = np.zeros((features, tags), np.float32)
+    nodes[np.repeat(np.arange(features), counts), columns] = values
+    return {**{name: array for name, array in arrays.items() if name not in _SPARSE}, "nodes": nodes}
+
+
 def unpack(arrays: Arrays, features: int, tags: int) -> tuple[Plain, RichPairs]:
-    """The inverse of `pack`; checks names, kinds and shapes."""
+    """The inverse of `pack`, and of what leaves zeros out; checks names, kinds and shapes."""
+    arrays = _with_zeros(arrays, features, tags)
     known = {*Plain._fields, "rich_starts", "rich_pairs", *_TABLES, *_MEANS, "clock", "mean_epochs"}
     if missing := {*Plain._fields, "rich_starts", "rich_pairs"} - set(arrays):
         raise ModelError(f"a CRF has the array {min(missing)!r}, which is not there.")

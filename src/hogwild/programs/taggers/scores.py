@@ -11,9 +11,7 @@ import numpy as np
 from hogwild.arrays import Offsets
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.tagged.feed import TaggingFeed
-from hogwild.messages import counted, shown
-from hogwild.programs.program import Metrics
-from hogwild.programs.taggers.schemes import (
+from hogwild.feeds.tagged.schemes import (
     SINGLE,
     Codes,
     Flags,
@@ -25,6 +23,8 @@ from hogwild.programs.taggers.schemes import (
     parts_of,
     spans_of,
 )
+from hogwild.messages import counted, shown
+from hogwild.programs.program import Metrics
 
 # -- The scores of a tagger: counts, shares, and how they are shown ---------------------------------------------------
 # Precision is the share of what was found that is right, recall the share of what was to be found that was, f1 their

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -12,11 +13,18 @@ import numpy as np
 from hogwild.arrays import Floats, Ids
 from hogwild.config import TaggerTrainConfig
 from hogwild.errors import ConfigError, InputError, ModelError
-from hogwild.feeds.tagged.feed import TaggingFeed
+from hogwild.feeds.tagged.features import encode
+from hogwild.feeds.tagged.feed import TaggingFeed, check_known
+from hogwild.feeds.tagged.lists import MADE, tagging_of
+from hogwild.feeds.tagged.open import open_tagging, templates_of
+from hogwild.feeds.tagged.schemes import allowed, scheme_of
+from hogwild.feeds.tagged.sentences import text_of
 from hogwild.kernels.crf.viterbi import FORBIDDEN, Rules
+from hogwild.messages import shown
 from hogwild.programs.program import CompiledProgram, Metrics
-from hogwild.programs.taggers.schemes import allowed, scheme_of
 from hogwild.programs.taggers.scores import TagScores, score_feed
+
+REMEDY = "are these tokens in the language, and columns in the order, of the training text?"
 
 
 class Decoder(Protocol):
@@ -41,6 +49,8 @@ class Tagger(CompiledProgram):
     Attributes
     ----------
     tags, names : its tags and features; those of the first feed unless they were given.
+    schema : how text becomes these features, as the first feed says; None where that is not known.
+    pruned : features that were left out when it was saved, because they weigh nothing.
     """
 
     unit = "tokens"
@@ -48,6 +58,7 @@ class Tagger(CompiledProgram):
     tells_units = True
     tags: tuple[str, ...]
     names: tuple[str, ...]
+    pruned: int = 0
 
     @abstractmethod
     def decoder(self, feed: TaggingFeed) -> Decoder:
@@ -60,10 +71,43 @@ class Tagger(CompiledProgram):
     # -- feeds ------------------------------------------------------------------------------------------------------
 
     def open(self, paths: Any, *, with_tags: bool = True, schema: Mapping[str, Any] | None = None) -> TaggingFeed:
-        """Files in the ids of this model; `schema`: that of the feed it was trained on, for other than chunking."""
-        from hogwild.feeds.tagged.open import open_tagging
+        """Files in the ids of this model; `schema`: that of the feed it was trained on, where it does not know it."""
+        known = schema or self.known_schema()
+        return open_tagging(paths, schema=known, names=self.names, tags=self.tags, with_tags=with_tags)
 
-        return open_tagging(paths, schema=schema, names=self.names, tags=self.tags, with_tags=with_tags)
+    def known_schema(self) -> dict[str, Any]:
+        """How text becomes features; ConfigError where nothing says so."""
+        if not self.schema:
+            raise ConfigError(
+                "this model does not say how text becomes its features; open the text with open_tagging(path, "
+                "schema=...) of the training feed, and save with save_model(path, program, feed_schema=feed.schema)."
+            )
+        return self.marked(self.schema)
+
+    def marked(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """A schema that says so where features that weigh nothing were left out: many of a text are then not known."""
+        return {**schema, "pruned": True} if self.pruned else dict(schema)
+
+    def take_schema(self, feed: TaggingFeed) -> None:
+        """Remember how the text of the first feed became features."""
+        self.schema = self.schema or feed.schema
+
+    def feed_of(self, data: Any, with_tags: bool = False) -> TaggingFeed:
+        """What a user has, in the ids of this model: a feed, a path, or sentences in memory, of which none is empty.
+
+        Sentences are lists of tokens, or of rows of columns (tuples, or dicts by name), as the training text had them;
+        for a model of features that Python made, lists of such features, as `tagging_of` takes them.
+        """
+        if isinstance(data, TaggingFeed):
+            return data
+        if isinstance(data, (str, os.PathLike)):
+            return self.open(data, with_tags=with_tags)
+        _check_iterable(data)
+        schema = self.known_schema()
+        if schema.get("features") == MADE:
+            return tagging_of(data, names=self.names, tags=self.tags)
+        feed = encode(text_of(data, schema), templates_of(schema), names=self.names, tags=self.tags)
+        return check_known(feed, REMEDY, pruned=bool(schema.get("pruned")))
 
     def check_trainable(self, feed: TaggingFeed) -> None:
         """Raise for what this model cannot be trained on."""
@@ -86,38 +130,89 @@ class Tagger(CompiledProgram):
                 "this text is in other feature ids than the model's; open it with names=program.names and "
                 "tags=program.tags, or by program.open(path)."
             )
+        theirs, own = feed.schema.get("templates"), (self.schema or {}).get("templates")
+        if theirs and own and theirs != own:
+            raise ConfigError(
+                "this text has features of other templates than the model's; open it with schema=program.schema, or by "
+                "program.open(path)."
+            )
 
     # -- predicting -------------------------------------------------------------------------------------------------
 
-    def predict(self, feed: TaggingFeed, threads: int = 1, constrain: bool = False) -> list[list[str]]:
-        """The best tags of each sentence. constrain: only such as the scheme of the tags (IOB2, IOBES, BMES) allows."""
+    def predict(self, data: Any, threads: int = 1, constrain: bool = False) -> list[list[str]]:
+        """The best tags of each sentence.
+
+        Parameters
+        ----------
+        data : a feed, the path of a file, or sentences: lists of tokens, or of rows of columns (see `feed_of`).
+        constrain : only such as the scheme of the tags (IOB2, IOBES, BMES) allows.
+
+        Examples
+        --------
+        >>> program.predict([[("to", "TO"), ("be", "VB")], [("or", "CC")]])                    # doctest: +SKIP
+        [['B-VP', 'I-VP'], ['O']]
+        """
+        if isinstance(data, (TaggingFeed, str, os.PathLike)):
+            return self._predict(self.feed_of(data), threads, constrain)
+        sentences = self._listed(data)
+        full = [sentence for sentence in sentences if not _is_empty(sentence)]
+        found = iter(self._predict(self.feed_of(full), threads, constrain) if full else [])
+        return [[] if _is_empty(sentence) else next(found) for sentence in sentences]
+
+    def _predict(self, feed: TaggingFeed, threads: int, constrain: bool) -> list[list[str]]:
         codes = self.predict_codes(feed, threads, constrain)
         named = np.array([*self.tags, ""], object)[codes].tolist()
         offsets = feed.samples.offsets.tolist()
         return [named[a:b] for a, b in pairwise(offsets)]
 
-    def predict_codes(self, feed: TaggingFeed, threads: int = 1, constrain: bool = False) -> Ids:
-        """Numbers of the best tags of all tokens."""
-        return self.decoder(feed).best(rules_of(self.tags, constrain), threads)
+    def _listed(self, data: Any) -> list[Any]:
+        """Sentences in memory; words where sentences should be are one sentence by mistake."""
+        _check_iterable(data)
+        sentences = [each.strip() if isinstance(each, str) else each for each in data]
+        words = [each for each in sentences if isinstance(each, str)]
+        lines = self.known_schema().get("format") == "segmented" or any(" " in each for each in words)
+        if len(words) > 1 and not lines:
+            raise InputError(
+                f"sentence 0 is the word `{shown(words[0])}`; give a list of sentences, or one sentence to tag()."
+            )
+        return sentences
 
-    def nbest(
-        self, feed: TaggingFeed, count: int, constrain: bool = False
-    ) -> list[list[tuple[float, list[str]]]]:
+    def tag(self, sentence: Any, constrain: bool = False) -> list[str]:
+        """The best tags of one sentence: a list of tokens, or of rows of columns (see `feed_of`), or a line of tokens.
+
+        Examples
+        --------
+        >>> program.tag([("to", "TO"), ("be", "VB")])                                           # doctest: +SKIP
+        ['B-VP', 'I-VP']
+        """
+        return self.predict([sentence], 1, constrain)[0]
+
+    def predict_one(self, sentence: Any) -> list[str]:
+        """As `tag`: what every program calls its answer to one sample."""
+        return self.tag(sentence)
+
+    def predict_codes(self, data: Any, threads: int = 1, constrain: bool = False) -> Ids:
+        """Numbers of the best tags of all tokens."""
+        return self.decoder(self.feed_of(data)).best(rules_of(self.tags, constrain), threads)
+
+    def nbest(self, data: Any, count: int, constrain: bool = False) -> list[list[tuple[float, list[str]]]]:
         """For each sentence up to `count` best paths with their probabilities, the best first."""
-        found = self.decoder(feed).several(count, rules_of(self.tags, constrain))
+        found = self.decoder(self.feed_of(data)).several(count, rules_of(self.tags, constrain))
         return [[(chance, [self.tags[k] for k in path]) for chance, path in paths] for paths in found]
 
-    def marginals(self, feed: TaggingFeed, threads: int = 1) -> Floats:
+    def marginals(self, data: Any, threads: int = 1) -> Floats:
         """(tokens, tags): the probability of each tag at each token."""
-        return self.decoder(feed).marginals(threads)
+        return self.decoder(self.feed_of(data)).marginals(threads)
 
-    def evaluate(self, feed: TaggingFeed, threads: int = 1) -> Metrics:
-        """loss (mean of -log p over the sentences whose tags are all known) and the scores of tags and chunks."""
-        loss, scores = self.compare(feed, threads)
+    def evaluate(self, data: Any, threads: int = 1) -> Metrics:
+        """loss (mean of -log p over the sentences whose tags are all known) and the scores of tags and chunks; data: a
+        feed, or the path of a file."""
+        loss, scores = self.compare(data, threads)
         return {"loss": loss, **scores.metrics()}
 
-    def compare(self, feed: TaggingFeed, threads: int = 1, constrain: bool = False) -> tuple[float, TagScores]:
-        """The loss, and how the best tags compare with those of the feed."""
+    def compare(self, data: Any, threads: int = 1, constrain: bool = False) -> tuple[float, TagScores]:
+        """The loss, and how the best tags compare with those of a feed, or of a file."""
+        feed = self.feed_of(data, with_tags=True)
         decoder = self.decoder(feed)
         guess = decoder.best(rules_of(self.tags, constrain), threads)
         return decoder.loss(threads), score_feed(feed, guess)
@@ -134,6 +229,16 @@ class Tagger(CompiledProgram):
         once = words and len(set(self.tags)) == len(self.tags) and len(set(self.names)) == len(self.names)
         if not self.tags or not once:
             raise ModelError("the options of the model do not say its tags and features, each once.")
+
+
+def _check_iterable(data: Any) -> None:
+    if isinstance(data, (bytes, Mapping)) or not isinstance(data, Iterable):
+        kind = type(data).__name__
+        raise InputError(f"data is of type {kind}; give a list of sentences, a path, or a feed of open_tagging.")
+
+
+def _is_empty(sentence: Any) -> bool:
+    return isinstance(sentence, Sized) and not len(sentence)
 
 
 def rules_of(tags: Sequence[str], constrain: bool) -> Rules:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -280,6 +281,68 @@ def errors_of(offsets: Offsets, codes: Codes, tags: Sequence[str], scheme: Schem
         how = f"after `{shown(tags[codes[place - 1]])}`" if token else "at the start"
     first = f"`{shown(tags[codes[place]])}` {how}, sentence {sentence:,}, token {token + 1:,}"
     return SchemeErrors(scheme, len(broken), first)
+
+
+# -- from one scheme to another ---------------------------------------------------------------------------------------
+
+ALIASES: dict[str, Scheme] = {"bio": "iob2", "bmewo": "bmes"}
+# The letters of the first token of a chunk, of inner ones, of the last, and of one that is alone.
+_LETTERS = {"iob1": "BIII", "iob2": "BIIB", "iobes": "BIES", "bmes": "BMES", "bilou": "BILU"}
+
+
+def convert_tags(sentences: Sequence[Sequence[str]], scheme: str) -> list[list[str]]:
+    """The tags of the same chunks in another scheme: iob1, iob2 (or bio), iobes, bmes, bilou.
+
+    Chunks are found by the CoNLL rules, so that the scheme of the sentences need not be told; tags that break its rules
+    are put right on the way.
+
+    Examples
+    --------
+    >>> convert_tags([["B-NP", "I-NP", "O", "B-VP"]], "iobes")
+    [['B-NP', 'E-NP', 'O', 'S-VP']]
+    >>> convert_tags([["S-NP", "B-NP", "E-NP"]], "iob1")
+    [['I-NP', 'B-NP', 'I-NP']]
+    """
+    index: dict[str, int] = {}
+    offsets, codes = coded(sentences, index)
+    found, tags = convert_codes(offsets, codes, tuple(index), scheme_named(scheme))
+    named = [tags[code] for code in found.tolist()]
+    return [named[first:last] for first, last in pairwise(offsets.tolist())]
+
+
+def scheme_named(name: str) -> Scheme:
+    """The scheme of this name; ConfigError if there is none."""
+    found: str = ALIASES.get(name.lower(), name.lower())
+    for scheme in SCHEMES:
+        if found == scheme:
+            return scheme
+    raise ConfigError(f"there is no scheme `{name}`; use one of {', '.join((*SCHEMES, *ALIASES))}.")
+
+
+def convert_codes(offsets: Offsets, codes: Codes, tags: Sequence[str], scheme: Scheme) -> tuple[Ids, tuple[str, ...]]:
+    """As `convert_tags`, for tags as numbers: tags[codes[t]] is that of token t; new numbers, and their names."""
+    if len(codes) and kind_of(tags) == "tags":
+        named = ", ".join(shown(tag) for tag in tags[:3])
+        raise ConfigError(f"tags such as {named} mark no chunks, so that they have no scheme to be changed.")
+    parts = parts_of(tags)
+    spans = spans_of(offsets, codes, parts)
+    kinds = len(parts.names)
+    found = np.zeros(len(codes), np.int32)  # 0: outside; then four roles of each type
+    sizes = spans.ends - spans.starts
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    tokens = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + spans.starts[owner]
+    first, last = tokens == spans.starts[owner], tokens == spans.ends[owner] - 1
+    role = np.where(first, np.where(last, 3, 0), np.where(last, 2, 1))
+    if scheme == "iob1":
+        close = np.append(False, (spans.starts[1:] == spans.ends[:-1]) & (spans.types[1:] == spans.types[:-1]))
+        close &= ~np.isin(spans.starts, offsets)  # after another chunk of its type, in the same sentence
+        role = np.where(first & close[owner], 0, 1)
+    found[tokens] = 1 + spans.types[owner] + kinds * role
+    dash = [f"-{name}" if name else "" for name in parts.names]
+    names = ["O", *(letter + kind for letter in _LETTERS[scheme] for kind in dash)]
+    distinct = list(dict.fromkeys(names))
+    final = np.array([distinct.index(name) for name in names], np.int32)
+    return final[found], tuple(distinct)
 
 
 def _is_typed(tag: str) -> bool:
