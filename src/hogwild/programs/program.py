@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Room, Step, Table
+from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, brief
 
 Metrics = dict[str, float]
@@ -40,6 +41,11 @@ class Program(ABC):
 
     weights: Any = None
     """A NamedTuple of float32 arrays, C-contiguous, that all workers share; None before startup."""
+
+    schema: dict[str, Any] | None = None
+    """What turns further data into the features of this model: that of its first feed; None: not known."""
+    feed_config: FeedConfig | None = None
+    """How the files of a saved model were read; None: not known."""
 
     @property
     def rate(self) -> float | None:
@@ -76,6 +82,9 @@ class Program(ABC):
     @abstractmethod
     def startup(self, feed: Any, seed: int) -> None:
         """Allocate and initialise `weights` if there are none, and bring them into the feed's order of ids."""
+
+    def check_fit(self, feed: Any) -> None:
+        """Raise InputError unless a feed has the features of this model, which has been started up."""
 
     def visits(self, feed: Any) -> int:
         """Visits in one epoch."""

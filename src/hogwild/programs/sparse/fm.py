@@ -139,7 +139,7 @@ def _layout(task: FMTask) -> FMLayout:
     return FMLayout(Sgd(), Free(), fields, len(task.lanes))
 
 
-def score_feed(task: FMTask, feed: Feed, plain: Floats, bias: Floats, threads: int) -> Floats:
+def scores_of(task: FMTask, feed: Feed, plain: Floats, bias: Floats, threads: int) -> Floats:
     """One score a row, by (features, width) weights in the order of the feed."""
     scores = np.empty(len(feed), np.float32)
     weights, room = FMWeights(plain.reshape(-1), bias[:1].copy()), _layout(task).floats(feed.longest)
@@ -300,6 +300,7 @@ class FactorizationMachine(Tabled):
 
     def startup(self, feed: Feed, seed: int) -> None:
         """Weights of zero and random factors, or those there are, in the feed's order of ids and with room for it."""
+        self.meet(feed)
         self.find_classes(feed)
         flat = self.rows(feed)
         if self.config.field_aware:
@@ -341,14 +342,13 @@ class FactorizationMachine(Tabled):
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
-    def scores(self, feed: Feed, threads: int = 1) -> Floats:
-        """One score a row: of the second class, or the quantity; features that are not known count as zero."""
-        self.trained()
+    def score_feed(self, feed: Feed, threads: int) -> Floats:
+        """One score a row: of the second class, or the quantity."""
         flat = self.rows(feed)
         if self.config.field_aware:
             self._learn_slots(flat)
         self.ignored = unknown_entries(flat, self.features)
-        return score_feed(self.task, flat, self.plain(flat.original, flat.features), self.weights.bias, threads)
+        return scores_of(self.task, flat, self.plain(flat.original, flat.features), self.weights.bias, threads)
 
     def predict_one(
         self, ids: npt.ArrayLike, values: npt.ArrayLike | None = None, slots: npt.ArrayLike | None = None

@@ -84,6 +84,7 @@ class Linear(Tabled):
 
     def startup(self, feed: Feed, seed: int) -> None:
         """Weights of zero, or the ones there are, in the feed's order of ids and with room for all its features."""
+        self.meet(feed)
         feed = self._flat.of(feed)
         self.find_classes(feed)
         rows = max(self.features, feed.features)
@@ -115,11 +116,8 @@ class Linear(Tabled):
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
-    def scores(self, feed: Feed, threads: int = 1) -> Floats:
-        """One score a row (two classes: of the second; a quantity: itself), or one a class.
-
-        Reads the weights as they stand, in whatever order; features that the model does not know count as zero.
-        """
+    def score_feed(self, feed: Feed, threads: int) -> Floats:
+        """One score a row (two classes: of the second; a quantity: itself), or one a class."""
         feed = self._flat.of(feed)
         weight = self.plain(feed.original, feed.features)
         bias = self.weights.bias[: self.width].copy() * np.float32(self.config.bias)

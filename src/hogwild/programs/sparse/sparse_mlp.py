@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
+from hogwild.arrays import CELL, DenseRows, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
 from hogwild.config import SparseMLPConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, shorten
@@ -301,6 +301,7 @@ class SparseMLP(Tabled):
 
     def startup(self, feed: Feed, seed: int) -> None:
         """Random weights, or the ones there are, in the feed's order of ids and with room for all its features."""
+        self.meet(feed)
         self.find_classes(feed)
         self._check_slots(feed)
         rows = max(self.features, feed.features, 1)
@@ -314,6 +315,11 @@ class SparseMLP(Tabled):
         self.features, self.order = rows, order
         self._start_rows(known, rows, seed)
         self._lines = max(1, min(self._batch * feed.longest, rows))
+
+    def schema_of(self, feed: Feed) -> dict[str, Any]:
+        """That of the feed; a matrix is columns of numbers beside slots of which there are none."""
+        matrix = feed.schema and isinstance(feed.samples, DenseRows)
+        return {**feed.schema, "slots": [], "dense": list(feed.dense)} if matrix else dict(feed.schema)
 
     def _start_rows(self, first: int, last: int, seed: int) -> None:
         scale = self.config.init or 0.25 / np.sqrt(self.config.dim)
@@ -368,7 +374,7 @@ class SparseMLP(Tabled):
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
-    def scores(self, feed: Feed, threads: int = 1) -> Floats:
+    def score_feed(self, feed: Feed, threads: int) -> Floats:
         """One score a row, or one a class; features that the model does not know count as absent."""
         weights = self.trained()._replace(table=self.paid())
         self._check_slots(feed)

@@ -204,6 +204,7 @@ class TextClassifier(Tabled):
 
     def startup(self, feed: Feed, seed: int) -> None:
         """Rows of zero under outputs drawn at random, or the ones there are, in the feed's order of ids."""
+        self.meet(feed)
         self._check_feed(feed)
         self.find_classes(feed)
         if self.hashing is None and _only_text(feed.schema):
@@ -264,11 +265,8 @@ class TextClassifier(Tabled):
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
-    def scores(self, feed: Feed, threads: int = 1) -> Floats:
-        """One score a row (two classes: of the second), or one a class.
-
-        Reads the weights as they stand, in whatever order; features that the model does not know count as zero.
-        """
+    def score_feed(self, feed: Feed, threads: int) -> Floats:
+        """One score a row (two classes: of the second), or one a class."""
         table = self._projected(feed.original, feed.features)
         self._check_feed(feed)
         self.ignored = unknown_entries(feed, self.features)
