@@ -52,6 +52,11 @@ class Program(ABC):
         """Learning rate where the user gives none; None: it is calibrated."""
         return None
 
+    @property
+    def loss_scale(self) -> float:
+        """What the loss of a visit is multiplied by where it is told: to be in the user's unit."""
+        return 1.0
+
     sharing: ClassVar[str] = "hot"
     """What `auto` takes where a trial of each sharing is not worth its time."""
     hot_rows: ClassVar[int] = 0

@@ -25,8 +25,8 @@ WAYS = {
     "as it is": (),
     "hashed": ("--categories", "hash", "--hash-bits", 12),
     "rare": ("--min-count", 30),
-    "with text": ("--text", "words", "--categorical", "site", "--categorical", "ad", "--numeric", "price", "--hash-bits",
-                  12),
+    "with text": ("--text", "words", "--categorical", "site", "--categorical", "ad", "--numeric", "price",
+                  "--hash-bits", 12),
 }  # fmt: skip
 
 

@@ -254,14 +254,15 @@ class Supervised(ReadingProgram):
         self.trained()
         feed = self.read(data, labels=True)
         samples = self.samples(feed)
-        scores = self.scores(feed, threads)
-        found = {"loss": metrics.mean(loss_values(self.loss, scores, samples.targets), samples.importance)}
+        scores = self.score_feed(feed, threads)
+        targets = samples.targets if self.classes else feed.samples.targets  # a quantity is in the user's unit
+        found = {"loss": metrics.mean(loss_values(self.loss, scores, targets), samples.importance)}
         importance = feed.samples.importance
         weight = None if bool((importance == 1).all()) else importance
         if self.classes:
             return {**found, **classifier_metrics(self.loss, scores, number_targets(feed, self.classes), weight)}
         errors = {"rmse": metrics.rmse, "mae": metrics.mae}
-        return {**found, **{name: error(scores, samples.targets, weight) for name, error in errors.items()}}
+        return {**found, **{name: error(scores, targets, weight) for name, error in errors.items()}}
 
 
 def make_rule(optimizer: str, constants: Mapping[str, float], l1: float = 0.0, l2: float = 0.0) -> Any:
