@@ -74,7 +74,7 @@ class Program(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: all but what answers single rows, which is made anew where it is asked for."""
-        return {name: None if name == "_one" else value for name, value in vars(self).items()}
+        return {name: None if name in ("_one", "_row") else value for name, value in vars(self).items()}
 
     def divide(self, workers: int) -> float:
         """Before startup: so many workers will visit at once, none waiting for another.

@@ -46,6 +46,30 @@ def clicks(tmp_path_factory):
     return place
 
 
+def _one_by_one(program, bare, expected, model):
+    """Each row by itself, as a dict and as values in order: the same numbers."""
+    rows = bare.head(60).to_dict("records")
+    rows.append({**rows[0], "site": "unseen", "ad": None, "price": None, "words": ""})
+    expected = [*expected[:60], program.predict_proba(rows[-1:])[0]]
+    for row, (_, chance), label in zip(rows, expected, program.predict(rows), strict=True):
+        for given in (row, list(row.values()), {**row, "click": 1, "more": "x"}):
+            if model == "text" and isinstance(given, list):
+                given = row["words"]
+            found = program.predict_proba_one(given)
+            assert list(found) == list(program.classes)
+            assert found[program.classes[1]] == pytest.approx(chance, abs=3e-6)
+            one = program.predict_one(given)
+            if program.name in ("linear", "text_classifier"):
+                assert one == label
+            else:
+                assert one == pytest.approx(chance, abs=3e-6)
+    if model == "linear of text":
+        assert program.predict_one(rows[0]["words"]) == program.predict_one(rows[0])
+    missing = "column `words` is missing" if "text" in model else "is missing in the row"
+    with pytest.raises(package.InputError, match=missing):
+        program.predict_one({"price": 1.0})
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("way", WAYS)
 def test_python_gives_the_numbers_of_the_command_line(hogwild, clicks, tmp_path, model, way):
@@ -70,6 +94,7 @@ def test_python_gives_the_numbers_of_the_command_line(hogwild, clicks, tmp_path,
         np.testing.assert_allclose(program.predict_proba(data), expected, atol=2e-6)
     if text:
         np.testing.assert_allclose(program.predict_proba(list(bare["words"])), expected, atol=2e-6)
+    _one_by_one(program, bare, expected, model)
     found = hogwild("evaluate", tmp_path / "model", clicks / "test.csv", "--json").json["metrics"]
     assert program.evaluate(frame) == pytest.approx(found)
     assert program.evaluate((turned, frame["click"])) == pytest.approx(found)

@@ -163,3 +163,97 @@ def test_what_is_no_feed_is_refused(data):
     with pytest.raises(hogwild.HogwildError) as caught:
         list(hogwild.AsyncExecutor(threads=1).run(hogwild.Linear(), data))
     assert "is no feed; open a file with hogwild.open_feed(path), or make one" in str(caught.value)
+
+
+# -- one row at a time ------------------------------------------------------------------------------------------------
+
+
+def one(program, row):
+    """The score of the second class, by the chance that a row is given."""
+    chance = program.predict_proba_one(row)[program.classes[1]]
+    return np.log(chance / (1 - chance))
+
+
+@pytest.mark.parametrize("make", PROGRAMS)
+@pytest.mark.parametrize("way", ["enumerate", "hash", "rare"])
+def test_rows_of_slots(tmp_path, make, way):
+    (tmp_path / "slots.toml").write_text(SLOTS)
+    config = FeedConfig(slots=str(tmp_path / "slots.toml"), format="multislot", min_count=6 if way == "rare" else 1,
+                        categories="hash" if way == "hash" else "enumerate")  # fmt: skip
+    train = lines(tmp_path / "train.txt", MULTISLOT)
+    program = hogwild.train(make(), open_feed(train, config), **QUICK)
+    expected = program.scores(train)[:4]
+    rows = [{"ad": [7, 9], "price": 0.5}, {"ad": 8, "price": "2.5"}, [[9], 1.0], {"ad": {8: 1.0, "6": 1.0}, "price": 3}]
+    np.testing.assert_allclose([one(program, row) for row in rows], expected, rtol=1e-4, atol=1e-5)
+    strange = lines(tmp_path / "strange.txt", ["1 1 1 12345 1 0.0"])
+    np.testing.assert_allclose(one(program, {"ad": 12345, "price": None}), program.scores(strange)[0], atol=1e-5)
+    for bad, why in [({"ad": 7}, "`price` is missing in the row"), ({"ad": "x", "price": 1}, "'x' is no id"),
+                     ({"ad": -1, "price": 1}, "-1 is no id"), ([1], "a row of 2 values is asked for"),
+                     ({"ad": 7, "price": "much"}, "column `price`: 'much' is not a finite")]:  # fmt: skip
+        with pytest.raises(InputError, match=why):
+            program.predict_one(bad)
+
+
+@pytest.mark.parametrize("make", PROGRAMS)
+def test_rows_of_criteo(tmp_path, make):
+    random = np.random.default_rng(5)
+    numbers = random.integers(-2, 50, (40, 13))
+    keys = random.integers(0, 6, (40, 26)) * 123456789
+    rows = [[*map(str, n), *(f"{key:08x}" for key in k)] for n, k in zip(numbers.tolist(), keys.tolist(), strict=True)]
+    path = tmp_path / "day.txt"
+    path.write_text("".join("\t".join([str(k % 2), *row]) + "\n" for k, row in enumerate(rows)))
+    program = hogwild.train(make(), open_feed(path), **QUICK)
+    expected = program.scores(path)
+    named = dict(zip([*(f"I{k}" for k in range(1, 14)), *(f"C{k}" for k in range(1, 27))], rows[1], strict=True))
+    found = [one(program, rows[0]), one(program, named), one(program, [*numbers[2], *keys[2]])]
+    np.testing.assert_allclose(found, expected[:3], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("make", PROGRAMS)
+def test_rows_of_numbers(make):
+    random = np.random.default_rng(3)
+    X, y = random.normal(size=(60, 3)), random.integers(0, 2, 60)
+    program = hogwild.train(make(), feed_of(X, y), **QUICK)
+    expected = program.scores(X)[:5]
+    if program.name == "fm":
+        np.testing.assert_allclose(program.predict_one([0, 1, 2], X[0]), 1 / (1 + np.exp(-expected[0])), rtol=1e-5)
+    np.testing.assert_allclose([one(program, row) for row in X[:5]], expected, rtol=1e-4, atol=1e-5)
+    for bad, why in [([1.0, 2.0], "a row has 2 values, but the model has 3"), ([1, 2, np.inf], "not a finite number")]:
+        with pytest.raises(InputError, match=why):
+            program.predict_one(bad)
+
+
+def test_rows_of_ids(tmp_path):
+    program = hogwild.train(hogwild.Linear(), open_feed(lines(tmp_path / "train.svm", SVMLIGHT)), **QUICK)
+    expected = program.scores(tmp_path / "train.svm")[:4]
+    rows = [{0: 1, 3: 0.5}, [0, 2, 1, 0], {0: 1.0, 2: 0.25, 99: 7.0}, {"1": 1, "3": 2}]
+    np.testing.assert_allclose([one(program, row) for row in rows], expected, rtol=1e-5, atol=1e-6)
+    with pytest.raises(InputError, match="feature -1 does not exist"):
+        program.predict_one({-1: 1})
+    assert program.predict_one(rows[0]) == program.predict(tmp_path / "train.svm")[0]
+
+
+def test_a_quantity_and_several_classes_of_one_row():
+    frame = pd.DataFrame({"a": [1.0, 2, 3, 4] * 5, "c": list("xyzx") * 5})
+    for y in ([100.0, 200, 300, 400] * 5, list("uvwu") * 5):
+        loss = "squared" if isinstance(y[0], float) else "logistic"
+        for make in (hogwild.Linear, lambda loss: hogwild.SparseMLP(hidden=(4,), batch_size=4, loss=loss)):
+            program = hogwild.train(make(loss=loss), feed_of(frame, y, config=FeedConfig(layout="slots")), **QUICK)
+            row = {"c": "y", "a": 2.0}
+            expected = program.predict([row])[0] if loss == "squared" else program.predict_proba([row])[0]
+            found = program.predict_one(row) if loss == "squared" else list(program.predict_proba_one(row).values())
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_threads_and_copies_ask_the_same(tmp_path):
+    import copy
+    import pickle
+    from concurrent.futures import ThreadPoolExecutor
+
+    texts = ["a warm film", "dull, dull", "so fine", "poor plot " * 30] * 10
+    program = hogwild.train(hogwild.Linear(), feed_of(texts, ["good", "bad"] * 20), **QUICK)
+    expected = [program.predict_proba_one(text) for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(program.predict_proba_one, texts)) == expected
+    for twin in (copy.deepcopy(program), pickle.loads(pickle.dumps(program))):
+        assert [twin.predict_proba_one(text) for text in texts] == expected

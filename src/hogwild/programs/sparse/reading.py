@@ -8,13 +8,17 @@ from dataclasses import replace
 from os import PathLike, fspath, path
 from typing import Any
 
-from hogwild.arrays import DenseRows
+import numpy as np
+
+from hogwild.arrays import DenseRows, Ids
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError, brief
 from hogwild.feeds.memory import feed_of
 from hogwild.feeds.open import open_feed
+from hogwild.feeds.slots.onerow import SlotRow
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.fitting import misfit
+from hogwild.feeds.sparse.onerow import MatrixRow, NumberedRow, OneRow, RowEncoder
 from hogwild.programs.rows import RowProgram
 
 _TABLE = "table"
@@ -24,6 +28,9 @@ class ReadingProgram(RowProgram):
     """A program over rows, that knows by which schema its data became features."""
 
     features: int
+    order: Ids | None = None
+    _row: RowEncoder | None = None  # what makes features of one row, by the schema `_row_of`
+    _row_of: Mapping[str, Any] | None = None
     _fitting: Mapping[str, Any] | None = None  # the schema of the last feed that was found to fit
 
     def meet(self, feed: Any) -> None:
@@ -81,6 +88,38 @@ class ReadingProgram(RowProgram):
         if labels and not feed.labelled:
             raise InputError(f"{feed.source}: there are no labels to compare with; give (X, y), or a feed with labels.")
         return feed
+
+    def one_row(self, row: Any, matrix: bool = False) -> OneRow:
+        """The features of one row by the schema of the model. matrix: it has columns of numbers, and nothing else."""
+        if self.order is not None:
+            raise ConfigError("this model is being trained; predict_one answers when training has ended.")
+        if self._row is None or self._row_of is not self.schema:
+            if self._table is not None:
+                from hogwild.feeds.tables.onerow import TableRow  # late: pyarrow is slow to import
+
+                self._row = TableRow(self._table)
+            elif self.schema and self.has_columns:
+                self._row = SlotRow(self.schema)
+            else:
+                self._row = MatrixRow(self.features) if matrix else NumberedRow(self.features)
+            self._row_of = self.schema
+        return self._row(row)
+
+    def flat_row(self, row: Any) -> OneRow:
+        """The same where dense columns are features, numbered after the others."""
+        found = self.one_row(row)
+        if not found.dense or not self.schema:
+            return found
+        return found.flat(getattr(self._row, "features", self.features), len(self.schema["slots"]))
+
+    def are_ids(self, row: Any) -> bool:
+        """Whether a row is given as numbers of features, not as values: of data that has no names, and whole."""
+        return not self.has_columns and not isinstance(row, Mapping) and np.asarray(row).dtype.kind != "f"
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether values of a row have names: of columns or of slots."""
+        return bool(self.schema) and (self._table is not None or "slots" in (self.schema or ()))
 
     @property
     def _table(self) -> Mapping[str, Any] | None:

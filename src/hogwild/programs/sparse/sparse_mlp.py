@@ -449,14 +449,34 @@ class SparseMLP(Tabled):
         return found if self.outputs > 1 else found[:, 0]
 
     def predict_one(
-        self, ids: npt.ArrayLike, values: npt.ArrayLike | None = None, slots: npt.ArrayLike | None = None,
-        dense: npt.ArrayLike | None = None,
+        self, row: Any = None, values: npt.ArrayLike | None = None, slots: npt.ArrayLike | None = None,
+        dense: npt.ArrayLike | None = None, ids: npt.ArrayLike | None = None,
     ) -> float | list[float]:  # fmt: skip
         """For one row, the chance of the second class, those of all classes, or the quantity. Not while it trains.
 
-        ids: features by their own numbers, unknown ones left out; values: 1 by default; slots: the place of each
-        feature's slot in `slots`, in rising order; dense: the numbers of the dense columns.
+        row: as the data of training has it: a dict of values by column or slot, or the values in their order. Or its
+        features by their own numbers, unknown ones left out, with `values` (1 by default), `slots` (the place of each
+        feature's slot in `slots`, in rising order) and `dense`, the numbers of the dense columns; `ids` alone says the
+        same where the model has columns.
         """
+        scores = self._score_one(row, (ids, values, slots, dense))
+        if not self.classes:
+            return float(scores[0])
+        if self.outputs > 1:
+            return [float(chance) for chance in probabilities(scores[None, :])[0]]
+        return float(1 / (1 + np.exp(-float(scores[0]))))
+
+    def score_row(self, row: Any) -> Floats:
+        """The scores of one row."""
+        return self._score_one(row, (None, None, None, None))
+
+    def _score_one(self, row: Any, given: tuple[Any, Any, Any, Any]) -> Floats:
+        ids, values, slots, dense = given
+        matrix = bool(self.dense) and not self.has_columns
+        if ids is None and (any(part is not None for part in given) or (not matrix and self.are_ids(row))):
+            ids = row
+        if ids is None:
+            ids, values, slots, dense = self.one_row(row, matrix)
         if self.order is not None:
             raise ConfigError("this model is being trained; predict_one answers when training has ended.")
         if self._one is None or self._trained_from is not self.weights:
@@ -464,11 +484,7 @@ class SparseMLP(Tabled):
             weights = self.trained()._replace(table=self.paid())
             self._one, self._trained_from = OneRow(weights, self._scoring(1), self.features, shape), self.weights
         scores = self._one(ids, values, slots, dense)
-        if not self.classes:
-            return float(self.own_unit.outward(scores)[0] if self.own_unit else scores[0])
-        if self.outputs > 1:
-            return [float(chance) for chance in probabilities(scores[None, :])[0]]
-        return float(1 / (1 + np.exp(-float(scores[0]))))
+        return self.own_unit.outward(scores) if self.own_unit else scores
 
     # -- saving -------------------------------------------------------------------------------------------------
 

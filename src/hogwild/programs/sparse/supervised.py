@@ -245,6 +245,24 @@ class Supervised(ReadingProgram):
             raise ConfigError(f"a model of the {self.loss} loss gives no probabilities; train one with logistic.")
         return probabilities(self.scores(data, threads))
 
+    @abstractmethod
+    def score_row(self, row: Any) -> Floats:
+        """The scores of one row, as its data has it: one, or one a class."""
+
+    def label_of(self, scores: Floats) -> Label:
+        """The label of one row by its scores, or the quantity."""
+        if not self.classes:
+            return float(scores[0])
+        return self.classes[int(scores.argmax()) if len(scores) > 1 else int(scores[0] > 0)]
+
+    def predict_proba_one(self, row: Any) -> dict[Label, float]:
+        """The chance of each class for one row, which is given as `predict_one` takes it."""
+        if self.loss != "logistic":
+            raise ConfigError(f"a model of the {self.loss} loss gives no probabilities; train one with logistic.")
+        scores = self.score_row(row)
+        found = probabilities(scores[None, :] if len(scores) > 1 else scores)[0]
+        return dict(zip(self.classes or (), found.tolist(), strict=True))
+
     def evaluate(self, data: Any, threads: int = 1) -> Metrics:
         """loss (the training loss, without penalties) and those of `classifier_metrics`, or rmse and mae.
 
