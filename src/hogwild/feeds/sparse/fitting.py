@@ -58,9 +58,11 @@ def _parts(schema: Mapping[str, Any]) -> dict[str, Any]:
         return parts
     unused = set[str]()
     if not schema.get("categorical"):
-        unused |= {"vocabulary", "categories", "min_count", "shared_ids"}
+        unused |= {"categories", "min_count", "shared_ids"}
     if not schema.get("text") and (not schema.get("categorical") or schema.get("categories") != "hash"):
         unused.add("hashing")
+    if not schema.get("numeric"):
+        unused.add("scales")
     parts = {"min_count": 1, "shared_ids": False, **parts}
     if "scales" in parts:  # of very many columns they are texts
         parts["scales"] = [float(scale) for scale in parts["scales"]]

@@ -171,7 +171,7 @@ def feed_of_table(table: pa.Table, labels: Words | None, config: FeedConfig, sch
         feed = make_feed(TableEncoder(config, schema, "arrow"), [source], "", keep=False)
     finally:
         drop_workspace(workspace)
-    return replace(feed, labelled=labelled)
+    return replace(feed, labelled=labelled, schema=dict(schema) or feed.schema)
 
 
 def _labelled(table: pa.Table, labels: Words, schema: Mapping[str, Any]) -> tuple[pa.Table, str]:
