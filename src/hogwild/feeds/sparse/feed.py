@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import AnyRows, DenseRows, Ids, Offsets, check_rows
+from hogwild.errors import worded
 
 
 class kept:  # noqa: N801
@@ -50,6 +51,9 @@ class Feed:
     lines: Offsets | None = None
     files: tuple[tuple[str, int], ...] = ()
     labelled: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", tuple(worded(note) for note in self.notes))
 
     def __len__(self) -> int:
         return len(self.samples.targets)
