@@ -49,7 +49,7 @@ def test_sparse_of_any_format(form: str, kind: str, rank: bool) -> None:
 
 
 def test_a_feed_is_shown_in_one_line() -> None:
-    assert repr(feed_of(np.ones((3, 2)))) == "<Feed of arrays: 3 samples, 2 features, 6 nonzeros>"
+    assert repr(feed_of(np.ones((3, 2)), [1, 2, 3])) == "<Feed of arrays: 3 samples, 2 features, 6 nonzeros>"
 
 
 def test_csr_is_not_copied() -> None:
