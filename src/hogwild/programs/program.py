@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Room, Step, Table
-from hogwild.config import TrainConfig
+from hogwild.config import FeedConfig, TrainConfig
 from hogwild.errors import ConfigError, brief
 
 Metrics = dict[str, float]
@@ -47,11 +48,18 @@ class Program(ABC):
 
     schema: dict[str, Any] | None = None
     """What turns further data into the features of this model: that of its first feed; None: not known."""
+    feed_config: FeedConfig | None = None
+    """How the files of a saved model were read; None: not known."""
 
     @property
     def rate(self) -> float | None:
         """Learning rate where the user gives none; None: it is calibrated."""
         return None
+
+    @property
+    def loss_scale(self) -> float:
+        """What the loss of a visit is multiplied by where it is told: to be in the user's unit."""
+        return 1.0
 
     sharing: ClassVar[str] = "hot"
     """What `auto` takes where a trial of each sharing is not worth its time."""
@@ -70,7 +78,7 @@ class Program(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: all but what answers single rows, which is made anew where it is asked for."""
-        return {name: None if name == "_one" else value for name, value in vars(self).items()}
+        return {name: None if name in ("_one", "_row") else value for name, value in vars(self).items()}
 
     def divide(self, workers: int) -> float:
         """Before startup: so many workers will visit at once, none waiting for another.
@@ -83,6 +91,28 @@ class Program(ABC):
     @abstractmethod
     def startup(self, feed: Any, seed: int) -> None:
         """Allocate and initialise `weights` if there are none, and bring them into the feed's order of ids."""
+
+    def feed_from(self, data: Any, like: Any = None) -> Any:
+        """What `hogwild.train` is given to train on, as a feed; like: one whose features it must have."""
+        return data
+
+    def __repr__(self) -> str:
+        """The options that are not the usual ones, and how large the model is."""
+        config = getattr(self, "config", None)
+        given = []
+        if config is not None:
+            usual = {item.name: item.default for item in fields(config)}
+            given = [f"{name}={value!r}" for name, value in vars(config).items() if value != usual.get(name)]
+        return f"<{type(self).__name__}({', '.join(given)}): {self.described()}>"
+
+    def described(self) -> str:
+        """What there is of the model, in a few words."""
+        if self.weights is None:
+            return "not trained"
+        return f"{sum(array.size for array in self.weights):,} numbers"
+
+    def check_fit(self, feed: Any) -> None:
+        """Raise InputError unless a feed has the features of this model, which has been started up."""
 
     def visits(self, feed: Any) -> int:
         """Visits in one epoch."""
