@@ -199,9 +199,18 @@ def test_columns_as_the_user_says(file: Path) -> None:
     assert feed.schema["vocabulary"] == ["age=3", "kind=cat", "kind=dog", "age=1", "age=2"]
 
 
+@pytest.mark.parametrize("names", [("age", "weight"), ("age,weight",), ("1,3",)])
+def test_several_columns_in_one_word(file: Path, names: tuple[str, ...]) -> None:
+    assert read(file, PETS, ignore=names).schema["numeric"] == []
+    assert read(file, PETS, categorical=names).schema["categorical"] == ["age", "kind", "weight"]
+    odd = read(file, 'y,"a,b",c,a\n1,x,u,p\n0,y,v,q\n', ignore=("a,b", "c"))
+    assert odd.schema["categorical"] == ["a"], "a column may have a comma in its name"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"ignore": ("age,wieght",)}, r"`wieght` \(--ignore\).*Did you mean `weight`"),
         ({"label": "lable"}, r"no column `lable` \(--label\); the columns are label, age, .*\. Did you mean `label`\?"),
         ({"numeric": ("wieght",)}, r"`wieght` \(--numeric\).*Did you mean `weight`"),
         ({"ignore": ("4",)}, r"`4` \(--ignore\)"),

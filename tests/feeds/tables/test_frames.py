@@ -51,6 +51,18 @@ def test_binary_tables_equal_text(tmp_path: Path, name: str) -> None:
     assert rows_of(open_feed(tmp_path / name, schema=same.schema)) == rows_of(same)
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".arrow"])
+@pytest.mark.parametrize("index", [pa.uint8(), pa.uint16(), pa.uint32(), pa.int8()])
+def test_codes_of_categories_may_be_unsigned(tmp_path: Path, suffix: str, index: pa.DataType) -> None:
+    column = FRAME["kind"].combine_chunks().cast(pa.dictionary(index, pa.string()))
+    table = FRAME.set_column(2, "kind", column)
+    assert rows_of(open_feed(write(table, tmp_path / f"a{suffix}"))) == rows_of(
+        open_feed(write(FRAME, tmp_path / f"b{suffix}"))
+    )
+    text = open_feed(tmp_path / f"a{suffix}", FeedConfig(text="kind", hash_bits=BITS))
+    assert [len(row) for row in rows_of(text)] == [1, 1, 1, 0]
+
+
 def test_types_of_columns(tmp_path: Path) -> None:
     table = pa.table(
         {
@@ -77,7 +89,9 @@ def test_types_of_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pa.array([[1], [2]]), r"column `x` is of type list<\w+: int64>, not a single value a row; .* --ignore x"),
+        (pa.array([[1], [2]]), r"`x` is of type list<\w+: int64>: --indices COLUMN reads lists of ids.*--ignore x"),
+        (pa.array([[1.0], [2.0]]), r"`x` is of type list<\w+: double>: --values COLUMN .*--indices.*--ignore x"),
+        (pa.array([["a"], ["b"]]), r"`x` is of type list<\w+: string>, not a single value a row; .* --ignore x"),
         (pa.array([{"a": 1}, {"a": 2}]), r"column `x` is of type struct<a: int64>, not a single value"),
         (pa.array([1, 2], pa.timestamp("ms")), r"column `x` is of type timestamp\[ms\]; turn it into numbers"),
         (pa.array([b"u", b"v"]), r"column `x` is of type binary, which is neither"),

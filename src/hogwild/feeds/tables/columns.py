@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,8 +89,19 @@ def list_columns(columns: Sequence[str]) -> str:
 
 def named_by_user(config: FeedConfig) -> set[str]:
     """Columns that the configuration calls by a name that is no number."""
-    named = {config.label, config.text, *config.numeric, *config.categorical, *config.ignore}
+    named = {config.label, config.text}
+    for names in (config.numeric, config.categorical, config.ignore):
+        named |= {*names, *split_names(names, ())}
     return {name for name in named if name and not name.lstrip("+-").isdigit()}
+
+
+def split_names(wanted: Sequence[str], columns: Collection[str]) -> list[str]:
+    """The names of columns that a user lists; one that has commas and is no column is several.
+
+    >>> split_names(["id", "name,age", "a,b"], ["id", "name", "age", "a,b"])
+    ['id', 'name', 'age', 'a,b']
+    """
+    return [part for name in wanted for part in ([name] if name in columns else name.split(",")) if part]
 
 
 def has_header(first: Sequence[str], rest: Sequence[Sequence[str]], config: FeedConfig, plan: Plan | None) -> bool:
@@ -139,9 +150,9 @@ def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, kinds:
 
     taken = {label: "--label"}
     text = _take(taken, [config.text], "--text", find)[0] if config.text else ""
-    numeric = _take(taken, config.numeric, "--numeric", find)
-    categorical = _take(taken, config.categorical, "--categorical", find)
-    ignored = {find(name, "--ignore") for name in config.ignore}
+    numeric = _take(taken, split_names(config.numeric, places), "--numeric", find)
+    categorical = _take(taken, split_names(config.categorical, places), "--categorical", find)
+    ignored = {find(name, "--ignore") for name in split_names(config.ignore, places)}
     for name in (*([text] if text else ()), *numeric, *categorical):
         kind = kinds[places[name]]
         if kind not in (NUMERIC, CATEGORICAL):
@@ -213,7 +224,7 @@ def describe(plan: Plan, config: FeedConfig) -> list[str]:
     if not config.label:
         notes.append(f"The label is column `{shown(plan.label)}` (--label chooses another).")
     if plan.text:
-        ignored = {find_column(name, plan.columns, "--ignore", "") for name in config.ignore}
+        ignored = {find_column(name, plan.columns, "--ignore", "") for name in split_names(config.ignore, plan.columns)}
         used = {plan.label, *plan.features(), *ignored}
         groups = {"not read": tuple(name for name in plan.columns if name not in used)}
     elif config.numeric and config.categorical:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -169,7 +169,7 @@ def read_words(array: Any) -> Codes:
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     words = pc.utf8_trim_whitespace(pc.cast(array.dictionary, pa.string()))
-    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)  # unsigned too
     empty = pc.equal(pc.binary_length(words), 0).fill_null(True).to_numpy(zero_copy_only=False)
     if empty.any():
         codes[(codes >= 0) & empty[codes]] = -1
@@ -270,11 +270,21 @@ def _kind(kind: Any) -> str:
         return NUMERIC
     if _is_text(kind):
         return CATEGORICAL
+    if is_list(kind, types.is_integer):
+        return f"is of type {name}: --indices COLUMN reads lists of ids, with --values COLUMN those of their values"
+    if is_list(kind, types.is_floating):
+        return f"is of type {name}: --values COLUMN reads lists of values, beside lists of ids (--indices COLUMN)"
     if types.is_nested(kind):
         return f"is of type {name}, not a single value a row; give each part a column of its own"
     if types.is_temporal(kind):
         return f"is of type {name}; turn it into numbers or strings first"
     return f"is of type {name}, which is neither number nor string; convert it first"
+
+
+def is_list(kind: Any, item: Callable[[Any], bool]) -> bool:
+    """Whether a type of Arrow is that of lists of such items."""
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return lists and bool(item(kind.value_type))
 
 
 def _label_kind(kind: Any) -> str:
