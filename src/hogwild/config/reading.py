@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from hogwild.config.kinds import Column, Columns, File, Format
 from hogwild.config.options import Config, Shown, require, require_not_negative
 
+MISSING = ("NA", "NaN", "N/A", "null", "None", "?", "-")
+"""Words that stand for a missing value in tables, unless the user names others."""
 RatingFormat = Literal["auto", "ratings", "lists", "parquet", "arrow"]
 Separator = Literal["auto", "tab", "comma", "semicolon", "space", "colons"]
 
@@ -54,6 +56,17 @@ class FeedConfig(LinesConfig):
     """Columns to read as categories. Default: those that are not numbers."""
     ignore: Columns = ()
     """Columns to leave out."""
+    missing: Annotated[tuple[str, ...], Shown("WORD")] = MISSING
+    """Words that stand for a missing value in tables, in small or capital letters; empty fields always do. Those that
+    are given stand instead of the default ones."""
+    missing_numbers: Literal["mean", "zero", "error"] = "mean"
+    """What missing numbers of tables are: the mean of their column in training, with a feature beside it that says so;
+    0, with none; or an error."""
+    number_style: Literal["plain", "point", "comma"] = "plain"
+    """How numbers of tables are written: plain; `point`: also 1,234.5 and $31; `comma`: 1.234,5 and 31 €."""
+    dates: Annotated[str, Shown("iso|FORMAT")] = ""
+    """How dates of tables are written: `iso`, or as in %d.%m.%Y; columns of dates are then numbers, of years since
+    2000. Default: they are categories."""
     header: Literal["auto", "yes", "no"] = "auto"
     """Whether the first line of a table names the columns."""
     slots: File = ""
@@ -93,6 +106,11 @@ class FeedConfig(LinesConfig):
     """Whether svmlight ids start at 0."""
     max_line: int = 64 << 20
     """Longest line in bytes; a longer one means that this is not the format it seems to be."""
+
+    def __post_init__(self) -> None:
+        words = tuple(word for words in self.missing for word in str(words).split(","))
+        object.__setattr__(self, "missing", words)
+        super().__post_init__()
 
     def check(self) -> None:
         super().check()

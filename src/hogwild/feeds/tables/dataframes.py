@@ -16,6 +16,7 @@ from hogwild.errors import InputError
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.io.workspace import drop_workspace, make_workspace, writing
 from hogwild.feeds.sparse.encoder import Summary
+from hogwild.feeds.sparse.features import settle
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.labels import NAMES
 from hogwild.feeds.tables.arrowcheck import trust
@@ -92,10 +93,7 @@ def _joined(chunks: Sequence[tuple[npt.NDArray[Any], ...]], summary: Summary) ->
     values = np.concatenate([part[2] if len(part[2]) else np.ones(len(part[1]), np.float32) for part in chunks])
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
     importance = np.ones(len(targets), np.float32)
-    if summary.scales:
-        factors = np.asarray(summary.scales, np.float32)
-        covered = ids < len(factors)
-        values[covered] *= factors[ids[covered]]
+    settle(values, ids, np.asarray(summary.fills, np.float32), np.asarray(summary.scales, np.float32))
     if summary.relabel:
         targets = np.asarray(summary.relabel, np.float32)[targets.astype(np.int64)]
     if len(values) and bool((values == 1).all()):

@@ -20,6 +20,7 @@ from hogwild.feeds.sparse.features import Features, keep_rows
 from hogwild.feeds.sparse.hashing import Hashing, hash_texts
 from hogwild.feeds.sparse.labels import NAMES, TEXT_NAME, Labels
 from hogwild.feeds.tables.columns import Plan, describe, find_column, has_header, names_of, numbers_of, place_columns
+from hogwild.feeds.tables.fields import FieldRules
 from hogwild.kernels.ids.hashing import hash_fields
 from hogwild.kernels.ids.tokens import OK, SHORT, Layout, Lines, count_lines, make_lines, split_lines
 
@@ -108,7 +109,7 @@ class TextEncoder:
         rows = [line.rstrip("\r").split("\t") for line in lines[blank : blank + 1000] if line.strip("\r")]
         if not rows:
             return 0, Layout(0, 1, 2, True)
-        header = has_header(rows[0], rows[1:], self.config, self.plan)
+        header = has_header(rows[0], rows[1:], self.config, self.plan, FieldRules())
         names = names_of(rows[0]) if header and (self.plan is None or self.plan.header) else None
         if self.plan is None:
             self.plan = self._plan(names, len(rows[0]), source.name)
