@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Literal
 
 from hogwild.config.kinds import Column, Columns, File, Format
@@ -119,9 +121,19 @@ class FeedConfig(LinesConfig):
         require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every category. Try 10.")
         counts = self.min_count == 1 or self.categories == "enumerate"
         require(self, "min_count", counts, "hashed categories are not counted. Leave out --categories hash.")
+        require(self, "dates", _is_form(self.dates), "give iso, or the form of a date such as %d.%m.%Y.")
         require(self, "ngrams", 1 <= self.ngrams <= 16, "it must lie between 1 and 16. Try 2.")
         require(self, "features", 0 <= self.features < 2**31, "it must lie between 0 (count them) and 2147483647.")
         require(self, "max_line", self.max_line >= 1, "it must be at least 1 byte. Try 67108864.")
+
+
+def _is_form(form: str) -> bool:
+    """Whether this is a form of dates: a day that is written so is the same day when it is read."""
+    day = datetime(2001, 2, 3)
+    try:
+        return form in ("", "iso") or datetime.strptime(day.strftime(form), form) == day
+    except (ValueError, re.error):
+        return False
 
 
 @dataclass(frozen=True)

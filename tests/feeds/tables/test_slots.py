@@ -35,7 +35,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def slots(path: Path, lines: str | bytes, schema: dict[str, Any] | None = None, **options: Any) -> Feed:
-    return read(path, lines, schema, **{"layout": "slots", "scale": False, "cache": False, "missing_numbers": "zero", **options})
+    plain = {"layout": "slots", "scale": False, "cache": False, "missing_numbers": "zero"}
+    return read(path, lines, schema, **{**plain, **options})
 
 
 def rows_of(feed: Feed) -> list[Row]:

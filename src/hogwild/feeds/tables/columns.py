@@ -295,7 +295,7 @@ def doubts_of(sample: Sample, plan: Plan, config: FeedConfig, rules: FieldRules)
     notes, declared = [], found_names(config.categorical, plan.columns, "--categorical")
     for name in plan.categorical:
         short, fields = shown(name), sample.words(name)
-        if name in declared:
+        if name in declared or name not in sample.fields:
             continue
         if doubt := doubt_of(fields, rules):
             notes.append(f"Column `{short}` is read as words: {doubt}.")

@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 
 from hogwild.arrays import number_of
 from hogwild.config import MISSING, FeedConfig
-from hogwild.errors import ConfigError
 from hogwild.messages import shown
 
 ISO = "iso"
@@ -63,6 +62,8 @@ class FieldRules:
         self.missing, self.style, self.dates = tuple(missing), style, dates
         self._known = {"", *(word.strip().lower() for word in missing)}
         self._array = pa.array(sorted(self._known))
+        numbers = [number for word in self._known if (number := self.number_of(word)) is not None]
+        self._codes = np.array([number for number in numbers if number == number])  # -999 and the like
 
     @classmethod
     def of(cls, config: FeedConfig, schema: Mapping[str, Any]) -> FieldRules:
@@ -87,6 +88,10 @@ class FieldRules:
         """Which strings of an Arrow array are missing."""
         bare = pc.utf8_lower(pc.utf8_trim_whitespace(words)).fill_null("")
         return np.asarray(pc.is_in(bare, value_set=self._array.cast(bare.type)))
+
+    def without_codes(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Numbers, with NaN for those that stand for a missing one."""
+        return np.where(np.isin(numbers, self._codes), np.nan, numbers) if len(self._codes) else numbers
 
     def number_of(self, word: str) -> float | None:
         """The number that a field is, or None."""
@@ -154,21 +159,13 @@ def _years_of(word: str, form: str) -> float | None:
     return None
 
 
-def check_dates(form: str) -> None:
-    """Raise ConfigError unless this says how dates are written."""
-    try:
-        known = form in ("", ISO) or datetime.strptime(EPOCH.strftime(form), form).year == EPOCH.year
-    except ValueError:
-        known = False
-    if not known:
-        raise ConfigError(f"dates is {shown(form)}; give `iso`, or the form of a date such as %d.%m.%Y.")
+def doubt_of(present: Sequence[str], rules: FieldRules) -> str:
+    """What a column of words was perhaps meant to be, for a note: an example, and the option. Empty: just words.
 
-
-def doubt_of(fields: Sequence[str], rules: FieldRules) -> str:
-    """What a column of words was perhaps meant to be, for a note: an example, and the option. Empty: just words."""
-    present = [field for field in fields if not rules.is_missing(field)]
+    present: its first fields, those that are not missing.
+    """
     if not present:
-        return "none of its first fields is there (see --numeric)" if fields else ""
+        return "none of its first fields is there (see --numeric)"
     odd = {field for field in present if rules.number_of(field) is None}
     few = len(present) * (1 - MOSTLY)
     if sum(field in odd for field in present) < few:

@@ -148,7 +148,7 @@ def read_numbers(array: Any, rules: FieldRules) -> tuple[Numbers, dict[int, str]
     if is_date(array.type):
         return _years(array), {}
     values = pc.cast(array, pa.float64(), safe=False)
-    numbers = values.fill_null(np.nan).to_numpy(zero_copy_only=False).astype(np.float64)
+    numbers = rules.without_codes(values.fill_null(np.nan).to_numpy(zero_copy_only=False).astype(np.float64))
     with np.errstate(over="ignore"):
         infinite = np.isinf(numbers.astype(np.float32))
     return numbers, {int(k): str(numbers[k]) for k in np.flatnonzero(infinite)} if infinite.any() else {}
