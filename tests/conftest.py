@@ -6,14 +6,23 @@ import gc
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from hogwild.config import cache_home
+from hogwild.errors import speaking_flags
 
 # Before the compiler is imported: compiled code stays in one place, for children too, wherever a test has its cache.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_home()))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _flags() -> Iterator[None]:
+    """Tests look at messages as they stand in the source; test_wording.py has those that Python gives."""
+    with speaking_flags():
+        yield
 
 
 def pytest_configure() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _LENGTH = 80  # characters of a value that a message shows
@@ -28,10 +30,41 @@ def shorten(message: object, length: int = 300) -> str:
     return text if len(text) <= length else text[:length] + "…"
 
 
+# -- whose words messages are in --------------------------------------------------------------------------------------
+
+_told_in: Callable[[str], str] | None = None
+_flags = False
+
+
+def word_by(words: Callable[[str], str]) -> None:
+    """From now on messages, which name options by their flags, are told in these words outside the command line."""
+    global _told_in
+    _told_in = words
+
+
+@contextmanager
+def speaking_flags() -> Iterator[None]:
+    """What is told meanwhile is for who typed a command: messages name flags."""
+    global _flags
+    before, _flags = _flags, True
+    try:
+        yield
+    finally:
+        _flags = before
+
+
+def worded(text: str) -> str:
+    """A message in the words of who reads it."""
+    return text if _flags or _told_in is None or "--" not in text else _told_in(text)
+
+
 class HogwildError(Exception):
     """Base of all errors that this package raises on purpose. `exit_code` is what the command line returns."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return worded(super().__str__())
 
 
 class HogwildWarning(UserWarning):
@@ -54,7 +87,7 @@ class UnknownWordError(InputError, KeyError):
     """Words that a vocabulary does not hold. A KeyError too, so that it can be caught as that of a dictionary."""
 
     def __str__(self) -> str:
-        return Exception.__str__(self)  # a KeyError would put quotes around the message
+        return worded(Exception.__str__(self))  # a KeyError would put quotes around the message
 
 
 class ModelError(HogwildError):

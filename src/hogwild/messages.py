@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, TextIO, cast
 
+from hogwild.errors import worded
+
 # What a terminal takes for a command, what changes the order of the text around it, what ends a line, and halves of
 # characters (a file name that is not UTF-8 has them for its odd bytes).
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -139,6 +141,7 @@ def show(line: str = "") -> None:
 
 def say(line: str) -> None:
     """A line on standard error."""
+    line = worded(line)
     if sys.stderr is not None:
         print(printable(line) if sys.stderr.isatty() else line, file=sys.stderr, flush=True)
 

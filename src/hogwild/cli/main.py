@@ -13,7 +13,7 @@ import traceback
 from hogwild.cli.commands import COMMANDS, Entry
 from hogwild.cli.interrupt import ignore_signals, no_interrupt_lost
 from hogwild.cli.streams import standard_streams, stay_usable
-from hogwild.errors import ConfigError, HogwildError, brief, shorten
+from hogwild.errors import ConfigError, HogwildError, brief, shorten, speaking_flags
 from hogwild.messages import Stream, output_failed, remedy, say
 
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
@@ -42,7 +42,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or input, 130 interrupted."""
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    with standard_streams() as output:
+    with standard_streams() as output, speaking_flags():
         code = _run(sys.argv[1:] if argv is None else argv, output)
     if argv is None and code == INTERRUPTED:
         ignore_signals()  # the process is about to end, with this code

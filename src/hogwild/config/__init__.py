@@ -1,5 +1,6 @@
 """Options, defined once: one dataclass field = one flag = one TOML key = one line of help."""
 
+from hogwild.config import wording as wording
 from hogwild.config.classifying import ClassConfig
 from hogwild.config.datasets import ClicksConfig, MadeRatingsConfig, SparseConfig
 from hogwild.config.experiments import AsynGradConfig

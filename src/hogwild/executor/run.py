@@ -144,6 +144,8 @@ class AsyncExecutor:
             with one_blas_thread():
                 with timed("startup"):
                     plan = make_plan(config, program, feed, shard, exchange_every)
+                    if valid is not None:
+                        program.check_fit(valid)  # now, not after an epoch
                 yield from self._run(plan, feed, start, valid, watch)
         finally:
             self._wishes.clear()

@@ -182,7 +182,7 @@ class Course:
         self.halt()
         if plan.program.settle(elapsed):
             crew.store.refresh()
-        self._loss = crew.counters.loss / visits
+        self._loss = crew.counters.loss / visits * plan.program.loss_scale
         self.epoch += 1
         crew.counters.reset()
         if valid is not None:
@@ -230,8 +230,9 @@ class Course:
         visits = self.crew.counters.visits
         done, samples = int(visits.sum()), self.samples
         speed = self.speed()
+        loss = self.crew.counters.loss / done * self.plan.program.loss_scale if done else math.nan
         return Progress(
-            **self.when(), total=self.total, loss=self.crew.counters.loss / done if done else math.nan, lr=self.rate,
+            **self.when(), total=self.total, loss=loss, lr=self.rate,
             samples_per_second=speed, units_per_second=speed * self._units / self.plan.visits,
             seconds_left=(self.total - samples) / speed if speed else math.nan,
             balance=tuple(float(v) for v in visits / max(1, done)),

@@ -1,8 +1,8 @@
-"""Arrays and frames in memory as a feed: sparse matrices, NumPy arrays, lists of lists, pandas and polars frames."""
+"""Data in memory as a feed: sparse matrices, arrays, lists of lists, texts, records, pandas and polars frames."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import BinaryRows, DenseRows, Floats, Ids, Offsets, Rows
-from hogwild.errors import InputError
+from hogwild.config import FeedConfig
+from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.feeds.sparse.matrix import as_csr, sound
+from hogwild.feeds.sparse.labels import TEXT_NAME
+from hogwild.feeds.sparse.matrix import are_records, are_texts, as_csr, sound
 from hogwild.feeds.storage.ranking import Frequencies, check_features
 from hogwild.kernels.ids.ranking import replace_ids
 from hogwild.messages import shown
@@ -24,54 +26,106 @@ def feed_of(
     sample_weight: Any = None,
     rank: bool = True,
     schema: Mapping[str, Any] | None = None,
+    config: FeedConfig | None = None,
 ) -> Feed:
     """Make a feed of data in memory.
 
     Parameters
     ----------
     X
-        Rows by features: a scipy sparse matrix or array of any format, a NumPy array, a list of lists, or a pandas or
-        polars frame. A frame of numbers (True and False are 1 and 0) is dense; one that has columns of strings or
-        categories too is read like a table in a file: one feature a category, numbers scaled, missing ones left out.
+        Rows by features: a scipy sparse matrix or array of any format, a NumPy array, a list of lists, a pandas or
+        polars frame, an Arrow table, a list of dicts, or texts; also what yields such rows one by one. A frame of
+        numbers (True and False are 1 and 0) is dense; one that has columns of strings or categories too, or values that
+        are missing, is read like a table in a file: one feature a category, numbers scaled. Texts are hashed.
     y
-        One label or target a row: numbers, or words that name classes. None: all 0.
+        One label or target a row: numbers, or words that name classes. None: those of the column `label` of `config` or
+        of the schema, else all 0.
     sample_weight
         One importance a row, not negative. None: all 1.
     rank
         Number the features of sparse data by frequency, which training with several workers profits from;
         `Feed.original` gives their own numbers.
     schema
-        For a frame with categories: `Feed.schema` of the feed that a model was trained on.
+        `Feed.schema` of the feed that a model was trained on, so that the same columns and words get the same ids;
+        columns are found by their names, rows without names have them in the order of training.
+    config
+        How a table is read, as `open_feed` takes it: which columns are text, categories or left out, hashing, slots.
 
     Examples
     --------
     >>> feed = feed_of([[0.0, 1.0], [2.0, 3.0]], ["ham", "spam"])
     >>> len(feed), feed.features, feed.labels, feed.samples.targets.tolist()
     (2, 2, ('ham', 'spam'), [0.0, 1.0])
+    >>> texts = feed_of(["a warm film", "dull, dull"], ["good", "bad"], config=FeedConfig(hash_bits=10))
+    >>> texts.features, texts.schema["text"]
+    (1024, 'text')
     """
-    columns: tuple[str, ...] = ()
-    mixed = False  # a frame with categories
-    if type(X).__name__ == "DataFrame":
+    X, y, sample_weight = (list(data) if isinstance(data, Iterator) else data for data in (X, y, sample_weight))  # noqa: N806
+    known = schema or {}
+    names: tuple[str, ...] = ()
+    asked = config is not None or known.get("format") == "table"
+    if not hasattr(X, "tocsr") and (asked or _is_table(X)):
         from hogwild.feeds.tables import dataframes  # late: pyarrow is slow to import
 
-        if dataframes.is_frame(X):
-            columns = dataframes.names_of(X)
-            _check_shape(*X.shape)
-            mixed = bool(schema) or not dataframes.is_numeric(X)
-            X = X if mixed else dataframes.matrix_of(X)  # noqa: N806
+        if asked or not dataframes.is_numeric(X):
+            return _table_feed(X, (y, sample_weight), rank, known, config or FeedConfig())
+        names = dataframes.names_of(X)
+        _check_shape(*X.shape)
+        X = dataframes.matrix_of(X)  # noqa: N806
+    elif config is not None:
+        raise ConfigError("config says how columns are read, and a sparse matrix has none; leave it out.")
     rows = _length(X)
     targets, labels = targets_of(y, rows)
     importance = importance_of(sample_weight, rows)
-    if mixed:
-        table = dataframes.feed_of_frame(X, targets, labels, schema or {})
-        feed = replace(table, samples=table.samples._replace(importance=importance))
-    elif hasattr(X, "tocsr"):
+    if hasattr(X, "tocsr"):
         samples, features = _sparse_rows(X, targets, importance)
         feed = Feed(samples, features, labels=labels)
     else:
-        matrix = dense_matrix(X, columns)
+        matrix = dense_matrix(X, names)
         feed = Feed(DenseRows(matrix, targets, importance), matrix.shape[1], labels=labels)
+        if names:
+            feed = replace(feed, schema=dataframes.schema_of(names, labels, matrix))
+    feed = replace(feed, labelled=y is not None)
     return ranked(feed) if rank else feed
+
+
+def _is_table(data: Any) -> bool:
+    """Whether this is read like a file: a frame, texts, records, or numbers of which some are missing."""
+    if type(data).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow"):
+        return getattr(data, "ndim", 2) == 2 or are_texts(data)
+    if isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind == "f":
+        return bool(np.isnan(data).any())
+    return are_texts(data) or are_records(data)
+
+
+def _table_feed(data: Any, given: tuple[Any, Any], rank: bool, schema: Mapping[str, Any], config: FeedConfig) -> Feed:
+    """What is read like a table, with its labels and weights, as a feed."""
+    from hogwild.feeds.tables import dataframes
+
+    if are_texts(data) and not schema:
+        config = replace(config, text=config.text or TEXT_NAME)
+    table = dataframes.table_of(data, schema, config.text)
+    y, sample_weight = given
+    rows = table.num_rows
+    _check_shape(rows, table.num_columns)
+    targets, labels = targets_of(y, rows)
+    importance = importance_of(sample_weight, rows)
+    words = np.array(labels)[targets.astype(np.int64)] if labels else targets
+    feed = dataframes.feed_of_table(table, None if y is None else words, config, schema)
+    assert feed.lines is not None
+    kept = importance[feed.lines - 1]  # rows that are skipped as bad have none
+    feed = replace(feed, samples=feed.samples._replace(importance=kept), source="X", fingerprint="")
+    if len(kept) == rows:  # then a row is called by its number
+        feed = replace(feed, lines=None, files=())
+    return feed if rank else _unranked(feed)
+
+
+def _unranked(feed: Feed) -> Feed:
+    """The same feed with the features' own ids."""
+    if feed.original is None or isinstance(feed.samples, DenseRows):
+        return feed
+    ids = feed.original[feed.samples.ids]
+    return replace(feed, samples=feed.samples._replace(ids=ids), original=None)
 
 
 def ranked(feed: Feed) -> Feed:

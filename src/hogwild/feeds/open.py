@@ -77,6 +77,8 @@ def open_feed(paths: Paths, config: FeedConfig | None = None, schema: Mapping[st
         feed = store.make_feed(
             encoders[chosen], sources, keys[chosen], config.cache, lambda: _encoders(form, config, schema)[chosen]
         )
+    if schema:  # by which it was read, whatever the reader of this format says more
+        feed = replace(feed, schema=known)
     return replace(feed, notes=(f"Slots are described in {beside}.", *feed.notes)) if found else feed
 
 

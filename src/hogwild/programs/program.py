@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Room, Step, Table
+from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, brief
 
 Metrics = dict[str, float]
@@ -41,10 +42,20 @@ class Program(ABC):
     weights: Any = None
     """A NamedTuple of float32 arrays, C-contiguous, that all workers share; None before startup."""
 
+    schema: dict[str, Any] | None = None
+    """What turns further data into the features of this model: that of its first feed; None: not known."""
+    feed_config: FeedConfig | None = None
+    """How the files of a saved model were read; None: not known."""
+
     @property
     def rate(self) -> float | None:
         """Learning rate where the user gives none; None: it is calibrated."""
         return None
+
+    @property
+    def loss_scale(self) -> float:
+        """What the loss of a visit is multiplied by where it is told: to be in the user's unit."""
+        return 1.0
 
     sharing: ClassVar[str] = "hot"
     """What `auto` takes where a trial of each sharing is not worth its time."""
@@ -63,7 +74,7 @@ class Program(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: all but what answers single rows, which is made anew where it is asked for."""
-        return {name: None if name == "_one" else value for name, value in vars(self).items()}
+        return {name: None if name in ("_one", "_row") else value for name, value in vars(self).items()}
 
     def divide(self, workers: int) -> float:
         """Before startup: so many workers will visit at once, none waiting for another.
@@ -76,6 +87,9 @@ class Program(ABC):
     @abstractmethod
     def startup(self, feed: Any, seed: int) -> None:
         """Allocate and initialise `weights` if there are none, and bring them into the feed's order of ids."""
+
+    def check_fit(self, feed: Any) -> None:
+        """Raise InputError unless a feed has the features of this model, which has been started up."""
 
     def visits(self, feed: Any) -> int:
         """Visits in one epoch."""

@@ -66,6 +66,8 @@ def save_model(
 ) -> None:
     """Save a model as the directory `path`, in one step: a reader sees the old model or the new one.
 
+    feed_schema, feed_config: what turns further data into its features; those of the program by default.
+
     Raises SaveError, with what stood at `path` untouched, when it cannot be written or is not a model of ours.
 
     Examples
@@ -77,14 +79,15 @@ def save_model(
     if not hasattr(program, "arrays"):
         raise ConfigError(f"{program!r} is no program; write save_model(path, program).")
     numbers = {name: value if math.isfinite(value) else None for name, value in (metrics or {}).items()}
+    reading = feed_config or program.feed_config
     options, arrays = saved_parts(program, state=False)
     config = {
         "program": program.name,
         "options": options,
         "labels": list(labels),
         "metrics": numbers,
-        "feed": _feed_options(feed_config) if feed_config else None,
-        "schema": dict(feed_schema or {}),
+        "feed": _feed_options(reading) if reading else None,
+        "schema": dict(feed_schema or program.schema or {}),
     }
     write_sealed(Path(path), KIND, config, {WEIGHTS: arrays})
 
@@ -119,10 +122,11 @@ def load_model(path: str | PathLike[str], program: Program | None = None) -> Mod
     elif program.name != name:
         raise ModelError(f"{where}: is a model of the program {brief(name)}, not of {program.name!r}.")
     restore(program, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
+    program.schema, program.feed_config = _schema(config, where), _feed_config(config.get("feed"), where)
     return Model(
         program=program,
-        schema=_schema(config, where),
-        feed_config=_feed_config(config.get("feed"), where),
+        schema=program.schema,
+        feed_config=program.feed_config,
         labels=_labels(config, where),
         metrics=_metrics(config, where),
     )

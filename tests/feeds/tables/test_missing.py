@@ -15,11 +15,13 @@ import pytest
 from feeds.sparse.files import rows_of, targets_of
 from feeds.tables.files import raw, read
 from hogwild.config import FeedConfig
-from hogwild.errors import InputError
+from hogwild.errors import ConfigError, InputError
+from hogwild.executor.train import train
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.memory import feed_of
 from hogwild.feeds.open import open_feed
 from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.tables.onerow import TableRow
 from hogwild.programs.sparse.linear import Linear
 from hogwild.programs.store import load_model, save_model
 
@@ -203,8 +205,6 @@ def test_a_model_of_before_reads_as_it_did(file: Path) -> None:
 
 
 def test_saved_with_the_model(file: Path, tmp_path: Path) -> None:
-    from hogwild.executor.train import train
-
     feed = read(file, table("NA"))
     program = train(Linear(), feed, epochs=2, lr=0.1, mode="serial", threads=1, quiet=True)
     save_model(tmp_path / "model", program, feed_schema=feed.schema)
@@ -212,6 +212,71 @@ def test_saved_with_the_model(file: Path, tmp_path: Path) -> None:
     assert model.schema == feed.schema
     again = read(file, table("-"), dict(model.schema))
     np.testing.assert_array_equal(model.program.scores(again), program.scores(feed))  # type: ignore[attr-defined]
+
+
+# -- in memory -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["numpy", "pandas", "polars"])
+def test_numbers_alone(how: str) -> None:
+    """A frame or array of numbers of which some are missing."""
+    draw = np.random.default_rng(3)
+    numbers = draw.normal(2, 1, (200, 3))
+    y = (numbers[:, 0] + numbers[:, 1] > 4).astype(int)
+    holes = numbers.copy()
+    holes[draw.random(holes.shape) < 0.2] = np.nan
+    holes[:, 2] = numbers[:, 2]  # whole
+    given: dict[str, Any] = {"numpy": holes, "pandas": pd.DataFrame(holes, columns=list("abc")),
+                             "polars": pl.DataFrame(holes, schema=list("abc"), orient="row")}  # fmt: skip
+    feed = feed_of(given[how], y)
+    names = feed.schema["numeric"]
+    np.testing.assert_allclose(feed.schema["means"], np.nanmean(holes, 0), rtol=1e-6)
+    assert sorted(feed.schema["vocabulary"]) == [f"{name}=" for name in names[:2]]
+    where = {name: feed.schema["vocabulary"].index(f"{name}=") + 3 for name in names[:2]}
+    scales = np.array(feed.schema["scales"])
+    for row, values in zip(rows_of(feed), holes, strict=True):
+        filled = np.where(np.isnan(values), feed.schema["means"], values) * scales
+        wanted = {k: filled[k] for k in range(3)} | {
+            where[name]: 1.0 for k, name in enumerate(names[:2]) if np.isnan(values[k])
+        }
+        assert row == pytest.approx(wanted, rel=1e-5)
+    program = train(Linear(), feed, epochs=5, lr=0.1, mode="serial", threads=1, quiet=True)
+    assert program.evaluate(feed)["accuracy"] > 0.6
+    served = program.predict_proba(given[how])
+    np.testing.assert_allclose(served, program.predict_proba(feed), rtol=1e-6)
+    for k in (0, 1, 2, 3):
+        one = program.predict_proba_one(holes[k].tolist())
+        assert list(one.values()) == pytest.approx(served[k].tolist(), rel=1e-4)
+
+
+def test_one_missing_for_a_model_of_whole_numbers() -> None:
+    data = pd.DataFrame({"a": [1.0, 2.0, 3.0, 6.0] * 10, "b": [0.0, 1.0, 0.0, 1.0] * 10})
+    program = train(Linear(), feed_of(data, [0, 1, 0, 1] * 10), epochs=2, lr=0.1, mode="serial", threads=1, quiet=True)
+    holes = program.scores(pd.DataFrame({"a": [np.nan], "b": [1.0]}))
+    np.testing.assert_allclose(holes, program.scores(pd.DataFrame({"a": [3.0], "b": [1.0]})), rtol=1e-6)
+    assert program.predict_proba_one({"a": None, "b": 1.0}) == program.predict_proba_one({"a": 3.0, "b": 1.0})
+
+
+@pytest.mark.parametrize("options", [{}, {"layout": "slots"}, {"categories": "hash"}, {"missing": ("-999",)}])
+def test_one_row_is_read_as_a_file(file: Path, options: dict[str, Any]) -> None:
+    word = options.get("missing", ("NA",))[0]
+    feed = read(file, table(word), **options)
+    encode = TableRow(feed.schema)
+    file.write_text(table(word))
+    again = open_feed(file, FeedConfig(unlabelled=True), feed.schema)
+    assert again.original is not None
+    samples: Any = again.samples
+    for k, (age, kind) in enumerate(zip(AGES, KINDS, strict=True)):
+        part = slice(*samples.offsets[k : k + 2].tolist())
+        for missing in (word, float(word) if word == "-999" else None):
+            one = encode({"age": missing if age is None else age, "kind": word if kind is None else kind})
+            assert sorted(one.ids) == sorted(again.original[samples.ids[part]].tolist())
+            if "slots" in feed.schema:
+                assert sorted(one.slots or ()) == sorted(samples.slots[part].tolist())
+                assert list(one.dense) == pytest.approx(samples.dense[k].tolist(), rel=1e-6)
+    refuse = TableRow({**feed.schema, "missing_numbers": "error"})
+    with pytest.raises(InputError, match="column `age`: the number is missing"):
+        refuse({"age": None, "kind": "cat"})
 
 
 # -- numbers and dates in other notations ------------------------------------------------------------------------------
@@ -274,7 +339,5 @@ def test_a_column_that_begins_empty_is_said(file: Path) -> None:
 
 @pytest.mark.parametrize("form", ["%Q", "01.01", "%H:%M"])
 def test_what_is_no_form_of_a_date(form: str) -> None:
-    from hogwild.errors import ConfigError
-
     with pytest.raises(ConfigError, match="dates is "):
         FeedConfig(dates=form)

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 import hogwild
@@ -345,3 +347,39 @@ def test_mistakes_are_told() -> None:
 def test_names_that_no_file_can_hold_are_refused(name: Any) -> None:
     with pytest.raises(ConfigError, match="a name of a user or an item is no text"):
         MatrixFactorization(users=["a", name], items=["b"])
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "bpr"])
+def test_pairs_as_users_have_them(loss: str, tmp_path: Any) -> None:
+    program, feed = trained(loss)
+    known = [*zip(*_names(feed), strict=True)][:20]
+    pairs = [*known, ("u1", "none"), ("new", "i1"), ("new", "none")]
+    named = hogwild.ratings_of(*zip(*pairs, strict=True), names=(program.users, program.items))
+    expected = program.predict(named)
+    frame = pd.DataFrame(pairs, columns=["user", "item"])
+    path = tmp_path / "pairs.csv"
+    frame.to_csv(path, index=False)
+    turned = frame[["item", "user"]]
+    for data in (pairs, [list(pair) for pair in pairs], frame, turned, pl.from_pandas(turned), path, str(path)):
+        np.testing.assert_array_equal(program.predict(data), expected)
+    found = [program.predict_one(*pair) for pair in pairs]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    assert program.predict_one(pairs[0]) == found[0]
+    for wrong in ("ann", 7, ("a", "b", "c"), None):
+        with pytest.raises(InputError, match="a user and an item are asked for"):
+            program.predict_one(wrong)
+    for wrong in (np.eye(2)[0], [("a",)], {"user": 1}, hogwild.feed_of(np.eye(2))):
+        with pytest.raises(InputError, match="pairs are asked for"):
+            program.predict(wrong)
+
+
+def test_ratings_in_memory_are_evaluated() -> None:
+    program, feed = trained()
+    users, items = _names(feed)
+    rated = [*zip(users, items, feed.samples.values.tolist(), strict=True)]
+    expected = program.evaluate(feed)
+    assert program.evaluate(rated) == pytest.approx(expected)
+    frame = pd.DataFrame({"item_id": items, "rating": feed.samples.values, "userId": users})
+    assert program.evaluate(frame) == pytest.approx(expected)
+    with pytest.raises(InputError, match="no ratings to compare with"):
+        program.evaluate([pair[:2] for pair in rated])

@@ -49,7 +49,7 @@ def test_a_quantity_is_asked_for():
         ("hinge", np.arange(2000.0), (), "2000 different targets"),
         ("auto", np.arange(2000.0), (), "2,000 different numbers"),
         ("auto", np.arange(40.0), (), "40 different labels in 40 rows, such as 0: nearly every row has its own"),
-        ("auto", np.arange(40.0), tuple(f"id {k}" for k in range(40)), "40 different labels in 40 rows, such as 'id 0'"),
+        ("auto", np.arange(40.0), tuple(f"id {k}" for k in range(40)), "different labels in 40 rows, such as 'id 0'"),
         ("squared", np.zeros(4), ("a", "b"), "labels are words"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import Ratings
-from hogwild.errors import InputError
+from hogwild.errors import InputError, worded
 from hogwild.feeds.storage.arrayfiles import ArrayWriter, mapping, read_strings, title_of
 
 
@@ -34,6 +34,9 @@ class RatingFeed:
     notes: tuple[str, ...] = ()
     source: str = "ratings"
     fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", tuple(worded(note) for note in self.notes))
 
     def __len__(self) -> int:
         """Ratings."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import AnyRows, DenseRows, Ids, Offsets, check_rows
+from hogwild.errors import worded
 
 
 class kept:  # noqa: N801
@@ -36,6 +37,7 @@ class Feed:
     notes: what the reader of the file should know, one sentence each, with counts.
     fingerprint: identifies content and options; empty for arrays in memory.
     lines: the line (from 1) that each row stood on; files: (name, first row) of each file. None and empty in memory.
+    labelled: False where no labels were given, and all targets are 0.
     """
 
     samples: AnyRows
@@ -48,6 +50,10 @@ class Feed:
     fingerprint: str = ""
     lines: Offsets | None = None
     files: tuple[tuple[str, int], ...] = ()
+    labelled: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", tuple(worded(note) for note in self.notes))
 
     def __len__(self) -> int:
         return len(self.samples.targets)
@@ -63,7 +69,9 @@ class Feed:
 
     @property
     def dense(self) -> tuple[str, ...]:
-        """Names of the columns of numbers beside the slots."""
+        """Names of the columns of numbers beside the slots; all columns of a matrix."""
+        if isinstance(self.samples, DenseRows):
+            return tuple(self.schema.get("numeric") or map(str, range(self.features)))
         return tuple(self.schema.get("dense", ()))
 
     @property

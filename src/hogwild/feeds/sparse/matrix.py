@@ -1,7 +1,8 @@
-"""Sparse matrices of scipy, checked before its compiled code or ours follows what stands in them."""
+"""Data in memory: of what kind it is; sparse matrices, checked before compiled code follows what stands in them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,24 @@ import numpy.typing as npt
 from hogwild.errors import InputError
 
 _REALS = "biuf"  # kinds of NumPy numbers that are real
+
+
+def are_texts(data: Any) -> bool:
+    """Whether these are texts, one a row."""
+    kind = getattr(data, "dtype", None)
+    if getattr(data, "ndim", 1) != 1 or isinstance(data, str | bytes):
+        return False
+    if getattr(kind, "kind", "O") == "U":
+        return True
+    try:
+        return len(data) > 0 and all(isinstance(text, str) for text in data)
+    except TypeError:
+        return False
+
+
+def are_records(data: Any) -> bool:
+    """Whether these are mappings of names to values, one a row."""
+    return isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(row, Mapping) for row in data)
 
 
 def as_csr(data: Any) -> Any:

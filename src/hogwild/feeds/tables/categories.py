@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import repeat
+from itertools import accumulate, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -112,6 +112,17 @@ class Vocabulary:
             self._counts = counts
         return table
 
+    def one(self, words: Sequence[str]) -> list[int]:
+        """The ids of one row whose columns hold these words, as `ids` has them; empty ones are missing."""
+        rare = self.first + len(self._entries)
+        found = []
+        for k, word in enumerate(words):
+            ident = self._ids[k].get(word, -1) if word else -1
+            if ident < 0 and word and self.min_count > 1:
+                ident = rare + min(k, self.groups - 1)
+            found.append(ident)
+        return found
+
     def _tables(self, column: Codes, first: int) -> list[dict[str, int]]:
         """For each word of a column, or of several from the `first` on, the ids of its column."""
         if column.owners is None:
@@ -208,6 +219,16 @@ class HashedCategories:
         joined = np.frombuffer(bytearray(b"".join(names)), np.uint8)
         with np.errstate(over="ignore"):
             hash_strings(joined, np.cumsum([0, *map(len, names)]), np.uint64(hashing.seed), self._seeds)
+
+    def one(self, words: Sequence[str]) -> list[int]:
+        """The ids of one row whose columns hold these words; -1 for empty ones."""
+        parts = [word.encode() for word in words]
+        ends = np.array([0, *accumulate(map(len, parts))], np.int64)
+        hashes = np.empty(len(parts), np.uint64)
+        with np.errstate(over="ignore"):
+            hash_seeded(np.frombuffer(bytearray(b"".join(parts)), np.uint8), ends, self._seeds, hashes)
+        found = (hashes >> np.uint64(64 - self.bits)).astype(np.int32) + np.int32(self.first)
+        return [ident if part else -1 for ident, part in zip(found.tolist(), parts, strict=True)]
 
     def ids(self, columns: Sequence[Codes], rows: int) -> Ids:
         """For each row and column its id, or -1 where there is none."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ class FieldRules:
         self._known = {"", *(word.strip().lower() for word in missing)}
         self._array = pa.array(sorted(self._known))
         numbers = [number for word in self._known if (number := self.number_of(word)) is not None]
-        self._codes = np.array([number for number in numbers if number == number])  # -999 and the like
+        self.codes = frozenset(number for number in numbers if number == number)  # -999 and the like
 
     @classmethod
     def of(cls, config: FeedConfig, schema: Mapping[str, Any]) -> FieldRules:
@@ -91,7 +91,7 @@ class FieldRules:
 
     def without_codes(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Numbers, with NaN for those that stand for a missing one."""
-        return np.where(np.isin(numbers, self._codes), np.nan, numbers) if len(self._codes) else numbers
+        return np.where(np.isin(numbers, list(self.codes)), np.nan, numbers) if self.codes else numbers
 
     def number_of(self, word: str) -> float | None:
         """The number that a field is, or None."""
@@ -147,8 +147,9 @@ def _styled(word: str, style: str) -> float | None:
     return None if number is None or (before and after) else -number if "-" in (before, after) else number
 
 
-def years(moment: datetime) -> float:
-    """Years since the beginning of 2000; a moment without a time zone is one of UTC."""
+def years(day: date) -> float:
+    """Years from the beginning of 2000 to a day or a moment; one without a time zone is one of UTC."""
+    moment = day if isinstance(day, datetime) else datetime(day.year, day.month, day.day)
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (aware - EPOCH).total_seconds() / YEAR
 

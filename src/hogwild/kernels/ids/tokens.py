@@ -157,6 +157,15 @@ def encode_texts(data: Any, texts: Any, recipe: Any, bags: Any) -> int:
 
 
 @kernel
+def encode_text(data: Any, bounds: Any, recipe: Any, bags: Any) -> int:
+    """Features of one text in room that was used before; returns how many. bounds: room for its begin and its end."""
+    bounds[0, 0], bounds[0, 1] = 0, len(data)
+    # Slots of an earlier text must not be taken for this one's.
+    bags.slots[: min(len(bags.slots), 2 * _ROOM * (1 + recipe.ngrams * (len(data) // 2 + 2)))] = np.int32(0)
+    return encode_texts(data, bounds, recipe, bags)
+
+
+@kernel
 def _add_grams(data: Any, first: int, last: int, recipe: Any, grams: Any, ids: Any, place: int) -> int:
     """Write the ids of all n-grams of a text from ids[place] on, repeats included; returns the place after them."""
     words, size = 0, 0

@@ -16,7 +16,7 @@ import numpy as np
 from hogwild.arrays import NEXT, Floats
 from hogwild.kernels.compiler.jit import choice, inner, kernel, open_kernel
 from hogwild.kernels.compiler.prefetch import prefetch
-from hogwild.kernels.ids.tokens import encode_texts
+from hogwild.kernels.ids.tokens import encode_text
 from hogwild.kernels.loop.task import apply, fused, gradient
 from hogwild.kernels.optim.losses import Logistic, cost, slope, slopes
 from hogwild.kernels.optim.penalties import Free, Penalty, weight_at
@@ -36,19 +36,13 @@ from hogwild.kernels.sparse.samples import (
 # -- One text to scores, in one call: hashed, counted and looked up ---------------------------------------------------
 
 
-_SLOTS = 8  # for each feature, at the most, that `encode_texts` looks at
-
-
 @kernel
 def mean_of_text(data: Any, bounds: Any, recipe: Any, bags: Any, table: Any, counted: bool, mean: Any) -> None:
     """The mean of the rows of the n-grams of one text; `counted`: each as often as it occurs.
 
     bounds: room for where the text begins and ends; bags: room for the features of a text that long.
     """
-    bounds[0, 0], bounds[0, 1] = 0, len(data)
-    # Slots of an earlier text must not be taken for this one's.
-    bags.slots[: min(len(bags.slots), _SLOTS * (1 + recipe.ngrams * (len(data) // 2 + 2)))] = np.int32(0)
-    count = encode_texts(data, bounds, recipe, bags)
+    count = encode_text(data, bounds, recipe, bags)
     mean[:] = np.float32(0)
     total = np.float32(0)
     for e in range(count):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,13 @@ import numpy.typing as npt
 from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Table
 from hogwild.config import RatingConfig, RecommenderConfig
 from hogwild.config.arguments import config_of, taking
-from hogwild.errors import ConfigError, InputError, ModelError, shorten
+from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
 from hogwild.feeds.ratings.feed import RatingFeed
+from hogwild.feeds.ratings.open import open_ratings, ratings_of
+from hogwild.feeds.ratings.read import choose_columns
 from hogwild.kernels.optim.losses import Squared
 from hogwild.kernels.optim.rules import row_cells, row_table
+from hogwild.kernels.parse.ratings import NONE
 from hogwild.kernels.sparse.factorization import FactorTask, FactorWeights, Pairwise, Rated, Sampled, Shape
 from hogwild.machine import check_memory
 from hogwild.messages import counted
@@ -129,6 +133,7 @@ class MatrixFactorization(RowProgram):
         self.seen = Seen(np.zeros(len(self.users) + 1, np.int64), np.zeros(0, np.int32))
         self.unknown, self.repeated, self.top = (0, 0), 0, 20
         self._numbers: dict[str, int] = {}  # of the users
+        self._one: tuple[Any, Factors, dict[str, int], dict[str, int]] | None = None
         self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, 0.0, config.shrink)
 
     # -- for the executor -------------------------------------------------------------------------------------------
@@ -273,24 +278,63 @@ class MatrixFactorization(RowProgram):
 
     def open(self, paths: Any, config: RatingConfig | None = None, *, with_ratings: bool = True) -> RatingFeed:
         """Files in the ids of this model."""
-        from hogwild.feeds.ratings.open import open_ratings
-
         return open_ratings(paths, config, users=self.users, items=self.items, with_ratings=with_ratings)
 
-    def scores(self, feed: RatingFeed, threads: int = 1) -> Floats:
-        """The score of each pair; a user or item that the model does not know adds nothing, and is counted."""
+    def read(self, data: Any, with_ratings: bool = False) -> RatingFeed:
+        """Data in the ids of this model: a feed; the path of a file, or several; pairs of user and item (and rating); a
+        frame with columns of users and items."""
+        if isinstance(data, RatingFeed):
+            self._check_same(data)
+            return data
+        if isinstance(data, str | PathLike):
+            return self.open(data, with_ratings=with_ratings)
+        columns = pairs_of(data)
+        if with_ratings and len(columns) < 3:
+            raise InputError("there are no ratings to compare with; give (user, item, rating) of each pair.")
+        return ratings_of(*columns[: 3 if with_ratings else 2], names=(self.users, self.items))
+
+    def scores(self, data: Any, threads: int = 1) -> Floats:
+        """The score of each pair; a user or item that the model does not know adds nothing, and is counted.
+
+        data: a feed, or what `read` makes one of: a path, pairs of user and item, a frame.
+        """
         factors = self.factors()
-        self._check_same(feed)
-        users, items, _ = feed.samples
+        users, items, _ = self.read(data).samples
         self.unknown = int(np.count_nonzero(users < 0)), int(np.count_nonzero(items < 0))
         return recommending.pair_scores(factors, users, items, threads)
 
-    def predict(self, feed: RatingFeed, threads: int = 1) -> Floats:
-        """Ratings, not beyond the lowest and the highest of training; with logistic chances, with bpr scores."""
-        scores = self.scores(feed, threads)
+    def predict(self, data: Any, threads: int = 1) -> Floats:
+        """Ratings, not beyond the lowest and the highest of training; with logistic chances, with bpr scores.
+
+        data: as for `scores`.
+        """
+        return self._told(self.scores(data, threads))
+
+    def _told(self, scores: Floats) -> Floats:
         if self.loss == "squared":
             return np.clip(scores, self.lowest, self.highest)
         return scores if self.loss == "bpr" else np.exp(-np.logaddexp(0, -scores))
+
+    def predict_one(self, user: Any, item: Any = None) -> float:
+        """What `predict` says of one pair, given as two names or as one pair: some microseconds."""
+        if item is None:
+            if isinstance(user, str) or not hasattr(user, "__len__") or len(user) != 2:
+                raise InputError(f"a user and an item are asked for, not {brief(user)}.")
+            user, item = user
+        trained = self.trained()
+        if self._one is None or self._one[0] is not trained:
+            names = ({name: k for k, name in enumerate(side)} for side in (self.users, self.items))
+            self._one = (trained, self.factors(), *names)
+        _, factors, users, items = self._one
+        score = factors.mean
+        k, j = users.get(str(user)), items.get(str(item))
+        if k is not None:
+            score += float(factors.user_biases[k])
+        if j is not None:
+            score += float(factors.item_biases[j])
+        if k is not None and j is not None:
+            score += float(factors.user_vectors[k] @ factors.item_vectors[j])
+        return float(self._told(np.array(score, np.float32)))
 
     def recommend(self, user: str, count: int = 10, seen: bool = False) -> list[tuple[str, float]]:
         """The best items for a user, with their scores, the best first; without what the user has, unless `seen`.
@@ -318,21 +362,21 @@ class MatrixFactorization(RowProgram):
                 found.append(([self.items[items[k]] for k in kept], [scores[k] for k in kept]))
         return found
 
-    def evaluate(self, feed: RatingFeed, threads: int = 1, top: int = 0) -> Metrics:
+    def evaluate(self, data: Any, threads: int = 1, top: int = 0) -> Metrics:
         """loss, rmse and mae of ratings; of rankings the loss and precision, recall, NDCG and hit rate of the top.
 
         Rankings are of all items that the user has not in training, and are measured on the held-out items of the
         users that the model knows. On the training data itself, nothing would be left: there, only the loss is told.
-        top: items of each list; 0 stands for `self.top`.
+        data: as for `scores`, with ratings where these are learnt. top: items of each list; 0 stands for `self.top`.
         """
         self.repeated = 0
+        feed = self.read(data, with_ratings=self.loss == "squared")
         if self.loss == "squared":
             if feed.implicit:
                 raise InputError(f"{feed.source}: there are no ratings to compare with.")
             scores = self.scores(feed, threads)
             predicted = np.clip(scores, self.lowest, self.highest)
             return recommending.rating_metrics(predicted, scores, feed.samples.values)
-        self._check_same(feed)
         users, items, _ = feed.samples
         self.unknown = int(np.count_nonzero(users < 0)), int(np.count_nonzero(items < 0))
         factors = self.factors()
@@ -391,6 +435,20 @@ class MatrixFactorization(RowProgram):
         self.mean, self.lowest, self.highest = range_of(arrays)
         self.seen = seen_of(arrays, *sizes)
         self.weights = unpack(arrays, sizes, self._rule, self._penalty, shape)
+
+
+def pairs_of(data: Any) -> list[list[Any]]:
+    """Users, items and perhaps ratings, of pairs or of a frame, whose columns are found as those of files."""
+    if hasattr(data, "columns"):
+        places = choose_columns([str(name) for name in data.columns], [], RatingConfig(), "the frame")
+        return [list(data[data.columns[place]]) for place in places if place != NONE]
+    try:
+        rows = [tuple(row) for row in data]
+    except TypeError:
+        rows = []
+    if not rows or len({len(row) for row in rows}) != 1 or len(rows[0]) not in (2, 3) or isinstance(data, Mapping):
+        raise InputError("pairs are asked for: [(user, item), …], or (user, item, rating) of each, a frame or a path.")
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -139,7 +139,7 @@ def _layout(task: FMTask) -> FMLayout:
     return FMLayout(Sgd(), Free(), fields, len(task.lanes))
 
 
-def score_feed(task: FMTask, feed: Feed, plain: Floats, bias: Floats, threads: int) -> Floats:
+def scores_of(task: FMTask, feed: Feed, plain: Floats, bias: Floats, threads: int) -> Floats:
     """One score a row, by (features, width) weights in the order of the feed."""
     scores = np.empty(len(feed), np.float32)
     weights, room = FMWeights(plain.reshape(-1), bias[:1].copy()), _layout(task).floats(feed.longest)
@@ -300,6 +300,7 @@ class FactorizationMachine(Tabled):
 
     def startup(self, feed: Feed, seed: int) -> None:
         """Weights of zero and random factors, or those there are, in the feed's order of ids and with room for it."""
+        self.meet(feed)
         self.find_classes(feed)
         flat = self.rows(feed)
         if self.config.field_aware:
@@ -341,27 +342,44 @@ class FactorizationMachine(Tabled):
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
-    def scores(self, feed: Feed, threads: int = 1) -> Floats:
-        """One score a row: of the second class, or the quantity; features that are not known count as zero."""
-        self.trained()
+    def score_feed(self, feed: Feed, threads: int) -> Floats:
+        """One score a row: of the second class, or the quantity."""
         flat = self.rows(feed)
         if self.config.field_aware:
             self._learn_slots(flat)
         self.ignored = unknown_entries(flat, self.features)
-        return score_feed(self.task, flat, self.plain(flat.original, flat.features), self.weights.bias, threads)
+        return scores_of(self.task, flat, self.plain(flat.original, flat.features), self.weights.bias, threads)
 
     def predict_one(
-        self, ids: npt.ArrayLike, values: npt.ArrayLike | None = None, slots: npt.ArrayLike | None = None
-    ) -> float:
-        """The chance of the second class, or the quantity, of one row; features by their own numbers, unknown ones left
-        out. slots: of each feature, for a field-aware machine. Not while it trains."""
+        self, row: Any = None, values: npt.ArrayLike | None = None, slots: npt.ArrayLike | None = None,
+        ids: npt.ArrayLike | None = None,
+    ) -> float:  # fmt: skip
+        """The chance of the second class, or the quantity, of one row. Not while it trains.
+
+        row: as the data of training has it: a dict of values by column or slot, or the values in their order. Or its
+        features by their own numbers, unknown ones left out, with `values` (1 by default) and, for a field-aware
+        machine, `slots`; `ids` alone says the same where the model has columns.
+        """
+        score = self._score_one(row, (ids, values, slots))
+        return float(1 / (1 + np.exp(-score))) if self.classes else score
+
+    def score_row(self, row: Any) -> Floats:
+        """The score of one row."""
+        return np.array([self._score_one(row, (None, None, None))], np.float32)
+
+    def _score_one(self, row: Any, given: tuple[Any, Any, Any]) -> float:
+        ids, values, slots = given
+        if ids is None and (any(part is not None for part in given) or self.are_ids(row)):
+            ids = row
         trained = self.trained()
+        if ids is None:
+            ids, values, slots, _ = self.flat_row(row)
+            slots = slots if self.config.field_aware else None
         if self.order is not None:
             raise ConfigError("this model is being trained; predict_one answers when training has ended.")
         if self._one is None or self._one.of is not trained:
             self._one = OneRow(trained, self.task, self.plain(None, self.features))
-        score = self._one(ids, values, slots)
-        return float(1 / (1 + np.exp(-score))) if self.classes else score
+        return self._one(ids, values, slots)
 
     # -- saving -------------------------------------------------------------------------------------------------
 

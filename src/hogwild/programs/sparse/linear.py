@@ -20,7 +20,7 @@ from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import row_cells
 from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, LinearWeights, score_class_rows, score_rows
 from hogwild.programs.saving.tensors import no_others
-from hogwild.programs.sparse.supervised import ClassWeight, rule_and_penalty, unknown_entries
+from hogwild.programs.sparse.supervised import ClassWeight, Label, rule_and_penalty, unknown_entries
 from hogwild.programs.sparse.tables import Tabled, named, put_together, take_apart, taken, whole_order
 
 _LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
@@ -64,6 +64,7 @@ class Linear(Tabled):
         self._begin(config, class_weight, features, classes, constants)
         self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, config.l1, config.l2)
         self._flat = Flattener()
+        self._one: tuple[Any, Floats, Floats] | None = None
 
     # -- what the executor asks ---------------------------------------------------------------------------------
 
@@ -84,6 +85,7 @@ class Linear(Tabled):
 
     def startup(self, feed: Feed, seed: int) -> None:
         """Weights of zero, or the ones there are, in the feed's order of ids and with room for all its features."""
+        self.meet(feed)
         feed = self._flat.of(feed)
         self.find_classes(feed)
         rows = max(self.features, feed.features)
@@ -115,11 +117,8 @@ class Linear(Tabled):
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
-    def scores(self, feed: Feed, threads: int = 1) -> Floats:
-        """One score a row (two classes: of the second; a quantity: itself), or one a class.
-
-        Reads the weights as they stand, in whatever order; features that the model does not know count as zero.
-        """
+    def score_feed(self, feed: Feed, threads: int) -> Floats:
+        """One score a row (two classes: of the second; a quantity: itself), or one a class."""
         feed = self._flat.of(feed)
         weight = self.plain(feed.original, feed.features)
         bias = self.weights.bias[: self.width].copy() * np.float32(self.config.bias)
@@ -135,6 +134,26 @@ class Linear(Tabled):
 
         in_parts(len(feed), threads, score)
         return scores
+
+    def predict_one(self, row: Any) -> Label:
+        """The label of one row, or the quantity: some microseconds after the first call. Not while it trains.
+
+        row: as the data of training has it: a dict of values by column or slot, or the values in their order; a text,
+        for a model of texts; {feature: value}, or all values, where features are numbers.
+        """
+        return self.label_of(self.score_row(row))
+
+    def score_row(self, row: Any) -> Floats:
+        """The scores of one row."""
+        found = self.flat_row(row)
+        trained = self.trained()
+        if self._one is None or self._one[0] is not trained:
+            weight = self.plain(None, self.features)
+            bias = trained.bias[: self.width] * np.float32(self.config.bias)
+            self._one = trained, weight[:, 0].copy() if self.width == 1 else weight, bias.copy()
+        _, weights, bias = self._one
+        picked = weights.take(found.ids, axis=0) if len(found.ids) else weights[:0]
+        return np.asarray(np.asarray(found.values, np.float32) @ picked + bias, np.float32)
 
     # -- saving -------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import CELL, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
+from hogwild.arrays import CELL, DenseRows, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
 from hogwild.config import SparseMLPConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, shorten
@@ -42,6 +43,7 @@ from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.slots import Aligner, slotted
 from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import Tabled, make_table, natural, put_together, take_apart, whole_order
+from hogwild.programs.sparse.units import Unit
 
 # -- One row at a time through embeddings and dense layers, for serving -----------------------------------------------
 
@@ -107,11 +109,15 @@ class OneRow:
 
 Arrays = dict[str, npt.NDArray[Any]]
 REMEDY = "use a smaller --dim, fewer features (--hash-bits), or sgd."
+_UNIT, _LARGE = "unit", 1e39  # array of a checkpoint; beyond float32
 _REMEMBERED = {"layers_first": "first", "layers_second": "second", "layers_count": "steps"}  # saved where there is some
 
 
 def new_weights(program: SparseMLP, rows: int, seed: int) -> MlpWeights:
-    """A table of zeros, and dense layers of random numbers: He's for relu, Glorot's for tanh."""
+    """A table of zeros, and dense layers of random numbers: He's for relu, Glorot's for tanh.
+
+    The last layer of a quantity begins as zeros, so that its mean is what is predicted first.
+    """
     task = program.task
     layers = np.zeros(task.cells, np.float32)
     random = np.random.default_rng(np.random.SeedSequence((seed, 4242)))
@@ -121,11 +127,13 @@ def new_weights(program: SparseMLP, rows: int, seed: int) -> MlpWeights:
         spread = np.sqrt((2 if program.config.activation == "relu" else 1) / max(total, 1))
         layers[at : at + before * after] = random.standard_normal(before * after, np.float32) * np.float32(spread)
         at += before * after + after
+    if program.loss == "squared":
+        layers[-1 - int(task.sizes[-2]) :] = 0
     return MlpWeights(make_table(rows, program.cells, REMEDY), *make_dense(task.rule, layers))
 
 
 def named_arrays(program: SparseMLP, weights: MlpWeights, state: bool) -> Arrays:
-    """Arrays by name; the table is in the features' own order."""
+    """Arrays by name; the table is in the features' own order. Without state, quantities are in the user's unit."""
     task = program.task
     dim = program.config.dim
     parts = take_apart(weights.table, program._rule, program._penalty, program.width)
@@ -139,19 +147,39 @@ def named_arrays(program: SparseMLP, weights: MlpWeights, state: bool) -> Arrays
         found[f"layer_{layer}_weight"] = weights.values[at:end].reshape(before, after).copy()
         found[f"layer_{layer}_bias"] = weights.values[end : end + after].copy()
         at = end + after
-    if state:
+    unit = program.own_unit or Unit()
+    if not state:
+        found[f"layer_{len(task.sizes) - 1}_weight"] *= np.float32(unit.spread)
+        found[f"layer_{len(task.sizes) - 1}_bias"] = unit.outward(weights.values[-program.outputs :])
+        if program.config.wide:
+            found["wide"] *= np.float32(unit.spread)
+    else:
+        if program.own_unit is not None:
+            found[_UNIT] = np.array(unit, np.float64)
         found.update({f"table_{name}": part for name, part in parts.items()})
         remembered = {name: getattr(weights, field) for name, field in _REMEMBERED.items()}
         found.update({name: array.copy() for name, array in remembered.items() if array.size})
     return found
 
 
-def restored(program: SparseMLP, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Any, int]:
-    """Weights from named arrays, and the number of features."""
+def in_unit(program: SparseMLP, weights: MlpWeights, unit: Unit) -> MlpWeights:
+    """Weights that gave quantities in the user's unit, to give them in this one; what is remembered of them is left."""
+    values, table = weights.values.copy(), weights.table.copy()
+    last = values[-1 - int(program.sizes[-2]) :]
+    last[:-1] /= np.float32(unit.spread)
+    last[-1:] = unit.inward(last[-1:])
+    if program.config.wide:
+        table.reshape(-1, program.cells)[:, program.config.dim] /= np.float32(unit.spread)
+    return weights._replace(values=values, table=table)
+
+
+def restored(program: SparseMLP, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[MlpWeights, int, Unit | None]:
+    """Weights from named arrays, the number of features, and the unit of quantities if they are in one of their own."""
     if program.classes is None or program.slots is None:
         raise ModelError("the options of the model do not say its classes and slots; it cannot be used.")
     task = program.task
     left = dict(arrays)
+    unit = _unit_of(left)
     shapes = _shapes(program, task)
     for name in shapes:
         if name not in left:
@@ -167,7 +195,17 @@ def restored(program: SparseMLP, arrays: Mapping[str, npt.NDArray[Any]]) -> tupl
     table = put_together(parts, program._rule, program._penalty, program.width, rows)
     weights = _layers_from(task, table, left)
     no_others(left, (), "a model of this kind")
-    return weights, rows
+    return weights, rows, unit
+
+
+def _unit_of(left: Arrays) -> Unit | None:
+    if _UNIT not in left:
+        return None
+    mean, spread = (float(value) for value in required(left, _UNIT, (2,), np.float64))
+    del left[_UNIT]
+    if not (abs(mean) < _LARGE and 0 < spread < _LARGE):
+        raise ModelError(f"array {_UNIT} is no mean and spread of quantities; copy the model again.")
+    return Unit(mean, spread)
 
 
 def _shapes(program: SparseMLP, task: MlpTask) -> dict[str, tuple[int, ...]]:
@@ -198,6 +236,7 @@ def _finite(array: npt.NDArray[Any], name: str, size: int) -> Floats:
 
 
 _RATES = {"sgd": 0.1, "momentum": 0.01, "adagrad": 0.02, "adam": 0.001, "ftrl": 0.05}
+_ENOUGH, _FASTER = 100_000, 10.0  # rows of a quantity for which adam's rate is that; for fewer up to so many times that
 _SCORED = 256  # rows that are scored at once
 _LEAST_PART = 64  # samples of a visit where workers share a batch: BLAS is slow with fewer
 
@@ -247,15 +286,20 @@ class SparseMLP(Tabled):
         free = isinstance(self._rule, Ftrl) or not (config.l1 or config.l2)
         self._penalty = Free() if free else Penalty(np.float32(config.l1), np.float32(config.l2))
         self._aligner = Aligner()
+        self.own_unit: Unit | None = None  # in which quantities are learnt; None: in that of the user
         self._one: OneRow | None = None
         self._trained_from: Any = None
         self._batch = config.batch_size  # samples of a visit
         self._lines = 1  # distinct rows of a batch at the most
+        self._rows = _ENOUGH  # samples of the feed
 
     @property
     def rate(self) -> float | None:
-        """Learning rate where the user gives none."""
-        return _RATES[self.config.optimizer]
+        """Learning rate where the user gives none; of adam for a quantity the larger, the fewer rows there are."""
+        rate = _RATES[self.config.optimizer]
+        if self.loss != "squared" or self.config.optimizer != "adam":
+            return rate
+        return rate * min(_FASTER, max(1.0, math.sqrt(_ENOUGH / max(1, self._rows))))
 
     # -- shape --------------------------------------------------------------------------------------------------
 
@@ -301,6 +345,7 @@ class SparseMLP(Tabled):
 
     def startup(self, feed: Feed, seed: int) -> None:
         """Random weights, or the ones there are, in the feed's order of ids and with room for all its features."""
+        self.meet(feed)
         self.find_classes(feed)
         self._check_slots(feed)
         rows = max(self.features, feed.features, 1)
@@ -308,12 +353,27 @@ class SparseMLP(Tabled):
         order = whole_order(feed.original, feed.features, rows) if feed.features else None
         known = self.features if self.weights is not None else 0
         if self.weights is None:
-            self.weights = new_weights(self, rows, seed)
+            self.own_unit, self.weights = self._unit_of(feed), new_weights(self, rows, seed)
         else:
+            if self.own_unit is None and (unit := self._unit_of(feed)) is not None:  # saved, or of an older version
+                self.own_unit, self.weights = unit, in_unit(self, self.weights, unit)
             self.weights = self.weights._replace(table=self.rearranged(rows, order))
-        self.features, self.order = rows, order
+        self.features, self.order, self._rows = rows, order, len(feed)
         self._start_rows(known, rows, seed)
         self._lines = max(1, min(self._batch * feed.longest, rows))
+
+    def schema_of(self, feed: Feed) -> dict[str, Any]:
+        """That of the feed; a matrix is columns of numbers beside slots of which there are none."""
+        matrix = feed.schema and isinstance(feed.samples, DenseRows)
+        return {**feed.schema, "slots": [], "dense": list(feed.dense)} if matrix else dict(feed.schema)
+
+    def _unit_of(self, feed: Feed) -> Unit | None:
+        return Unit.of(feed.samples.targets, feed.samples.importance) if self.loss == "squared" else None
+
+    @property
+    def loss_scale(self) -> float:
+        """Squared errors in the user's unit by those that are learnt."""
+        return self.own_unit.spread**2 if self.own_unit else 1.0
 
     def _start_rows(self, first: int, last: int, seed: int) -> None:
         scale = self.config.init or 0.25 / np.sqrt(self.config.dim)
@@ -340,7 +400,8 @@ class SparseMLP(Tabled):
 
     def samples(self, feed: Feed) -> SlotRows | ValuedSlotRows:
         """Rows as slots, with targets as the loss wants them."""
-        return slotted(super().samples(feed))
+        samples = slotted(super().samples(feed))
+        return samples._replace(targets=self.own_unit.inward(samples.targets)) if self.own_unit else samples
 
     def visits(self, feed: Feed) -> int:
         """Batches of an epoch, or parts of batches."""
@@ -368,7 +429,7 @@ class SparseMLP(Tabled):
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
-    def scores(self, feed: Feed, threads: int = 1) -> Floats:
+    def score_feed(self, feed: Feed, threads: int) -> Floats:
         """One score a row, or one a class; features that the model does not know count as absent."""
         weights = self.trained()._replace(table=self.paid())
         self._check_slots(feed)
@@ -383,17 +444,39 @@ class SparseMLP(Tabled):
 
         with one_blas_thread():
             in_parts(len(feed), threads, score, _SCORED)
+        if self.own_unit:
+            found = self.own_unit.outward(found)
         return found if self.outputs > 1 else found[:, 0]
 
     def predict_one(
-        self, ids: npt.ArrayLike, values: npt.ArrayLike | None = None, slots: npt.ArrayLike | None = None,
-        dense: npt.ArrayLike | None = None,
+        self, row: Any = None, values: npt.ArrayLike | None = None, slots: npt.ArrayLike | None = None,
+        dense: npt.ArrayLike | None = None, ids: npt.ArrayLike | None = None,
     ) -> float | list[float]:  # fmt: skip
         """For one row, the chance of the second class, those of all classes, or the quantity. Not while it trains.
 
-        ids: features by their own numbers, unknown ones left out; values: 1 by default; slots: the place of each
-        feature's slot in `slots`, in rising order; dense: the numbers of the dense columns.
+        row: as the data of training has it: a dict of values by column or slot, or the values in their order. Or its
+        features by their own numbers, unknown ones left out, with `values` (1 by default), `slots` (the place of each
+        feature's slot in `slots`, in rising order) and `dense`, the numbers of the dense columns; `ids` alone says the
+        same where the model has columns.
         """
+        scores = self._score_one(row, (ids, values, slots, dense))
+        if not self.classes:
+            return float(scores[0])
+        if self.outputs > 1:
+            return [float(chance) for chance in probabilities(scores[None, :])[0]]
+        return float(1 / (1 + np.exp(-float(scores[0]))))
+
+    def score_row(self, row: Any) -> Floats:
+        """The scores of one row."""
+        return self._score_one(row, (None, None, None, None))
+
+    def _score_one(self, row: Any, given: tuple[Any, Any, Any, Any]) -> Floats:
+        ids, values, slots, dense = given
+        matrix = bool(self.dense) and not self.has_columns
+        if ids is None and (any(part is not None for part in given) or (not matrix and self.are_ids(row))):
+            ids = row
+        if ids is None:
+            ids, values, slots, dense = self.one_row(row, matrix)
         if self.order is not None:
             raise ConfigError("this model is being trained; predict_one answers when training has ended.")
         if self._one is None or self._trained_from is not self.weights:
@@ -401,11 +484,7 @@ class SparseMLP(Tabled):
             weights = self.trained()._replace(table=self.paid())
             self._one, self._trained_from = OneRow(weights, self._scoring(1), self.features, shape), self.weights
         scores = self._one(ids, values, slots, dense)
-        if not self.classes:
-            return float(scores[0])
-        if self.outputs > 1:
-            return [float(chance) for chance in probabilities(scores[None, :])[0]]
-        return float(1 / (1 + np.exp(-float(scores[0]))))
+        return self.own_unit.outward(scores) if self.own_unit else scores
 
     # -- saving -------------------------------------------------------------------------------------------------
 
@@ -417,7 +496,8 @@ class SparseMLP(Tabled):
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """embedding: (features, dim); wide: (features, outputs); layer_1_weight: (inputs, outputs), layer_1_bias, …
 
-        With `state` also what the update rule remembers.
+        With `state` also what the update rule remembers, and of quantities `unit`, the mean and the standard deviation
+        by which all that is learnt is measured; without, all is in the user's unit.
         """
         weights = self.trained()._replace(table=self.paid()) if not state else self.weights
         table = natural(weights.table, self.cells, self.order)
@@ -425,5 +505,5 @@ class SparseMLP(Tabled):
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `arrays` made, with or without state."""
-        self.weights, self.features = restored(self, arrays)
+        self.weights, self.features, self.own_unit = restored(self, arrays)
         self.order = None

@@ -15,9 +15,10 @@ from hogwild.errors import ConfigError, InputError, brief
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import RULES, Ftrl
-from hogwild.programs.program import CompiledProgram, Metrics
+from hogwild.programs.program import Metrics
 from hogwild.programs.sparse import metrics
 from hogwild.programs.sparse.metrics import chosen_classes, classifier_metrics, loss_values, probabilities
+from hogwild.programs.sparse.reading import ReadingProgram
 
 # -- Labels in the user's terms and the class numbers that kernels see ------------------------------------------------
 
@@ -173,7 +174,7 @@ def _shown(classes: Sequence[Label]) -> str:
     return names + (f" … ({len(classes)} in all)" if len(classes) > _SHOWN else "")
 
 
-class Supervised(CompiledProgram):
+class Supervised(ReadingProgram):
     """A program over a Feed of rows with targets: two classes, many classes, or a quantity.
 
     Attributes
@@ -235,34 +236,65 @@ class Supervised(CompiledProgram):
         )
 
     @abstractmethod
-    def scores(self, feed: Feed, threads: int = 1) -> Floats:
-        """One score a row (two classes: of the second; a quantity: itself), or one a class: (rows, classes)."""
+    def score_feed(self, feed: Feed, threads: int) -> Floats:
+        """What `scores` gives, of a feed that fits."""
 
-    def predict(self, feed: Feed, threads: int = 1) -> npt.NDArray[Any]:
-        """Labels in the user's terms, or quantities."""
-        scores = self.scores(feed, threads)
+    def scores(self, data: Any, threads: int = 1) -> Floats:
+        """One score a row (two classes: of the second; a quantity: itself), or one a class: (rows, classes).
+
+        data: a feed, or what `read` makes one of: a path, a frame, records, rows, texts, a matrix. The weights are read
+        as they stand, in whatever order; features that the model does not know count as zero.
+        """
+        self.trained()
+        return self.score_feed(self.read(data), threads)
+
+    def predict(self, data: Any, threads: int = 1) -> npt.NDArray[Any]:
+        """Labels in the user's terms, or quantities. data: as for `scores`."""
+        scores = self.scores(data, threads)
         return np.array(self.classes)[chosen_classes(scores)] if self.classes else scores
 
-    def predict_proba(self, feed: Feed, threads: int = 1) -> npt.NDArray[np.float64]:
-        """(rows, classes) in the order of `classes`."""
+    def predict_proba(self, data: Any, threads: int = 1) -> npt.NDArray[np.float64]:
+        """(rows, classes) in the order of `classes`. data: as for `scores`."""
         if self.loss != "logistic":
             raise ConfigError(f"a model of the {self.loss} loss gives no probabilities; train one with logistic.")
-        return probabilities(self.scores(feed, threads))
+        return probabilities(self.scores(data, threads))
 
-    def evaluate(self, feed: Feed, threads: int = 1) -> Metrics:
+    @abstractmethod
+    def score_row(self, row: Any) -> Floats:
+        """The scores of one row, as its data has it: one, or one a class."""
+
+    def label_of(self, scores: Floats) -> Label:
+        """The label of one row by its scores, or the quantity."""
+        if not self.classes:
+            return float(scores[0])
+        return self.classes[int(scores.argmax()) if len(scores) > 1 else int(scores[0] > 0)]
+
+    def predict_proba_one(self, row: Any) -> dict[Label, float]:
+        """The chance of each class for one row, which is given as `predict_one` takes it."""
+        if self.loss != "logistic":
+            raise ConfigError(f"a model of the {self.loss} loss gives no probabilities; train one with logistic.")
+        scores = self.score_row(row)
+        found = probabilities(scores[None, :] if len(scores) > 1 else scores)[0]
+        return dict(zip(self.classes or (), found.tolist(), strict=True))
+
+    def evaluate(self, data: Any, threads: int = 1) -> Metrics:
         """loss (the training loss, without penalties) and those of `classifier_metrics`, or rmse and mae.
 
-        Rows count by their importance; in the loss by that times their class weight, as in training.
+        data: as for `scores`, with labels; (X, y) for those that are apart. Rows count by their importance; in the loss
+        by that times their class weight, as in training.
         """
+        self.trained()
+        feed = self.read(data, labels=True)
         samples = self.samples(feed)
-        scores = self.scores(feed, threads)
-        found = {"loss": metrics.mean(loss_values(self.loss, scores, samples.targets), samples.importance)}
+        scores = self.score_feed(feed, threads)
+        targets = samples.targets if self.classes else feed.samples.targets  # a quantity is in the user's unit
+        found = {"loss": metrics.mean(loss_values(self.loss, scores, targets), samples.importance)}
         importance = feed.samples.importance
         weight = None if bool((importance == 1).all()) else importance
         if self.classes:
             return {**found, **classifier_metrics(self.loss, scores, number_targets(feed, self.classes), weight)}
         errors = {"rmse": metrics.rmse, "mae": metrics.mae}
-        return {**found, **{name: error(scores, samples.targets, weight) for name, error in errors.items()}}
+        return {**found, **{name: error(scores, targets, weight) for name, error in errors.items()}}
 
 
 def make_rule(optimizer: str, constants: Mapping[str, float], l1: float = 0.0, l2: float = 0.0) -> Any:

@@ -18,7 +18,6 @@ from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import cell_names, row_cells, row_table
 from hogwild.machine import check_memory
 from hogwild.programs.program import RowIds, plain_constants
-from hogwild.programs.rows import RowProgram
 from hogwild.programs.sparse.supervised import ClassWeight, Supervised, checked_weight
 
 # -- Rows of weights in a flat array: brought into an order of features and back, grown, taken apart for saving -------
@@ -113,7 +112,7 @@ def _shapes(rows: int, size: int) -> list[tuple[int, ...]]:
     return [*shapes, (size,)] if rows == 1 else shapes
 
 
-class Tabled(RowProgram, Supervised):
+class Tabled(Supervised):
     """A supervised program whose first weights are `table`, one row a feature with the update rule's memory.
 
     Attributes

@@ -24,7 +24,6 @@ from hogwild.kernels.optim.rules import cell_names, row_cells
 from hogwild.kernels.simd.rows16 import LANES, layout
 from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_of_text, mean_rows
 from hogwild.programs.saving.tensors import no_others, required
-from hogwild.programs.sparse.metrics import probabilities
 from hogwild.programs.sparse.supervised import ClassWeight, Label, rule_and_penalty, unknown_entries
 from hogwild.programs.sparse.tables import Tabled, make_table, named, put_together, take_apart, whole_order
 
@@ -204,6 +203,7 @@ class TextClassifier(Tabled):
 
     def startup(self, feed: Feed, seed: int) -> None:
         """Rows of zero under outputs drawn at random, or the ones there are, in the feed's order of ids."""
+        self.meet(feed)
         self._check_feed(feed)
         self.find_classes(feed)
         if self.hashing is None and _only_text(feed.schema):
@@ -264,11 +264,8 @@ class TextClassifier(Tabled):
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
-    def scores(self, feed: Feed, threads: int = 1) -> Floats:
-        """One score a row (two classes: of the second), or one a class.
-
-        Reads the weights as they stand, in whatever order; features that the model does not know count as zero.
-        """
+    def score_feed(self, feed: Feed, threads: int) -> Floats:
+        """One score a row (two classes: of the second), or one a class."""
         table = self._projected(feed.original, feed.features)
         self._check_feed(feed)
         self.ignored = unknown_entries(feed, self.features)
@@ -283,20 +280,14 @@ class TextClassifier(Tabled):
         scores = means + bias if self._folds else means @ output.T + bias
         return scores[:, 0] if self.outputs == 1 else scores
 
-    def predict_one(self, text: str) -> Label:
+    def predict_one(self, text: Any) -> Label:
         """The label of one text, for serving: some 15 microseconds for 200 words, after the first call.
+
+        It may stand in a dict, under the name of its column.
 
         The weights are those of the first call after training; `serve` takes them anew.
         """
-        scores = self._score_one(text)
-        assert self.classes is not None
-        return self.classes[int(scores.argmax()) if len(scores) > 1 else int(scores[0] > 0)]
-
-    def predict_proba_one(self, text: str) -> dict[Label, float]:
-        """The probability of each class for one text, as `predict_one` sees it."""
-        scores = self._score_one(text)
-        found = probabilities(scores[None, :] if len(scores) > 1 else scores)[0]
-        return dict(zip(self.classes or (), found.tolist(), strict=True))
+        return self.label_of(self.score_row(text))
 
     def serve(self) -> None:
         """Get ready for `predict_one`: compile it, and take the weights as they are now."""
@@ -306,11 +297,17 @@ class TextClassifier(Tabled):
         self._one = OneText(Hashing(**self.hashing), table, self.config.counts)
         self._served = [part.copy() for part in self._layer()]
 
-    def _score_one(self, text: str) -> Floats:
+    def score_row(self, row: Any) -> Floats:
+        """The scores of one text, which may stand in a dict under the name of its column."""
+        if isinstance(row, Mapping) and self._table:
+            name = self._table["text"]
+            if name not in row:
+                raise InputError(f"column `{name}` is missing in the row; it holds the text.")
+            row = row[name]
         if self._one is None:
             self.serve()
         assert self._one is not None
-        mean = self._one.mean(text)
+        mean = self._one.mean(row)
         output, bias = self._served
         return mean + bias if self._folds else output @ mean + bias
 

@@ -1,0 +1,181 @@
+"""One row of a table as features: a mapping of names to values, values in the order of the columns, or a text."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from hogwild.arrays import Floats, Ids
+from hogwild.config import FeedConfig
+from hogwild.errors import InputError, brief
+from hogwild.feeds.sparse.encoder import reading_schema
+from hogwild.feeds.sparse.features import Fills
+from hogwild.feeds.sparse.hashing import Hashing
+from hogwild.feeds.sparse.onerow import LARGEST, OneRow, finite
+from hogwild.feeds.tables.categories import Cut, HashedCategories, Vocabulary
+from hogwild.feeds.tables.columns import Plan, list_columns
+from hogwild.feeds.tables.dataframes import columns_for
+from hogwild.feeds.tables.fields import FieldRules, years
+from hogwild.kernels.compiler.jit import entry
+from hogwild.kernels.ids.tokens import encode_text, make_bags
+from hogwild.messages import shown
+
+_LENGTH = 1 << 14  # bytes of a text for which there is room from the beginning
+_MISSING = float("nan")
+
+
+class TableRow:
+    """Rows of a table by the schema of a model: the same features that `TableEncoder` gives them.
+
+    features: how many there are without the dense columns. Threads may share it.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        with reading_schema(schema, "table", "a table", "columns"):
+            plan = self.plan = Plan.known(schema)
+            hashing = Hashing.of(FeedConfig(), schema)
+            cut = Cut(schema.get("min_count", 1), schema.get("shared_ids", False))
+            self._slotted = "slots" in schema
+            hashed = plan.categorical if schema.get("categories") == "hash" else ()
+            count = len(plan.numeric)
+            before = 0 if self._slotted else count
+            first = before + ((1 << hashing.bits) if plan.text or hashed else 0)
+            listed = () if hashed else plan.categorical
+            self._vocabulary = Vocabulary(listed, first, schema["vocabulary"], cut, plan.numeric)
+            self._hasher = HashedCategories(hashed, before, hashing, cut.shared) if hashed else None
+            self._scales = [float(np.float32(scale)) for scale in schema.get("scales") or [1.0] * count]
+            self._rules, fills = FieldRules.of(FeedConfig(), schema), Fills(count, schema, "zero")
+        self._fills = [float(fill) for fill in fills.values * np.array(self._scales, np.float32)]
+        self._whole = fills.kind == "error"
+        self._marks = self._vocabulary.marks.tolist()
+        self.features = max(first + len(self._vocabulary), 1)
+        self._text = _TextHasher(hashing, before) if plan.text else None
+        self._text_slot = len(plan.categorical)
+        self._only = plan.features()[0] if len(plan.features()) == 1 else ""
+        self._by_count: dict[int, tuple[str, ...]] = {}
+
+    def __call__(self, row: Any) -> OneRow:
+        """The features of a row. Raises InputError for a column that it lacks, or what is no number where one is."""
+        if not isinstance(row, Mapping):
+            row = self._named(row)
+        ids: list[int] = []
+        values: list[float] = []
+        dense: list[float] = []
+        marks: list[int] = []  # features that say that a number is missing
+        try:
+            for k, name in enumerate(self.plan.numeric):
+                number = _number(row[name], name, self._rules)
+                if number != number:
+                    if self._whole:
+                        raise InputError(f"column `{shown(name)}`: the number is missing, and the model needs all.")
+                    number = self._fills[k]
+                    if self._marks[k] >= 0:
+                        marks.append(self._marks[k])
+                else:
+                    number *= self._scales[k]
+                if self._slotted:
+                    dense.append(number)
+                elif number:
+                    ids.append(k)
+                    values.append(number)
+            words = [_word(row[name], self._rules) for name in self.plan.categorical]
+            text = row[self.plan.text] if self._text else None
+        except KeyError as error:
+            raise InputError(f"column `{shown(str(error.args[0]))}` is missing in the row;"
+                             f" {list_columns(self.plan.features())}.") from None  # fmt: skip
+        found = self._hasher.one(words) if self._hasher else self._vocabulary.one(words)
+        slots = [k for k, ident in enumerate(found) if ident >= 0]
+        ids += [found[k] for k in slots]
+        values += [1.0] * len(slots)
+        if self._text:
+            grams, counts = self._text(text)
+            if self._only and not self._slotted:
+                return OneRow(grams, counts)
+            ids += grams.tolist()
+            values += counts.tolist()
+            slots += [self._text_slot] * len(grams)
+        if marks:
+            ids += marks
+            values += [1.0] * len(marks)
+            slots += [self._text_slot + bool(self._text)] * len(marks)
+        return OneRow(ids, values, slots if self._slotted else None, dense)
+
+    def _named(self, row: Any) -> Mapping[str, Any]:
+        if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
+            if self._only and (isinstance(row, str) or self._only != self.plan.text):
+                return {self._only: row}
+            columns = list_columns(self.plan.features())
+            raise InputError(f"a row is asked for, not {brief(row)}; give a dict or a list of values: {columns}.")
+        names = self._by_count.get(len(row))
+        if names is None:
+            names = self._by_count[len(row)] = columns_for(len(row), self.plan.schema())
+        return dict(zip(names, row, strict=True))
+
+
+class _TextHasher:
+    """The n-grams of one text, in room that is made once. Threads take turns."""
+
+    def __init__(self, hashing: Hashing, first: int) -> None:
+        self._recipe, self._first = hashing.recipe(), first
+        self._bounds, self._lock = np.zeros((1, 2), np.int64), threading.Lock()
+        self._make_room(_LENGTH)
+        self._call = entry(encode_text, np.frombuffer(b"a", np.uint8), self._bounds, self._recipe, self._bags)
+
+    def _make_room(self, length: int) -> None:
+        self._length, self._bags = length, make_bags(1, length, self._recipe.ngrams)
+
+    def __call__(self, text: Any) -> tuple[Ids, Floats]:
+        data = np.frombuffer(bytes_of(text), np.uint8)
+        with self._lock, np.errstate(over="ignore"):
+            if len(data) > self._length:
+                self._make_room(2 * len(data))
+            total = int(self._call(data, self._bounds, self._recipe, self._bags))
+            return self._bags.ids[:total] + np.int32(self._first), self._bags.values[:total].copy()
+
+
+def bytes_of(text: Any) -> bytes:
+    """A text as UTF-8; None is an empty one."""
+    try:
+        return b"" if text is None else text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"the text is not Unicode at character {error.start + 1}; clean it first.") from None
+    except AttributeError:
+        raise InputError(f"one text is asked for, not {type(text).__name__}; predict takes several.") from None
+
+
+def _number(value: Any, name: str, rules: FieldRules) -> float:
+    """A number, NaN for a missing one."""
+    if type(value) is float and abs(value) <= LARGEST:
+        return value if value not in rules.codes else _MISSING
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return _MISSING
+    if isinstance(value, str):
+        if rules.is_missing(value):
+            return _MISSING
+        number = rules.number_of(value)
+        value = value if number is None else number
+    elif isinstance(value, date) and rules.dates:
+        return years(value)
+    if isinstance(value, float | np.floating) and math.isnan(value):
+        return _MISSING
+    found = finite(value, name)
+    return _MISSING if found in rules.codes else found
+
+
+def _word(value: Any, rules: FieldRules) -> str:
+    """A category as a table has it, empty for a missing one: whole numbers without a point, true and false as Arrow."""
+    if type(value) is str:
+        return "" if rules.is_missing(value) else value.strip()
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return repr(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    return str(value).strip()
