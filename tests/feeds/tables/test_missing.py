@@ -313,6 +313,18 @@ def test_numbers_in_other_notations(tmp_path: Path, name: str, form: str) -> Non
     assert any(f"`{field}`" in doubt for field in fields if field)
 
 
+def test_a_remedy_that_fits_comes_with_the_error(file: Path) -> None:
+    prices = "label,price,n\n" + "".join(f'{k % 2},"${k},{k:03}.5",1\n' for k in range(1, 100))
+    with pytest.raises(InputError, match=r"99 different words.* would be a number with --number-style point"):
+        raw(file, prices)
+    with pytest.raises(InputError, match=r"csv:2: column `price`: `\$1,001.5` is .* with --number-style point\)\. "):
+        raw(file, prices, numeric=("price",))
+    later = "label,n\n" + "1,2\n" * 1200 + "0,n.a.\n"
+    with pytest.raises(InputError, match=r"csv:1202: column `n`: `n\.a\.` is not a finite number\. .*--missing"):
+        raw(file, later)
+    assert len(raw(file, later, missing=("n.a.",))) == 1201
+
+
 def test_the_label_too(file: Path) -> None:
     feed = raw(file, "price,n\n" + "".join(f'"1.{k:03},5",{k % 3}\n' for k in range(40)), number_style="comma")
     assert targets_of(feed)[:2] == [1000.5, 1001.5]

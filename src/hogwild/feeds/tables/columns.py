@@ -290,30 +290,30 @@ def describe(plan: Plan, config: FeedConfig) -> list[str]:
     return [*notes, f"Columns: {'; '.join(parts)}."] if parts else notes
 
 
-def doubts_of(sample: Sample, plan: Plan, config: FeedConfig, rules: FieldRules) -> list[str]:
-    """Columns that are read as words, and were perhaps meant to be something else, for notes."""
-    notes, declared = [], found_names(config.categorical, plan.columns, "--categorical")
+def doubts_of(sample: Sample, plan: Plan, config: FeedConfig, rules: FieldRules) -> dict[str, str]:
+    """Columns that are read as words, and what they were perhaps meant to be."""
+    doubts, declared = {}, found_names(config.categorical, plan.columns, "--categorical")
     for name in plan.categorical:
         short, fields = shown(name), sample.words(name)
         if name in declared or name not in sample.fields:
             continue
         if doubt := doubt_of(fields, rules):
-            notes.append(f"Column `{short}` is read as words: {doubt}.")
+            doubts[name] = doubt
         elif config.categories == "hash" and mostly_differ(fields):
-            notes.append(f"Column `{short}` differs in nearly every one of the first rows (--ignore {short}?).")
-    return notes
+            doubts[name] = f"nearly every one of the first rows has its own (--ignore {short}?)"
+    return doubts
 
 
-def check_differing(counts: Mapping[str, tuple[int, int]], where: str) -> None:
+def check_differing(counts: Mapping[str, tuple[int, int]], doubts: Mapping[str, str], where: str) -> None:
     """Raise InputError for a column of categories of which nearly every row has its own.
 
-    counts: of each column how many fields there are, and how many different ones.
+    counts: of each column how many fields there are, and how many different ones. doubts: what they may be.
     """
     for name, (fields, distinct) in counts.items():
         if fields >= SEVERAL and distinct >= MOSTLY * fields:
             short = shown(name)
+            why = f"and {doubts[name]}" if name in doubts else "which tell nothing of other rows"
             raise InputError(
-                f"{where}: column `{short}` has {distinct:,} different words in {fields:,} rows, which tell nothing of"
-                f" other rows; leave it out with --ignore {short} (--text {short} reads texts, --categorical {short}"
-                " keeps it)."
+                f"{where}: column `{short}` has {distinct:,} different words in {fields:,} rows, {why}; leave it out"
+                f" with --ignore {short} (--text {short} reads texts, --categorical {short} keeps it)."
             )

@@ -32,7 +32,10 @@ _EMPTY = FieldRules(())
 _SLOT = "missing"
 _JUDGED = 16  # lines that are looked at to judge columns, however long they are
 _REMEDY = "Correct the line, or skip such lines with --bad-lines skip."
-_NUMBER_REMEDY = "Correct the line, skip such lines with --bad-lines skip, or read words with --categorical."
+_NUMBER_REMEDY = (
+    "Correct the line, skip such lines with --bad-lines skip, name words for missing values with --missing, or read"
+    " words with --categorical."
+)
 _ROW_REMEDY = "Correct the row, or skip such rows with --bad-lines skip."
 
 
@@ -80,7 +83,7 @@ class TableEncoder:
         self.threads = threads
         self.bad = BadLines(config)
         self.plan: Plan | None = None
-        self.doubts: list[str] = []
+        self.doubts: dict[str, str] = {}
         with reading_schema(self.schema, "table", "a table", "columns"):
             self.hashing = Hashing.of(config, self.schema)
             self.rules = FieldRules.of(config, self.schema)
@@ -340,7 +343,7 @@ class TableEncoder:
         declared = columns.found_names(self.config.categorical, plan.columns, "--categorical")
         sizes = zip(self._fields.tolist(), self.vocabulary.sizes(), strict=True)
         counts = {name: each for name, each in zip(plan.categorical, sizes, strict=True) if name not in declared}
-        columns.check_differing(counts, self._where)
+        columns.check_differing(counts, self.doubts, self._where)
 
     def _report(self, frame: Frame, wrong: Mapping[int, str]) -> None:
         for line in sorted(wrong):
@@ -355,7 +358,8 @@ class TableEncoder:
         plan, counts = self._known_plan(), self.counts
         if not self.schema:
             yield from columns.describe(plan, self.config)
-            yield from self.doubts
+            for name, doubt in self.doubts.items():
+                yield f"Column `{shown(name)}` is read as words: {doubt}."
         if scaled:
             yield SCALED
         if counts["numbers"]:

@@ -137,6 +137,11 @@ def is_prose(fields: Sequence[str]) -> bool:
     return mostly_differ(fields) and words_of(fields) >= _PROSE
 
 
+def style_of(word: str) -> str:
+    """The notation in which a word would be a number, or nothing."""
+    return next((style for style in _STYLES if number_of(word) is None and _styled(word, style) is not None), "")
+
+
 def _styled(word: str, style: str) -> float | None:
     found = _STYLES[style].fullmatch(word.strip())
     if found is None:

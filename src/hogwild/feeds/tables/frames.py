@@ -19,7 +19,7 @@ from hogwild.feeds.io.source import Bytes, Source
 from hogwild.feeds.tables.arrowcheck import why_unsound
 from hogwild.feeds.tables.arrowchild import open_arrow
 from hogwild.feeds.tables.columns import CATEGORICAL, NUMERIC, SAMPLE, Sample
-from hogwild.feeds.tables.fields import EPOCH, YEAR, FieldRules
+from hogwild.feeds.tables.fields import EPOCH, YEAR, FieldRules, style_of
 from hogwild.messages import shown
 
 Numbers = npt.NDArray[np.float64]
@@ -102,7 +102,9 @@ def read_matrix(frame: Frame, names: Sequence[str], rules: FieldRules) -> tuple[
 
 
 def _no_number(name: str, word: str) -> str:
-    return f"column `{shown(name)}`: `{word}` is not a finite number"
+    style = style_of(word)
+    hint = f" (it would be one with --number-style {style})" if style else ""
+    return f"column `{shown(name)}`: `{word}` is not a finite number{hint}"
 
 
 def read_categories(frame: Frame, names: Sequence[str], rules: FieldRules) -> list[Codes]:
