@@ -279,6 +279,8 @@ def describe(plan: Plan, config: FeedConfig) -> list[str]:
     notes = []
     if not config.label:
         notes.append(f"The label is column `{shown(plan.label)}` (--label chooses another).")
+    if plan.text and not config.text:
+        notes.append(f"Column `{shown(plan.text)}` is read as text (--categorical reads whole fields as categories).")
     if plan.text:
         used = {plan.label, *plan.features(), *found_names(config.ignore, plan.columns, "--ignore")}
         groups = {"not read": tuple(name for name in plan.columns if name not in used)}

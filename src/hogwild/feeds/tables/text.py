@@ -58,7 +58,7 @@ class TextEncoder:
 
     options = (
         "label", "text", "header", "hash_bits", "hash_seed", "ngrams", "lowercase", "normalize", "bad_lines",
-        "bad_share", "invalid_utf8", "max_line", "pipe", "unlabelled",
+        "bad_share", "invalid_utf8", "max_line", "pipe", "unlabelled", "missing",
     )
 
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
@@ -70,7 +70,8 @@ class TextEncoder:
         with reading_schema(schema, "table", "labelled text", "columns"):
             self.plan = Plan.known(schema) if schema else None
             self.hashing = Hashing.of(config, schema)
-            self.labels = Labels(schema.get("labels"), optional=self.config.unlabelled)
+            absent = FieldRules.of(config, schema).labels()
+            self.labels = Labels(schema.get("labels"), self.config.unlabelled, absent)
         self.recipe = self.hashing.recipe()
         if schema and not text_only(config, schema):
             raise InputError("the model was trained on more columns than label and text; give a table with those.")
