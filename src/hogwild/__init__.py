@@ -11,11 +11,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "AsyncExecutor": "executor.run",
     "CRF": "programs.taggers.crf",
+    "CompiledProgram": "programs.program",
     "ConfigError": "errors",
     "Corpus": "feeds.corpus.feed",
     "CorpusConfig": "config",
     "CustomProgram": "programs.custom",
     "DenseParameters": "arrays",
+    "DivergedError": "errors",
     "ExampleNames": "feeds.tfrecord.write",
     "FactorizationMachine": "programs.sparse.fm",
     "Feed": "feeds.sparse.feed",
@@ -23,13 +25,19 @@ _HOMES = {
     "HogwildClassifier": "estimators.linear",
     "HogwildError": "errors",
     "HogwildRegressor": "estimators.linear",
+    "HogwildWarning": "errors",
     "InputError": "errors",
     "Linear": "programs.sparse.linear",
     "MatrixFactorization": "programs.recommender.program",
+    "Model": "programs.store",
+    "ModelError": "errors",
     "Profile": "observe.profile",
+    "Program": "programs.program",
     "RatingConfig": "config",
     "RatingFeed": "feeds.ratings.feed",
+    "RescuedError": "errors",
     "Room": "arrays",
+    "SaveError": "errors",
     "Scratch": "arrays",
     "Step": "arrays",
     "Table": "arrays",
@@ -44,6 +52,7 @@ _HOMES = {
     "Watch": "executor.readers.watch",
     "SparseMLP": "programs.sparse.sparse_mlp",
     "Word2Vec": "programs.words.word2vec",
+    "WorkerError": "errors",
     "apply_of": "kernels.loop.task",
     "async_executor": "executor.train",
     "chunks_of": "programs.taggers.schemes",
@@ -68,7 +77,7 @@ _HOMES = {
     "write_tfrecord": "feeds.tfrecord.write",
 }
 
-_MODULES = {"theory": "observe.theory"}  # public under a shorter name
+_MODULES = {"estimators": "estimators", "theory": "observe.theory"}  # the second under a shorter name
 
 __all__ = sorted([*_HOMES, *_MODULES, "__version__"])  # noqa: PLE0605
 

@@ -11,7 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 from hogwild.arrays import BinaryRows, DenseRows, Rows
-from hogwild.errors import InputError
+from hogwild.config import FeedConfig
+from hogwild.errors import HogwildError, InputError
 from hogwild.feeds.memory import feed_of
 from hogwild.feeds.open import open_feed
 from hogwild.feeds.sparse.feed import Feed
@@ -49,7 +50,7 @@ def test_sparse_of_any_format(form: str, kind: str, rank: bool) -> None:
 
 
 def test_a_feed_is_shown_in_one_line() -> None:
-    assert repr(feed_of(np.ones((3, 2)))) == "<Feed of arrays: 3 samples, 2 features, 6 nonzeros>"
+    assert repr(feed_of(np.ones((3, 2)), [1, 2, 3])) == "<Feed of arrays: 3 samples, 2 features, 6 nonzeros>"
 
 
 def test_csr_is_not_copied() -> None:
@@ -270,3 +271,113 @@ def test_odd_dense_arrays(kind: str) -> None:
 def test_odd_objects(X: Any, y: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         feed_of(X, y)
+
+
+# -- as tables are read -----------------------------------------------------------------------------------------------
+
+FRAME = pd.DataFrame({
+    "price": [2.0, 4.0, 0.0, 6.0], "site": ["a", "b", "a", "c"], "review": ["warm film", "dull", "so warm", "film"],
+    "id": ["1x", "2x", "3x", "4x"], "seen": ["no", "yes", "no", "yes"],
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"ignore": ("id",)},
+        {"layout": "slots", "ignore": ("id", "review")},
+        {"categories": "hash", "hash_bits": 8},
+        {"min_count": 2, "ignore": ("id",)},
+        {"text": "review", "categorical": ("site",), "numeric": ("price",), "hash_bits": 8, "layout": "slots"},
+        {"text": "review", "hash_bits": 8, "ngrams": 2},
+        {"scale": False, "categorical": ("price",)},
+    ],
+)
+def test_a_frame_is_read_as_its_file_is(options: dict[str, Any], tmp_path: Any) -> None:
+    """The same samples, schema and labels as of the frame in a Parquet file."""
+    FRAME.to_parquet(tmp_path / "a.parquet")
+    config = FeedConfig(label="seen", **options)
+    expected = open_feed(tmp_path / "a.parquet", config)
+    y = FRAME["seen"]
+    other = FRAME.drop(columns="seen")
+    for feed in (feed_of(FRAME, config=config), feed_of(pl.from_pandas(FRAME), config=config),
+                 feed_of(FRAME.to_dict("records"), config=config),
+                 feed_of((row for row in FRAME.to_dict("records")), config=config)):  # fmt: skip
+        assert feed.schema == expected.schema
+        assert feed.labels == expected.labels == ("no", "yes")
+        assert type(feed.samples) is type(expected.samples)
+        for name, array in expected.samples._asdict().items():
+            np.testing.assert_array_equal(getattr(feed.samples, name), array)
+    apart = feed_of(other, y, config=FeedConfig(**options))
+    for name, array in expected.samples._asdict().items():
+        np.testing.assert_array_equal(getattr(apart.samples, name), array)
+    again = feed_of(other[other.columns[::-1]], y, schema=expected.schema, rank=False)
+    own = expected.original[expected.samples.ids]
+    np.testing.assert_array_equal(again.samples.ids, own)
+    assert again.original is None
+
+
+def test_texts_are_features(tmp_path: Any) -> None:
+    texts, labels = FRAME["review"].tolist(), FRAME["seen"].tolist()
+    (tmp_path / "a.txt").write_text("".join(f"{y}\t{text}\n" for text, y in zip(texts, labels, strict=True)))
+    config = FeedConfig(hash_bits=9, ngrams=2)
+    expected = open_feed(tmp_path / "a.txt", config)
+    for data in (texts, tuple(texts), np.array(texts), pd.Series(texts), pl.Series(texts), iter(texts)):
+        y = (label for label in labels)
+        feed = feed_of(data, y, config=config)
+        assert feed.schema["hashing"] == expected.schema["hashing"]
+        for name, array in expected.samples._asdict().items():
+            np.testing.assert_array_equal(getattr(feed.samples, name), array)
+    by_schema = feed_of(texts, schema=expected.schema)
+    np.testing.assert_array_equal(by_schema.samples.ids, expected.samples.ids)
+    assert not by_schema.labelled
+
+
+def test_importance_stays_with_its_row() -> None:
+    frame = FRAME.assign(price=["2", "x", "4", "6"])
+    chosen = {"numeric": ("price",), "categorical": ("site",), "ignore": ("id", "review")}
+    config = FeedConfig(**chosen, bad_lines="skip", bad_share=1.0)
+    feed = feed_of(frame.drop(columns="seen"), frame["seen"], sample_weight=[1, 2, 3, 4], config=config)
+    assert feed.samples.importance.tolist() == [1, 3, 4]
+    assert feed.samples.targets.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((FRAME, [0, 1, 0, 1]), {"label": "seen"}, "labels are given twice, by y and by the label 'seen'"),
+        ((FRAME,), {"label": "sene"}, "there is no column `sene` for the label; the columns are price, site"),
+        ((sp.csr_array(np.eye(2)),), {}, "config says how columns are read, and a sparse matrix has none"),
+        ((FRAME,), {"label": "seen", "text": "revue"}, "there is no column `revue`"),
+        (([{"a": 1}, {"a": "x"}],), {}, "X cannot be read as a table"),
+        (([[1, 2], [3]],), {}, "X cannot be read as a table|X is no table"),
+    ],
+)
+def test_what_no_table_can_be_is_said(arguments: tuple[Any, ...], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(HogwildError, match=message) as caught:
+        feed_of(*arguments, config=FeedConfig(**options))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [
+    pd.DataFrame({"a": [1.0, NAN, 3.0], "b": [2.0, 2.0, 2.0]}), pl.DataFrame({"a": [1, None, 3], "b": [2.0, 2, 2]}),
+    pl.DataFrame({"a": [1.0, NAN, 3.0], "b": [2.0, 2, 2]}), np.array([[1, 2], [NAN, 2], [3, 2]]),
+])  # fmt: skip
+def test_missing_numbers_are_those_of_a_table(data: Any) -> None:
+    feed = feed_of(data, [0, 1, 0]).check()
+    assert feed.schema["numeric"] in (["a", "b"], ["0", "1"])
+    assert any("in columns of numbers" in note for note in feed.notes)
+    again = feed_of(data, schema=feed.schema)
+    np.testing.assert_array_equal(again.samples.ids, feed.samples.ids)
+
+
+def test_a_frame_of_numbers_knows_its_columns(tmp_path: Any) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [0.0, 5.0]})
+    feed = feed_of(frame, ["x", "y"])
+    assert isinstance(feed.samples, DenseRows)
+    (tmp_path / "a.csv").write_text("b,label,a\n5,y,2\n")
+    assert dense_of(open_feed(tmp_path / "a.csv", schema=feed.schema)).tolist() == [[2, 5]]
+    assert feed_of(pd.DataFrame(np.eye(2))).schema == {}  # pandas has numbered them, for want of names
+    with pytest.raises(InputError, match="two columns are named `a`"):
+        feed_of(pd.DataFrame(np.eye(2), columns=["a", "a"]))

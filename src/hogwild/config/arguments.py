@@ -12,6 +12,7 @@ from hogwild.config.options import Built, Option, nearest, options_of
 from hogwild.errors import ConfigError, brief
 
 Made = TypeVar("Made")
+Called = TypeVar("Called", bound=Callable[..., Any])
 _WIDTH = 112  # columns of a docstring
 
 
@@ -32,6 +33,22 @@ def taking(config: type) -> Callable[[type[Made]], type[Made]]:
         rule = "Parameters\n----------\n"
         program.__doc__ = inspect.cleandoc(program.__doc__ or "").replace(rule, rule + described)
         return program
+
+    return dress
+
+
+def offering(config: type) -> Callable[[Called], Called]:
+    """Show the fields of a dataclass in the signature of a function that takes them as `**options`."""
+
+    def dress(function: Called) -> Called:
+        described = inspect.signature(function)
+        own = [item for item in described.parameters.values() if item.kind is not inspect.Parameter.VAR_KEYWORD]
+        named = {item.name for item in own}
+        taken = [item.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+                 for name, item in inspect.signature(config).parameters.items() if name not in named]  # fmt: skip
+        shown: Any = function
+        shown.__signature__ = described.replace(parameters=[*own, *taken])
+        return function
 
     return dress
 

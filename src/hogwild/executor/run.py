@@ -7,10 +7,12 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
-from hogwild.config import TrainConfig
+from hogwild.config import Mode, Sharing, TrainConfig
+from hogwild.config.arguments import offering
 from hogwild.config.options import check_names
+from hogwild.config.typed import RunOptions, TrainOptions
 from hogwild.errors import ConfigError
 from hogwild.executor.delta import Delta
 from hogwild.executor.events import Event, Exchange, Parked, Started, Watched
@@ -52,12 +54,20 @@ class AsyncExecutor:
     ('done', 4)
     """
 
+    @offering(TrainConfig)
     def __init__(
-        self, threads: int | None = None, mode: str = "hogwild", sharing: str = "auto", **options: Any
-    ) -> None:
+        self, threads: int | None = None, mode: Mode = "hogwild", sharing: Sharing = "auto",
+        **options: Unpack[RunOptions],
+    ) -> None:  # fmt: skip
         check_names(TrainConfig, options)
-        self.config = TrainConfig(threads=threads, mode=mode, sharing=sharing, **options)  # type: ignore[arg-type]
+        self.config = TrainConfig(threads=threads, mode=mode, sharing=sharing, **options)
         self._begin()
+
+    def __repr__(self) -> str:
+        usual = TrainConfig()
+        given = [f"{name}={value!r}" for name, value in vars(self.config).items() if value != getattr(usual, name)]
+        where = f", in epoch {self._course.epoch + 1} of a run" if self._course is not None else ""
+        return f"<AsyncExecutor({', '.join(given)}){where}>"
 
     def _begin(self) -> None:
         self._running = threading.Lock()
@@ -116,7 +126,7 @@ class AsyncExecutor:
 
     def run(
         self, program: Any, feed: Any, *, valid: Any = None, watch: Any = None, start: RunState | None = None,
-        shard: tuple[int, int] = (0, 1), exchange_every: int = 0, **options: Any,
+        shard: tuple[int, int] = (0, 1), exchange_every: int = 0, **options: Unpack[TrainOptions],
     ) -> Iterator[Event]:  # fmt: skip
         """Train, yielding events (`hogwild.executor.events`); nothing happens before the first is asked for.
 

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, Unpack
 
 from hogwild.arrays import Room
+from hogwild.config import Mode, Sharing, TrainConfig
+from hogwild.config.arguments import offering
+from hogwild.config.typed import RunOptions, TrainOptions
+from hogwild.errors import ConfigError, brief
 from hogwild.executor.events import Watched
 from hogwild.executor.readers.display import show_progress
 from hogwild.executor.readers.watch import make_watch
 from hogwild.executor.run import AsyncExecutor
 from hogwild.programs.custom import CustomProgram
+from hogwild.programs.program import Program
+
+P = TypeVar("P", bound=Program)
 
 
+@offering(TrainConfig)
 def train(
-    program: Any, feed: Any, *, valid: Any = None, threads: int | None = None, mode: str = "hogwild",
-    watch: Any = None, quiet: bool = False, **options: Any,
-) -> Any:  # fmt: skip
+    program: P, feed: Any, *, valid: Any = None, watch: Any = None, quiet: bool = False,
+    **options: Unpack[TrainOptions],
+) -> P:  # fmt: skip
     """Train a program and return it.
 
     Parameters
     ----------
-    valid : a feed to evaluate after each epoch. The weights returned are then those of the best epoch.
+    feed : what to train on: a feed, (X, y) for `feed_of`, or the path of a file.
+    valid : the same, to evaluate after each epoch. The weights returned are then those of the best epoch.
     watch : names, expressions or functions of the weights to show while it runs and at its end; see `Watch`.
     quiet : no progress bar.
-    options : fields of `TrainConfig`: epochs, lr, schedule, seed, sharing, patience, trace …
+    options : fields of `TrainConfig`: epochs, lr, threads, mode, schedule, seed, sharing, patience, trace …
 
     Examples
     --------
@@ -34,7 +43,12 @@ def train(
     >>> program.predict(feed).tolist()
     ['no', 'yes']
     """
-    executor = AsyncExecutor(threads=threads, mode=mode, **options)
+    if not isinstance(program, Program):
+        made = f"{program.__name__}()" if isinstance(program, type) else "Linear()"
+        raise ConfigError(f"{brief(program)} is no program; give an instance of one, such as {made}.")
+    executor = AsyncExecutor(**options)
+    feed = program.feed_from(feed)
+    valid = None if valid is None else program.feed_from(valid, feed)
     look = make_watch(watch)
     best: Any = None
     seen = -1  # samples at which the watched variables were shown last
@@ -51,9 +65,20 @@ def train(
     return program
 
 
+class AsyncOptions(RunOptions, total=False):
+    """What may be given by name to `async_executor`."""
+
+    valid: Any
+    watch: Any
+    quiet: bool
+    mode: Mode
+    sharing: Sharing
+
+
+@offering(TrainConfig)
 def async_executor(
     startup_program: Callable[[], Any], main_program: Any, feed: Any, threads: int | None = None,
-    room: Room | None = None, **options: Any,
+    room: Room | None = None, **options: Unpack[AsyncOptions],
 ) -> Any:  # fmt: skip
     """Train the weights that `startup_program()` returns by the task `main_program`; returns them.
 

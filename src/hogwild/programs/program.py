@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -87,6 +88,25 @@ class Program(ABC):
     @abstractmethod
     def startup(self, feed: Any, seed: int) -> None:
         """Allocate and initialise `weights` if there are none, and bring them into the feed's order of ids."""
+
+    def feed_from(self, data: Any, like: Any = None) -> Any:
+        """What `hogwild.train` is given to train on, as a feed; like: one whose features it must have."""
+        return data
+
+    def __repr__(self) -> str:
+        """The options that are not the usual ones, and how large the model is."""
+        config = getattr(self, "config", None)
+        given = []
+        if config is not None:
+            usual = {item.name: item.default for item in fields(config)}
+            given = [f"{name}={value!r}" for name, value in vars(config).items() if value != usual.get(name)]
+        return f"<{type(self).__name__}({', '.join(given)}): {self.described()}>"
+
+    def described(self) -> str:
+        """What there is of the model, in a few words."""
+        if self.weights is None:
+            return "not trained"
+        return f"{sum(array.size for array in self.weights):,} numbers"
 
     def check_fit(self, feed: Any) -> None:
         """Raise InputError unless a feed has the features of this model, which has been started up."""

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +15,7 @@ import pytest
 
 import hogwild as package
 from cli.conftest import SERIAL
+from hogwild.cli.apply import lines
 
 WORDS = {True: "fine warm film", False: "dull poor plot"}
 MODELS = {
@@ -105,3 +112,107 @@ def test_python_gives_the_numbers_of_the_command_line(hogwild, clicks, tmp_path,
             with pytest.raises(package.InputError, match=r"does not fit the model: .*program\.schema\)\.$") as caught:
                 ask(strange)
             assert "\n" not in str(caught.value)
+
+
+# -- as lines come ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def served(clicks, tmp_path_factory):
+    """Models of a table and of text."""
+    place = tmp_path_factory.mktemp("served")
+    for name, text in (("table", False), ("text", True)):
+        config = package.FeedConfig(label="click", text="words" if text else "", hash_bits=10)
+        feed = package.open_feed(clicks / "train.csv", config)
+        program = package.TextClassifier() if text else package.Linear()
+        package.train(program, feed, epochs=2, lr=0.1, mode="serial", quiet=True)
+        package.save_model(place / name, program, feed_config=config)
+    return place
+
+
+def talk(model, *words):
+    """A command that reads what is sent to it, and is asked for one line after the other."""
+    command = [sys.executable, "-m", "hogwild", "predict", str(model), "-", *words]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_answers_come_line_by_line(served, clicks, header):
+    program = package.load_model(served / "table").program
+    frame = pd.read_csv(clicks / "test.csv").head(5)
+    expected = program.predict(frame)
+    sent = frame.to_csv(index=False).splitlines()
+    with talk(served / "table") as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        if header:
+            run.stdin.write(sent[0] + "\n")
+            run.stdin.flush()
+        for line, label in zip(sent[1:], expected, strict=True):
+            run.stdin.write(line + "\n")
+            run.stdin.flush()
+            assert run.stdout.readline() == f"{label}\n"  # before the next one is sent
+        run.stdin.close()
+        assert run.stdout.read() == ""
+        assert run.wait() == 0
+
+
+def test_texts_come_line_by_line(served):
+    program = package.load_model(served / "text").program
+    with talk(served / "text") as run:
+        for text in ("fine warm film", "dull poor plot", "", "fine film"):
+            run.stdin.write(text + "\n")
+            run.stdin.flush()
+            if text:
+                assert run.stdout.readline() == f"{program.predict_one(text)}\n"
+        run.stdin.close()
+        assert run.wait() == 0
+
+
+def piped(hogwild, monkeypatch, data, *words):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    return hogwild("predict", *words)
+
+
+def test_what_comes_at_once_is_the_same(hogwild, served, clicks, monkeypatch):
+    data = (clicks / "test.csv").read_bytes()
+    expected = hogwild("predict", served / "table", clicks / "test.csv").out
+    quoted = pd.read_csv(clicks / "test.csv").to_csv(index=False, quoting=csv.QUOTE_ALL).encode()
+    for sent in (data, data.rstrip(b"\n"), gzip.compress(data), quoted):
+        said = piped(hogwild, monkeypatch, sent, served / "table", "-")
+        assert said.out == expected, said.err
+    monkeypatch.setattr(lines, "_MOST", 300)  # in many parts, of which only the first has the header
+    monkeypatch.setattr(sys, "stdin", SlowStream(data, 100))
+    assert hogwild("predict", served / "table", "-").out == expected
+
+
+class SlowStream:
+    """Standard input that gives a few bytes at a time."""
+
+    def __init__(self, data, size):
+        self.buffer, self._data, self._size = self, io.BytesIO(data), size
+
+    def read1(self, count):
+        return self._data.read(min(count, self._size))
+
+
+def test_lines_end_outside_of_quotes():
+    whole = b'a,"b\nc"\nd,"e'
+    assert lines._line_end(whole, quoted=True) == whole.index(b"d")
+    assert lines._line_end(whole, quoted=False) == whole.index(b"d")
+    assert lines._line_end(b'a,"b\nc', quoted=True) == 0
+    assert lines._line_end(b'a,"b\nc', quoted=False) == 5
+
+
+def test_a_wrong_line_is_told_by_its_number(hogwild, served, clicks, monkeypatch):
+    rows = (clicks / "test.csv").read_text().splitlines()[:50]
+    rows[40] = rows[40].rpartition(",")[0] + ",dear"
+    monkeypatch.setattr(sys, "stdin", SlowStream("\n".join(rows).encode() + b"\n", 150))
+    said = hogwild("predict", served / "table", "-")
+    assert said.code == 2
+    assert "standard input:41: column `price`: `dear` is not a finite number" in said.err
+    assert 0 < len(said.out.splitlines()) < 40
+    monkeypatch.setattr(sys, "stdin", SlowStream("\n".join(rows).encode() + b"\n", 150))
+    said = hogwild("predict", served / "table", "-", "--bad-lines", "skip")
+    assert said.code == 0, said.err
+    assert len(said.out.splitlines()) == 48

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hogwild.arrays import DenseRows
+from hogwild.cli.apply.lines import arriving_feeds
 from hogwild.cli.apply.options import EvaluateOptions, PredictOptions, ReadConfig
 from hogwild.cli.summary import metrics_text, print_evaluation, print_prediction, say_notes
 from hogwild.config import FeedConfig
@@ -21,19 +22,24 @@ from hogwild.programs.sparse.supervised import number_targets
 from hogwild.programs.store import Model
 
 _AT_ONCE = 1 << 17  # rows that are predicted together
+_NOTES = 20  # that are told of lines which came one by one
 
 
 def open_for(model: Model, files: tuple[str, ...], reading: ReadConfig, unlabelled: bool = False) -> Feed:
     """The files as samples with the ids of the model; with `unlabelled` they need no labels."""
-    changed = {name: value for name, value in vars(reading).items() if value not in ("same", "") or name == "pipe"}
-    config = replace(model.feed_config or FeedConfig(), **changed, unlabelled=unlabelled)
-    feed = open_feed(files, config, schema=model.schema)
+    feed = open_feed(files, config_for(model, reading, unlabelled), schema=model.schema)
     if not model.schema and feed.schema.get("format") == "table":
         raise ConfigError(
             "the model does not say which columns its features were, so none can be found here; save it again with "
             "save_model(path, program, feed_schema=feed.schema)."
         )
     return feed
+
+
+def config_for(model: Model, reading: ReadConfig, unlabelled: bool) -> FeedConfig:
+    """How files are read for a model: as those of training, unless the user says otherwise."""
+    changed = {name: value for name, value in vars(reading).items() if value not in ("same", "") or name == "pipe"}
+    return replace(model.feed_config or FeedConfig(), **changed, unlabelled=unlabelled)
 
 
 def pieces(feed: Feed) -> Iterator[Feed]:
@@ -106,19 +112,28 @@ def print_table(table: Sequence[Bin]) -> None:
 def predict_rows(options: PredictOptions, model: Model, began: float) -> int:
     """Write a label, a value or the chances of each row; returns the exit code. began: when the command did."""
     program: Any = model.program
-    feed = open_for(model, options.files, options.read, unlabelled=True)
-    notes = list(feed.notes)
+    if options.files == ("-",) and model.schema and not options.read.pipe:
+        feeds = arriving_feeds(config_for(model, options.read, unlabelled=True), model.schema)
+    else:
+        feeds = iter([open_for(model, options.files, options.read, unlabelled=True)])
+    told: dict[str, None] = {}
+    rows = ignored = 0
+    with write_file(options.write.output) as stream:
+        for feed in feeds:
+            for piece in pieces(feed):
+                stream.write("".join(_lines(program, piece, options.write.proba)).encode())
+                ignored += program.ignored
+            stream.flush()
+            rows += len(feed)
+            if len(told) < _NOTES:
+                told |= dict.fromkeys(feed.notes)
+    notes = list(told)
     if options.write.proba:
         notes.append(f"columns: {' '.join(str(name) for name in program.classes or ())}")
-    ignored = 0
-    with write_file(options.write.output) as stream:
-        for piece in pieces(feed):
-            stream.write("".join(_lines(program, piece, options.write.proba)).encode())
-            ignored += program.ignored
     notes += unknown_note(ignored)
     say_notes(notes, options.show.quiet)
     classes = list(program.classes or ())
-    print_prediction(options, program.name, len(feed), began, classes=classes, notes=notes)
+    print_prediction(options, program.name, rows, began, classes=classes, notes=notes)
     return 0
 
 

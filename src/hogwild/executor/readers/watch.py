@@ -182,6 +182,10 @@ class Watch:
         self.every = parse_every(every)
         self._last = 0  # number of the last interval shown
 
+    def __repr__(self) -> str:
+        often = f"{self.every.samples:,} samples" if self.every.samples else f"{self.every.seconds:g} s"
+        return f"<Watch of {', '.join(self._variables)}, every {often}>"
+
     def _add(self, variable: Variable) -> None:
         if isinstance(variable, str):
             self._variables[variable] = parse(variable)

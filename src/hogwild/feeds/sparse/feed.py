@@ -11,6 +11,7 @@ import numpy as np
 
 from hogwild.arrays import AnyRows, DenseRows, Ids, Offsets, check_rows
 from hogwild.errors import worded
+from hogwild.messages import counted
 
 
 class kept:  # noqa: N801
@@ -59,8 +60,13 @@ class Feed:
         return len(self.samples.targets)
 
     def __repr__(self) -> str:
-        size = f"{len(self):,} samples, {self.features:,} features, {self.nonzeros:,} nonzeros"
-        return f"<Feed of {self.source}: {size}>"
+        parts = [f"{len(self):,} samples", f"{self.features:,} features", f"{self.nonzeros:,} nonzeros"]
+        if self.slots:
+            parts.append(counted(len(self.slots), "slot"))
+            parts += [counted(len(self.dense), "dense column")] if self.dense else []
+        if self.labels:
+            parts.append(f"{len(self.labels)} classes")
+        return f"<Feed of {self.source}: {', '.join(parts)}{'' if self.labelled else ', not labelled'}>"
 
     @property
     def slots(self) -> tuple[str, ...]:

@@ -199,6 +199,7 @@ def make_feed(
     def write(workspace: Path) -> None:
         once = fresh.pop() if fresh or again is None else again()
         with FeedWriter(workspace) as writer:
+            writer.lasting = keep
             for chunk in timed_items("parse", once.chunks(sources)):
                 writer.add(chunk)
             with timed("rank"):

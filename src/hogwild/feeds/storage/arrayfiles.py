@@ -43,7 +43,12 @@ class Damaged(Exception):
 
 
 class ArrayWriter:
-    """Appends to the arrays of a directory; a context. Only `seal` makes an entry of it."""
+    """Appends to the arrays of a directory; a context. Only `seal` makes an entry of it.
+
+    lasting: False for what is mapped and then forgotten, which need not be on disk.
+    """
+
+    lasting = True
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -75,9 +80,9 @@ class ArrayWriter:
         self.write(letters, np.fromiter(map(len, strings), np.int32, len(strings)))
 
     def seal(self, header: dict[str, Any]) -> None:
-        """Write the header; all is on disk when this returns."""
+        """Write the header; all is on disk when this returns, unless it is not to last."""
         with writing(self.directory):
-            self.close(sync=True)
+            self.close(sync=self.lasting)
             arrays = {}
             for name, size in self.sizes.items():
                 arrays[name] = DTYPES[name], size, checksum_of(map_file(self.directory / name, DTYPES[name], size))
@@ -86,7 +91,8 @@ class ArrayWriter:
                 # Half of a surrogate pair, as names of files may hold, is escaped as JSON escapes it.
                 file.write(text.encode("utf-8", "backslashreplace"))
                 file.flush()
-                os.fsync(file.fileno())
+                if self.lasting:
+                    os.fsync(file.fileno())
 
     def close(self, sync: bool = False) -> None:
         """Close the files."""

@@ -109,7 +109,7 @@ def table_of(data: Any, schema: Mapping[str, Any], text: str = "") -> pa.Table:
             return pa.table({schema.get("text") or text or TEXT_NAME: pa.array(list(data), pa.string())})
         if are_records(data):
             names = list(dict.fromkeys(str(name) for row in data for name in row))
-            return pa.table({name: pa.array([row.get(name) for row in data]) for name in names})
+            return pa.table({name: pa.array([row.get(name) for row in data], from_pandas=True) for name in names})
         return _table_of_rows(data, schema)
     except (pa.ArrowException, TypeError, ValueError, OverflowError, UnicodeEncodeError) as error:
         raise InputError(f"X cannot be read as a table: {str(error).splitlines()[0]}") from None
@@ -129,7 +129,7 @@ def _table_of_rows(data: Any, schema: Mapping[str, Any]) -> pa.Table:
     if rows.ndim != 2:
         raise InputError("X is no table: give rows of as many values each, a frame, or a list of texts.")
     names = columns_for(rows.shape[1], schema) if schema else tuple(map(str, range(rows.shape[1])))
-    return pa.table({name: pa.array(rows[:, k].tolist()) for k, name in enumerate(names)})
+    return pa.table({name: pa.array(rows[:, k].tolist(), from_pandas=True) for k, name in enumerate(names)})
 
 
 def columns_for(count: int, schema: Mapping[str, Any]) -> tuple[str, ...]:

@@ -57,10 +57,13 @@ class TableRow:
         self._text = _TextHasher(hashing, before) if plan.text else None
         self._text_slot = len(plan.categorical)
         self._only = plan.features()[0] if len(plan.features()) == 1 else ""
+        self._bare = self._text if self._only and not self._slotted else None
         self._by_count: dict[int, tuple[str, ...]] = {}
 
     def __call__(self, row: Any) -> OneRow:
         """The features of a row. Raises InputError for a column that it lacks, or what is no number where one is."""
+        if self._bare and isinstance(row, str):
+            return OneRow(*self._bare(row))
         if not isinstance(row, Mapping):
             row = self._named(row)
         ids: list[int] = []
@@ -94,8 +97,6 @@ class TableRow:
         values += [1.0] * len(slots)
         if self._text:
             grams, counts = self._text(text)
-            if self._only and not self._slotted:
-                return OneRow(grams, counts)
             ids += grams.tolist()
             values += counts.tolist()
             slots += [self._text_slot] * len(grams)
@@ -135,7 +136,9 @@ class _TextHasher:
             if len(data) > self._length:
                 self._make_room(2 * len(data))
             total = int(self._call(data, self._bounds, self._recipe, self._bags))
-            return self._bags.ids[:total] + np.int32(self._first), self._bags.values[:total].copy()
+            ids = self._bags.ids[:total].copy()
+            ids += np.int32(self._first)
+            return ids, self._bags.values[:total].copy()
 
 
 def bytes_of(text: Any) -> bytes:

@@ -15,7 +15,7 @@ from statistics import mean, median, stdev
 from typing import Any
 
 from hogwild import __version__
-from hogwild.config import AsynGradConfig
+from hogwild.config import AsynGradConfig, Mode
 from hogwild.executor.events import EpochEnded, Event, Finished, Started
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.trace import add_up
@@ -112,7 +112,7 @@ def _ratio(first: Record | None, entry: Record, which: str) -> float | None:
 
 
 SCHEMA, VERSION = "hogwild.asyngrad", 1
-_MODES = {SGD: "serial", SYNCHRONOUS: "round-robin", ASYNGRAD: "hogwild", REGULARIZED: "hogwild"}
+_MODES: dict[str, Mode] = {SGD: "serial", SYNCHRONOUS: "round-robin", ASYNGRAD: "hogwild", REGULARIZED: "hogwild"}
 RATES = {"pos": 0.02, "chunking": 0.05, "segmentation": 0.1}  # first learning rates of the paper
 
 
@@ -126,7 +126,7 @@ class Run:
     traced: bool = False
 
     @property
-    def mode(self) -> str:
+    def mode(self) -> Mode:
         """How its workers take turns."""
         return _MODES[self.method]
 

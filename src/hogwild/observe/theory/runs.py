@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import PAD, DenseRows, Room
+from hogwild.config import Mode, Sharing
 from hogwild.errors import ConfigError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.sparse.feed import Feed
@@ -41,7 +42,7 @@ class Measured:
 
     objective: Objective
     threads: int = 2
-    mode: str = "hogwild"
+    mode: Mode = "hogwild"
 
     def __post_init__(self) -> None:
         if self.mode == "minibatch":
@@ -88,7 +89,7 @@ class Trained:
 
     objective: Objective
     threads: int = 2
-    sharing: str = "hot"
+    sharing: Sharing = "hot"
 
     @property
     def label(self) -> str:

@@ -261,6 +261,22 @@ class MatrixFactorization(RowProgram):
         """user_vectors, item_vectors: (rows, dim); user_biases, item_biases: (rows,); the most frequent first."""
         return {name: lambda name=name: getattr(self.factors(), name) for name in Factors._fields[:4]}
 
+    def described(self) -> str:
+        """Users, items, and what is learnt."""
+        if self.weights is None:
+            return super().described()
+        return f"{len(self.users):,} users, {len(self.items):,} items, {self.loss} loss"
+
+    def feed_from(self, data: Any, like: Any = None) -> Any:
+        """A feed, of the path of a file, pairs or a frame too; like: one whose users and items it must have."""
+        if isinstance(data, RatingFeed):
+            return data
+        names = None if like is None else (like.users, like.items)
+        if isinstance(data, str | PathLike):
+            users, items = names or (None, None)
+            return open_ratings(data, users=users, items=items)
+        return ratings_of(*pairs_of(data), names=names)
+
     # -- predicting -------------------------------------------------------------------------------------------------
 
     def factors(self) -> Factors:

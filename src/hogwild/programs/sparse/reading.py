@@ -67,6 +67,17 @@ class ReadingProgram(RowProgram):
             raise InputError(f"{feed.source} does not fit the model: {why}; {remedy}.")
         self._fitting = feed.schema
 
+    def feed_from(self, data: Any, like: Any = None) -> Any:
+        """A feed, of (X, y) or the path of a file too; like: one whose features it must have."""
+        if isinstance(data, Feed):
+            return data
+        known = like.schema if like is not None else self.schema if self.weights is not None else None
+        if isinstance(data, tuple) and 2 <= len(data) <= 3:
+            weight = data[2] if len(data) > 2 else None
+            return feed_of(data[0], data[1], weight, schema=known if known and known.get("format") == _TABLE else None)
+        paths = _paths_of(data)
+        return open_feed(paths, self.feed_config, schema=known) if paths else data
+
     def read(self, data: Any, labels: bool = False) -> Feed:
         """Data as a feed with the features of this model.
 

@@ -207,6 +207,13 @@ class Supervised(ReadingProgram):
             raise ConfigError(f"the {self.loss} loss and {len(classes)} classes do not go together.")
         self.classes = classes
 
+    def described(self) -> str:
+        """Features, and what is predicted."""
+        if self.weights is None:
+            return super().described()
+        what = f"{len(self.classes)} classes ({_shown(self.classes)})" if self.classes else "a quantity"
+        return f"{self.features:,} features, {what}, {self.loss} loss"
+
     @property
     def outputs(self) -> int:
         """Scores of a row: one for each class when there are more than two, else one."""
