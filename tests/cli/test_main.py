@@ -46,7 +46,7 @@ def test_help_of_a_command_shows_all_flags_with_an_example(entry, hogwild):
         for option in flags_of(command, choice).values():
             assert option.flag in said.out
             assert option.help.split()[0] in said.out
-        assert "None" not in said.out
+        assert "None" not in said.out.replace("null,None,?", "")  # a word for missing values
         assert "--unlabelled" not in said.out      # hidden: evaluate and predict know what they need
 
 
