@@ -158,6 +158,16 @@ def test_labels_are_needed_where_they_are_learned_or_compared():
     assert len(program.predict(feed)) == 3
 
 
+def test_labels_do_not_matter_where_they_are_not_asked_for():
+    """A column of labels that are not there yet, or are others, is no reason to predict nothing."""
+    frame = pd.DataFrame({"a": [1.0, 2, 3, 4] * 5, "label": ["no", "yes"] * 10})
+    program = hogwild.train(hogwild.Linear(), feed_of(frame, config=FeedConfig(label="label")), **QUICK)
+    for column in ([None] * 20, ["maybe"] * 20, [1.0] * 20):
+        np.testing.assert_array_equal(program.scores(frame.assign(label=column)), program.scores(frame))
+    with pytest.raises(InputError, match="the label `maybe` is none of no, yes"):
+        program.evaluate(frame.assign(label="maybe"))
+
+
 @pytest.mark.parametrize("data", [(np.eye(2), [0, 1]), np.eye(2), {"a": 1}, None, "nowhere.csv"])
 def test_what_is_no_feed_is_refused(data):
     with pytest.raises(hogwild.HogwildError) as caught:

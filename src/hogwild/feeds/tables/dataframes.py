@@ -164,6 +164,7 @@ def feed_of_table(table: pa.Table, labels: Words | None, config: FeedConfig, sch
             raise ConfigError(f"there is no column `{shown(config.label)}` for the label; the columns are"
                               f" {listed(table.column_names)}.")
         table, named = _labelled(table, np.zeros(len(table), np.float32), schema)
+    labelled = labelled and not config.unlabelled
     config = replace(config, label=named if not schema or labelled else "", unlabelled=not labelled)
     workspace = make_workspace("frame")
     try:

@@ -94,7 +94,8 @@ class ReadingProgram(RowProgram):
             y = None
             if labels and isinstance(data, tuple) and len(data) == 2:
                 data, y = data
-            feed = feed_of(data, y, schema=self._table)
+            free = not labels and self._table is not None and not hasattr(data, "tocsr")  # labels may be anything
+            feed = feed_of(data, y, schema=self._table, config=FeedConfig(unlabelled=True) if free else None)
             self.check_fit(feed)
         if labels and not feed.labelled:
             raise InputError(f"{feed.source}: there are no labels to compare with; give (X, y), or a feed with labels.")
