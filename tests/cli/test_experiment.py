@@ -44,7 +44,7 @@ def test_out_of_the_box(hogwild, tmp_path):
 
 def test_files_and_a_table(hogwild, texts, tmp_path):
     text = ("--train", texts / "train.txt", "--test", texts / "test.txt")
-    said = hogwild(*TINY, *text, "--seeds", 1, "--output", tmp_path / "x.json")
+    said = hogwild(*TINY[:-1], 1, *text, "--output", tmp_path / "x.json")
     assert said.code == 0
     rows = [line.split() for line in said.out.splitlines()]
     titles = next(row for row in rows if row[:1] == ["method"])
@@ -110,7 +110,7 @@ def test_a_run_that_fails_is_one_line_and_the_rest_is_kept(refused, tmp_path):
 
 
 def test_quiet_says_nothing(hogwild, tmp_path):
-    said = hogwild(*TINY, "--seeds", 1, "--quiet", "--output", tmp_path / "x.json")
+    said = hogwild(*TINY[:-1], 1, "--quiet", "--output", tmp_path / "x.json")
     assert said == (0, "", "")
     assert json.loads((tmp_path / "x.json").read_text())["complete"] is True
 

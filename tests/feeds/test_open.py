@@ -6,6 +6,7 @@ import gzip
 import io
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,22 @@ def test_what_the_model_was_trained_on_settles_what_content_cannot(tmp_path: Pat
     schema = open_feed(tmp_path / "train.tsv").schema
     assert format_of(open_sources(tmp_path / "new"), FeedConfig(), schema) == "text"
     assert format_of(open_sources(tmp_path / "new"), FeedConfig()) != "text"
+
+
+def test_a_table_of_one_column_for_a_model_of_text(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text('review,label\n"a fine, warm film",pos\n"a dull plot",neg\n')
+    schema = open_feed(tmp_path / "train.csv", FeedConfig(text="review")).schema
+    (tmp_path / "new").write_text('review\n"a fine, warm film"\n')
+    assert format_of(open_sources(tmp_path / "new"), FeedConfig(), schema) == "csv"
+    whole, new = (open_feed(tmp_path / name, FeedConfig(unlabelled=True), schema) for name in ("train.csv", "new"))
+    assert len(new) == 1
+    assert len(new.samples.ids) == whole.samples.offsets[1]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("given", [io.StringIO("a"), [io.BytesIO(b"a")], 3, None])
+def test_what_is_no_name_of_a_file(given: Any) -> None:
+    with pytest.raises(InputError, match="is no name of a file; give a path"):
+        open_feed(given)
 
 
 def test_files_of_two_formats(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import glob
+import os
 import re
 import shutil
 import textwrap
@@ -15,6 +17,7 @@ from hogwild.errors import ConfigError, brief, shorten
 
 Command = TypeVar("Command")
 _WIDEST = 120  # columns of help
+_WRITTEN = " written"  # of what argparse found: how each flag was written; no option is called so
 
 
 class HelpShown(Exception):
@@ -50,6 +53,7 @@ def parse(command: type[Command], page: Page, argv: list[str]) -> Command:
         print(_help(command, page, choice, values))
         raise HelpShown
     argv = _with_values(argv, known)
+    argv = _with_columns(argv, known)
     _check_lists(argv, known)
     given, extra = _given(known.values(), page, argv)
     if flags := [word.partition("=")[0] for word in extra if word.startswith("-") and word != "-"]:
@@ -82,7 +86,7 @@ def _given(options: Iterable[Option], page: Page, argv: list[str]) -> tuple[dict
     except argparse.ArgumentError as error:
         flag = str(error.argument_name).partition("/")[0]
         raise ConfigError(f"{flag} is there without a value. See: {page.prog} --help") from None
-    return vars(found), extra
+    return {name: value for name, value in vars(found).items() if name != _WRITTEN}, extra
 
 
 def _check_plain(option: Option, argv: list[str]) -> None:
@@ -94,12 +98,35 @@ def _check_plain(option: Option, argv: list[str]) -> None:
             raise ConfigError(f"{flag} takes no value, got {brief(value)}; write {yes} or {no}.")
 
 
+class _Once(argparse.Action):
+    """Keeps the value of a flag that may be given once, and refuses another one after it."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        self.keep(namespace, values, f"{option_string} {shorten(str(values), 80)}")
+
+    def keep(self, namespace: Any, value: Any, written: str) -> None:
+        """The value, as it is written."""
+        kept = vars(namespace).setdefault(_WRITTEN, {})
+        before = kept.setdefault(self.dest, written)
+        if getattr(namespace, self.dest, value) != value:
+            raise ConfigError(f"{before} and {written} cannot both hold; leave out one of them.")
+        setattr(namespace, self.dest, value)
+
+
+class _Switch(argparse.BooleanOptionalAction, _Once):
+    """The same for --flag and --no-flag."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        flag = str(option_string)
+        self.keep(namespace, not flag.startswith("--no-"), flag)
+
+
 def _add(parser: Any, option: Option, default: Any = None) -> None:
     """Add the flag to a parser or a group of flags; `default` is for the help."""
     about = (option.help + _hint(option, default)).replace("%", "%%")
     dress: dict[str, Any] = {"default": argparse.SUPPRESS, "help": about}
     if option.kind is bool:
-        parser.add_argument(option.flag, dest=option.name, action=argparse.BooleanOptionalAction, **dress)
+        parser.add_argument(option.flag, dest=option.name, action=_Switch, **dress)
         return
     dress["metavar"] = f"[{option.metavar}]" if option.shown.bare else option.metavar
     if option.positional:
@@ -107,7 +134,7 @@ def _add(parser: Any, option: Option, default: Any = None) -> None:
     elif option.shown.many:
         parser.add_argument(*option.flags, dest=option.name, nargs="+", action="extend", **dress)
     else:
-        action = "append" if option.kind in (tuple, dict) else "store"
+        action = "append" if option.kind in (tuple, dict) else _Once
         parser.add_argument(*option.flags, dest=option.name, action=action, **dress)
 
 
@@ -190,6 +217,26 @@ def _with_values(argv: list[str], known: Mapping[str, Option]) -> list[str]:
         for k, word in enumerate(found):
             if option.shown.bare and word == option.flag and not (k + 1 < len(found) and found[k + 1].endswith(ending)):
                 found[k] = f"{word}={option.shown.bare}"
+    return found
+
+
+def _with_columns(argv: list[str], known: Mapping[str, Option]) -> list[str]:
+    """`TRAIN --ignore a b` as `TRAIN --ignore a --ignore b`: words after a column are more of them, unless they are
+    files or nothing else could be a file."""
+    lists = [option.flag for option in known.values() if option.kind is tuple and option.metavar == "COLUMN"]
+    valued = {flag for option in known.values() if option.kind is not bool for flag in option.flags}
+    found: list[str] = []
+    flag, files = "", 0  # the flag of columns that the word belongs to, and files so far
+    words = iter(argv)
+    for word in words:
+        if word.startswith("-") and word != "-":
+            flag = word.partition("=")[0] if word.partition("=")[0] in lists else ""
+            found += [word, *([value] if word in valued and (value := next(words, None)) is not None else [])]
+        elif flag and files and word != "-" and not os.path.lexists(word) and not glob.has_magic(word):
+            found += [flag, word]
+        else:
+            flag, files = "", files + 1
+            found.append(word)
     return found
 
 

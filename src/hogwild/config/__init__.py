@@ -27,7 +27,7 @@ from hogwild.config.models import (
     Word2VecConfig,
 )
 from hogwild.config.places import cache_home
-from hogwild.config.reading import CorpusConfig, FeedConfig, RatingConfig, TaggingConfig
+from hogwild.config.reading import MISSING, CorpusConfig, FeedConfig, RatingConfig, TaggingConfig
 from hogwild.config.training import (
     RecommenderTrainConfig,
     SaveConfig,
@@ -39,7 +39,8 @@ from hogwild.config.training import (
 )
 
 __all__ = [
-    "AsynGradConfig", "CRFConfig", "ClassConfig", "ClicksConfig", "Column", "Columns", "CorpusConfig", "Directory",
+    "MISSING", "AsynGradConfig", "CRFConfig", "ClassConfig", "ClicksConfig", "Column", "Columns", "CorpusConfig",
+    "Directory",
     "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig", "MadeRatingsConfig", "Mode", "Optimizer",
     "RatingConfig", "RecommenderConfig", "RecommenderTrainConfig", "SaveConfig", "ScheduleName", "Sharing",
     "ShowConfig", "SparseConfig", "SparseMLPConfig", "TagScheme", "TaggerTrainConfig", "TaggingConfig", "TextConfig",

@@ -19,7 +19,7 @@ class LinearConfig(Config):
     loss: Literal["auto", "logistic", "hinge", "squared"] = "auto"
     """What is minimised: `logistic` (two classes: log loss; more: softmax), `hinge` (more than two classes: the sum
     over classes of each against the rest), `squared` (a quantity); `auto`: logistic for labels that are words or whole
-    numbers of at most a thousand kinds, else squared."""
+    numbers of at most a thousand kinds; quantities are asked for."""
     optimizer: Rule = "adagrad"
     """Update rule; momentum and adam act on the weights of the features that a sample has, at these visits only."""
     l1: float = 0.0
@@ -42,7 +42,7 @@ class FMConfig(Config):
     """Factors of a feature, field-aware for each field; 0: a linear model."""
     loss: Literal["auto", "logistic", "squared"] = "auto"
     """What is minimised: `logistic` (two classes), `squared` (a quantity); `auto`: logistic for labels that are words
-    or whole numbers of at most a thousand kinds, else squared."""
+    or whole numbers of at most a thousand kinds; quantities are asked for."""
     optimizer: Rule = "adagrad"
     """Update rule."""
     l2: float = 0.0

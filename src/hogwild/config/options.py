@@ -312,6 +312,8 @@ def _convert_pairs(option: Option, value: Any, where: str) -> dict[str, float]:
                  for text in texts for name, equals, weight in [str(text).rpartition("=")]]
     found: dict[str, float] = {}
     for name, weight in pairs:
+        if name in found:
+            raise ConfigError(f"{where} names {brief(name)} twice; give it one weight.")
         try:
             found[name] = float(weight)
             if not abs(found[name]) <= _LARGE:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Literal
 
 from hogwild.config.kinds import Column, Columns, File, Format, TagScheme
 from hogwild.config.options import Config, Shown, require, require_not_negative
 
+MISSING = ("NA", "NaN", "N/A", "null", "None", "?", "-")
+"""Words that stand for a missing value in tables, unless the user names others."""
 RatingFormat = Literal["auto", "ratings", "lists", "parquet", "arrow"]
 Separator = Literal["auto", "tab", "comma", "semicolon", "space", "colons"]
 
@@ -54,6 +58,17 @@ class FeedConfig(LinesConfig):
     """Columns to read as categories. Default: those that are not numbers."""
     ignore: Columns = ()
     """Columns to leave out."""
+    missing: Annotated[tuple[str, ...], Shown("WORD")] = MISSING
+    """Words that stand for a missing value in tables, in small or capital letters; empty fields always do. Those that
+    are given stand instead of the default ones."""
+    missing_numbers: Literal["mean", "zero", "error"] = "mean"
+    """What missing numbers of tables are: the mean of their column in training, with a feature beside it that says so;
+    0, with none; or an error."""
+    number_style: Literal["plain", "point", "comma"] = "plain"
+    """How numbers of tables are written: plain; `point`: also 1,234.5 and $31; `comma`: 1.234,5 and 31 €."""
+    dates: Annotated[str, Shown("iso|FORMAT")] = ""
+    """How dates of tables are written: `iso`, or as in %d.%m.%Y; columns of dates are then numbers, of years since
+    2000. Default: they are categories."""
     header: Literal["auto", "yes", "no"] = "auto"
     """Whether the first line of a table names the columns."""
     slots: File = ""
@@ -94,6 +109,11 @@ class FeedConfig(LinesConfig):
     max_line: int = 64 << 20
     """Longest line in bytes; a longer one means that this is not the format it seems to be."""
 
+    def __post_init__(self) -> None:
+        words = tuple(word for words in self.missing for word in str(words).split(","))
+        object.__setattr__(self, "missing", words)
+        super().__post_init__()
+
     def check(self) -> None:
         super().check()
         require(self, "hash_bits", 1 <= self.hash_bits <= 30, "it must lie between 1 and 30. Try 20.")
@@ -101,9 +121,19 @@ class FeedConfig(LinesConfig):
         require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every category. Try 10.")
         counts = self.min_count == 1 or self.categories == "enumerate"
         require(self, "min_count", counts, "hashed categories are not counted. Leave out --categories hash.")
+        require(self, "dates", _is_form(self.dates), "give iso, or the form of a date such as %d.%m.%Y.")
         require(self, "ngrams", 1 <= self.ngrams <= 16, "it must lie between 1 and 16. Try 2.")
         require(self, "features", 0 <= self.features < 2**31, "it must lie between 0 (count them) and 2147483647.")
         require(self, "max_line", self.max_line >= 1, "it must be at least 1 byte. Try 67108864.")
+
+
+def _is_form(form: str) -> bool:
+    """Whether this is a form of dates: a day that is written so is the same day when it is read."""
+    day = datetime(2001, 2, 3)
+    try:
+        return form in ("", "iso") or datetime.strptime(day.strftime(form), form) == day
+    except (ValueError, re.error):
+        return False
 
 
 @dataclass(frozen=True)

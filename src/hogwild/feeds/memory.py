@@ -84,7 +84,7 @@ def feed_of(
         matrix = dense_matrix(X, names)
         feed = Feed(DenseRows(matrix, targets, importance), matrix.shape[1], labels=labels)
         if names:
-            feed = replace(feed, schema=dataframes.schema_of(names, labels))
+            feed = replace(feed, schema=dataframes.schema_of(names, labels, matrix))
     feed = replace(feed, labelled=y is not None)
     return ranked(feed) if rank else feed
 

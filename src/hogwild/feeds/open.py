@@ -174,7 +174,8 @@ def _format_of(source: Source, config: FeedConfig, schema: Mapping[str, Any]) ->
         return found or "csv"
     # Plain text may have commas and the like: it is a table only if its first line names the column.
     titles = _lines(head)[:1] if schema.get("header") else []
-    return found if found in BY_MAGIC.values() or any(schema["text"].encode() in line for line in titles) else "text"
+    titled = any(schema["text"].encode() in line for line in titles)
+    return found or "csv" if titled or found in BY_MAGIC.values() else "text"
 
 
 def _by_content(head: bytes) -> str:

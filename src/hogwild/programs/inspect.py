@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ from hogwild.programs.sparse.linear import Linear
 from hogwild.programs.taggers.crf import CRF
 
 _LISTED = 12  # tags that a message lists
+
+_MARK = re.compile(r"((?:[^=\\]|\\.)*)=")  # an entry without a value: a number is missing
 
 Places = npt.NDArray[np.int64]
 
@@ -123,7 +126,8 @@ class Names:
         table, slots = schema.get("format") == "table", "slots" in schema
         self.first = 0 if table or schema.get("zero_based", True) else 1
         self.numeric: list[str] = list(schema.get("numeric", ())) if table and not slots else []
-        self.entries: list[str] = list(schema.get("vocabulary", ())) if table else []
+        entries = schema.get("vocabulary", ()) if table else ()
+        self.entries = [f"{found[1]} missing" if (found := _MARK.fullmatch(entry)) else entry for entry in entries]
         if slots:
             self.entries += feature_names(schema)
         elif table and schema.get("min_count", 1) > 1:

@@ -7,6 +7,7 @@ import pytest
 
 import hogwild as package
 from compiling import OFF
+from feeds.tables import test_prose as prose
 from hogwild.cli.train import classifier, ctr
 from hogwild.config.options import build, choices_of, options_of
 from places import DATA
@@ -74,3 +75,21 @@ def test_film_reviews(hogwild, tmp_path):
     found = hogwild("evaluate", tmp_path / "model", IMDB / "test.tsv.xz", "--json").json
     assert found["metrics"]["accuracy"] > 0.9
     assert found["metrics"]["logloss"] < 0.26
+
+
+def test_a_table_of_reviews(hogwild, refused, tmp_path):
+    """Each whole review was one category: right on all of the training data, by chance elsewhere."""
+    for name, seed in (("train", 1), ("test", 2)):
+        prose.write(prose.reviews(400, seed), tmp_path / f"{name}.csv")
+    words = ["train", "classifier", tmp_path / "train.csv", "--model", "text", "--mode", "serial", "--hash-bits", 14]
+    said = hogwild(*words, "--output", tmp_path / "model", "--json")
+    assert said.code == 0, said.err
+    assert "The label is column `sentiment`" in said.err
+    assert hogwild("evaluate", tmp_path / "model", tmp_path / "test.csv", "--json").json["metrics"]["accuracy"] > 0.95
+    (tmp_path / "one.csv").write_text('review\n"A warm, bright film."\n"A cold, dull film."\n')
+    for file in (tmp_path / "one.csv", tmp_path / "one"):
+        (tmp_path / "one").write_bytes((tmp_path / "one.csv").read_bytes())
+        assert hogwild("predict", tmp_path / "model", file).out == "positive\nnegative\n"
+    (tmp_path / "towns.csv").write_text("label,a,b\n" + "1,x,u\n0,y,v\n" * 20)
+    said = refused("train", "classifier", tmp_path / "towns.csv", "--model", "text", "--quiet")
+    assert "which column is the text? Say it with --text; there are a, b." in said

@@ -284,9 +284,17 @@ def test_the_cache_is_listed_and_cleared(hogwild, files, tmp_path, monkeypatch):
     assert hogwild("cache", "list", "--feeds").out == "0 encoded data sets, 0B\n"
 
 
-def test_labels_that_are_quantities_are_said_to_be(hogwild, tmp_path):
-    (tmp_path / "flats.csv").write_text("rooms,price\n" + "".join(f"{k},{k * 1.5}\n" for k in range(1, 40)))
-    said = hogwild("train", "classifier", tmp_path / "flats.csv", "--label", "price", *SERIAL, "--json")
-    assert "rmse" in said.json["metrics"]
-    assert any("this is a regression" in note for note in said.json["notes"])
-    assert "this is a regression" in said.err
+def test_a_regression_is_asked_for(hogwild, refused, tmp_path):
+    path = tmp_path / "flats.csv"
+    path.write_text("rooms,price\n" + "".join(f"{k % 9},{k * 1.5}\n" for k in range(1, 40)))
+    train = ("train", "classifier", path, "--label", "price", *SERIAL)
+    for model in ("linear", "mlp"):
+        said = refused(*train, "--quiet", "--model", model)
+        assert "39 different numbers (1.5, 3, 4.5, …), so quantities and no classes" in said
+        assert "--loss squared" in said
+    assert "rmse" in hogwild(*train, "--loss", "squared", "--json").json["metrics"]
+    path.write_text("id,rooms\n" + "".join(f"{k},{k % 9}\n" for k in range(500)))
+    said = refused("train", "classifier", path, "--label", "id", "--quiet", *SERIAL)
+    assert "500 different labels in 500 rows, such as 0: nearly every row has its own" in said
+    path.write_text("id,rooms\n" + "".join(f"{k},{k % 9}\n" for k in range(3000)))
+    assert "3,000 different numbers" in refused("train", "classifier", path, "--quiet", *SERIAL), "the first column"

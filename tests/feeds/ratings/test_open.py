@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,35 @@ def test_tables_grow_with_their_names(tmp_path: Path) -> None:
     assert len(lists) == sum(2 + n % 5 for n in range(9000))
     assert len(set(lists.items)) == len(lists)
     assert all(item.startswith(user) for user, item, _ in triples(lists))
+
+
+def test_quotes_in_names(tmp_path: Path) -> None:
+    rows = [("ann", 'the "best" tea, hot', 5.0), ("bob", '"', 3.0), ("ann", "jam", 1.0), ('"q"', "tea", 2.0)]
+    rows += [("b", 'c""', 4.0)]
+    with (tmp_path / "a.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("user", "item", "rating"), *rows])
+    assert triples(hogwild.open_ratings(tmp_path / "a.csv")) == rows
+    many = [(f"u{k}", f'title "{k}", part 2', 1.0 + k % 5) for k in range(9000)]  # the tables grow on the way
+    with (tmp_path / "b.tsv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter="\t", quoting=csv.QUOTE_ALL).writerows(many)
+    assert triples(hogwild.open_ratings(tmp_path / "b.tsv")) == many
+    known = hogwild.open_ratings(tmp_path / "a.csv")
+    asked = hogwild.open_ratings(write(tmp_path / "c.csv", 'user,item,rating\nann,"the ""best"" tea, hot",4\n'),
+                                 users=known.users, items=known.items)
+    assert triples(asked) == [("ann", 'the "best" tea, hot', 4.0)]
+
+
+@pytest.mark.parametrize(("line", "message"), [
+    ('ann,"the ""best"" tea",good', r"x:3: the rating `good` is not a number"),
+    ('ann,"the ""best"" tea"', r"x:3: 2 columns, not 3"),
+    ('"","the ""best"" tea",3', r"x:3: there is no user"),
+])
+def test_what_is_wrong_beside_quotes(line: str, message: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "x", f'user,item,rating\nann,jam,3\n{line}\nbob,jam,4\n')
+    with pytest.raises(InputError, match=message):
+        hogwild.open_ratings(path)
+    feed = hogwild.open_ratings(path, RatingConfig(bad_lines="skip", bad_share=0.5))
+    assert triples(feed) == [("ann", "jam", 3.0), ("bob", "jam", 4.0)]
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])

@@ -33,26 +33,27 @@ def test_numbers_categories_and_labels(file: Path) -> None:
     feed = raw(file, PETS)
     assert feed.schema["numeric"] == ["age", "weight"]
     assert feed.schema["categorical"] == ["kind"]
-    assert feed.schema["vocabulary"] == ["kind=cat", "kind=dog"]
-    assert feed.features == 4
-    assert rows_of(feed) == [{0: 3, 1: 4.5, 2: 1}, {3: 1}, {0: 1, 1: 10, 2: 1}, {0: 2, 1: -2}]
+    assert feed.schema["vocabulary"] == ["kind=cat", "kind=dog", "age="]
+    assert feed.features == 5
+    assert rows_of(feed) == [{0: 3, 1: 4.5, 2: 1}, {0: 2, 3: 1, 4: 1}, {0: 1, 1: 10, 2: 1}, {0: 2, 1: -2}]
     assert feed.labels == ("no", "yes")
     assert targets_of(feed) == [1, 0, 1, 0]
     assert lines_of(feed) == [2, 3, 4, 5]
     assert feed.notes == (
         "The label is column `label` (--label chooses another).",
         "Columns: 2 numeric (age, weight); 1 categorical (kind).",
-        "1 empty field in columns of numbers left out.",
-        "1 empty field in columns of categories left out.",
+        "1 missing field in columns of numbers read as the mean of training, with a feature beside it that says so "
+        "(see --missing-numbers).",
+        "1 missing field in columns of categories left out.",
     )
 
 
 def test_a_word_among_numbers_is_said(file: Path) -> None:
-    lines = "label,age,kind\n" + "yes,3,cat\nno,4,7\n" * 20 + "yes,NA,cat\n"
+    lines = "label,age,kind\n" + "yes,3,cat\nno,4,7\n" * 20 + "yes,old,cat\n"
     feed = raw(file, lines)
     assert feed.schema["categorical"] == ["age", "kind"]
     doubts = [note for note in feed.notes if "among its numbers" in note]
-    assert doubts == ["Column `age` is read as words: among its numbers is `NA` (see --numeric)."]
+    assert doubts == ["Column `age` is read as words: among its numbers is `old` (see --missing and --numeric)."]
     assert not any("among its numbers" in note for note in raw(file, lines, categorical=("age",)).notes)
 
 
@@ -119,7 +120,7 @@ def test_ids_in_order_of_appearance_whatever_the_blocks(file: Path, monkeypatch:
 
 
 def test_hashed_categories(file: Path) -> None:
-    feed = raw(file, PETS, categories="hash", hash_bits=12)
+    feed = raw(file, PETS, categories="hash", hash_bits=12, missing_numbers="zero")
     kind = twin.hash_bytes(b"kind", SEED)
     cat, dog = (2 + (twin.hash_bytes(word, kind) >> 52) for word in (b"cat", b"dog"))
     assert rows_of(feed) == [{0: 3, 1: 4.5, cat: 1}, {dog: 1}, {0: 1, 1: 10, cat: 1}, {0: 2, 1: -2}]
@@ -199,9 +200,18 @@ def test_columns_as_the_user_says(file: Path) -> None:
     assert feed.schema["vocabulary"] == ["age=3", "kind=cat", "kind=dog", "age=1", "age=2"]
 
 
+@pytest.mark.parametrize("names", [("age", "weight"), ("age,weight",), ("1,3",)])
+def test_several_columns_in_one_word(file: Path, names: tuple[str, ...]) -> None:
+    assert read(file, PETS, ignore=names).schema["numeric"] == []
+    assert read(file, PETS, categorical=names).schema["categorical"] == ["age", "kind", "weight"]
+    odd = read(file, 'y,"a,b",c,a\n1,x,u,p\n0,y,v,q\n', ignore=("a,b", "c"))
+    assert odd.schema["categorical"] == ["a"], "a column may have a comma in its name"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"ignore": ("age,wieght",)}, r"`wieght` \(--ignore\).*Did you mean `weight`"),
         ({"label": "lable"}, r"no column `lable` \(--label\); the columns are label, age, .*\. Did you mean `label`\?"),
         ({"numeric": ("wieght",)}, r"`wieght` \(--numeric\).*Did you mean `weight`"),
         ({"ignore": ("4",)}, r"`4` \(--ignore\)"),
@@ -227,7 +237,6 @@ MANY = "y,age,kind\n" + "1,2,cat\n" * 1200
         ("y,a,b\n1,2,x\n\n1,2,x,4\n", r"pets\.csv:4: expected 3 columns, found 4"),
         ('y,a,b\n1,2,"x\ny"\n1,2\n', r"pets\.csv:4: expected 3 columns, found 2"),
         (MANY + "1,old,cat\n", r"pets\.csv:1202: column `age`: `old` is not a finite number\. .*--categorical"),
-        ("y,age,b\n1,2,x\n1,nan,x\n", r"pets\.csv:3: column `age`: `nan` is not a finite number"),
         ("y,age,b\n1,-inf,x\n", r"pets\.csv:2: column `age`: `-inf` is not a finite number"),
         ("y,age,b\n1,1e39,x\n", r"pets\.csv:2: column `age`: `1e\+39` is not a finite number"),
         ("y,age,b\n1,2,x\n,2,x\n", r"pets\.csv:3: the label is missing"),
@@ -274,7 +283,7 @@ def test_skipped_rows_take_their_text_with_them(file: Path) -> None:
 
 def test_numbers_as_python_reads_them(file: Path) -> None:
     feed = raw(file, "y,n,b\n1,+2,u\n 0 , 3.5 ,u\n1, ,v\n0,x,v\n", numeric=("n",), bad_lines="skip")
-    assert [row.get(0, 0) for row in rows_of(feed)] == [2, 3.5, 0]
+    assert [row.get(0, 0) for row in rows_of(feed)] == [2, 3.5, 2.75], "the mean of what is there, without bad lines"
     assert targets_of(feed) == [1, 0, 1]
 
 
@@ -286,15 +295,15 @@ def test_invalid_utf8_is_replaced_and_counted(file: Path) -> None:
 
 def test_quotes_across_blocks(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "y,a,n\n" + "".join(f'{k % 2},"text, with\n""quotes"" and\r\nlines {k}",{k}\n' for k in range(200))
-    whole = raw(file, lines)
+    whole = raw(file, lines, categorical=("a",))
     blocks = Source.blocks
     monkeypatch.setattr(Source, "blocks", lambda self, size=100: blocks(self, size))
-    parts = raw(file, lines, cache=False)
+    parts = raw(file, lines, cache=False, categorical=("a",))
     assert rows_of(parts) == rows_of(whole)
     assert lines_of(parts) == lines_of(whole) == list(range(2, 602, 3))
     assert whole.schema["vocabulary"][7] == 'a=text, with\n"quotes" and\r\nlines 7'
     with pytest.raises(InputError, match=r"pets\.csv:602: a quote is opened"):
-        raw(file, lines + '1,"x,1\n' + "0,y,1\n" * 300, cache=False)
+        raw(file, lines + '1,"x,1\n' + "0,y,1\n" * 300, cache=False, categorical=("a",))
 
 
 def test_a_number_that_the_scale_of_training_makes_infinite(tmp_path: Path) -> None:

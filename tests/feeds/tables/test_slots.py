@@ -35,7 +35,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def slots(path: Path, lines: str | bytes, schema: dict[str, Any] | None = None, **options: Any) -> Feed:
-    return read(path, lines, schema, **{"layout": "slots", "scale": False, "cache": False, **options})
+    plain = {"layout": "slots", "scale": False, "cache": False, "missing_numbers": "zero"}
+    return read(path, lines, schema, **{**plain, **options})
 
 
 def rows_of(feed: Feed) -> list[Row]:
@@ -83,8 +84,8 @@ def test_categories_are_slots_and_numbers_dense(file: Path) -> None:
     assert isinstance(feed.samples, SlotRows)
     assert (feed.slots, feed.dense, feed.features) == (("kind", "town"), ("age", "weight"), 5)
     assert rows_of(feed) == twin(PETS, ["age", "weight"], ["kind", "town"])
-    assert "1 empty field in columns of numbers read as 0." in feed.notes
-    assert "1 empty field in columns of categories left out." in feed.notes
+    assert "1 missing field in columns of numbers read as 0." in feed.notes
+    assert "1 missing field in columns of categories left out." in feed.notes
     assert feed.samples.targets.tolist() == [1, 0, 1, 0]
     feed.check()
 
@@ -155,7 +156,7 @@ def test_text_is_the_last_slot(file: Path) -> None:
 
 
 def test_the_flat_layout_has_rare_features_too(file: Path) -> None:
-    feed = read(file, PETS, scale=False, min_count=2)
+    feed = read(file, PETS, scale=False, min_count=2, missing_numbers="zero")
     assert feed.schema["vocabulary"] == ["kind=cat", "town=Ulm"]
     assert feed.features == 2 + 2 + 2
     assert feed.original is not None
@@ -165,14 +166,13 @@ def test_the_flat_layout_has_rare_features_too(file: Path) -> None:
 def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "pets.parquet"
     pd.read_csv(io.StringIO(PETS)).to_parquet(path)
-    feed = open_feed(path, FeedConfig(layout="slots", scale=False))
+    feed = open_feed(path, FeedConfig(layout="slots", scale=False, missing_numbers="zero"))
     assert rows_of(feed) == twin(PETS, ["age", "weight"], ["kind", "town"])
 
 
 BAD = [
     ("1,2,cat,Ulm\n", "pets.csv:2: "),
     ("1,2,cat,Ulm,3,4\n", "pets.csv:2: "),
-    ("1,nan,cat,Ulm,3\n", r"pets.csv:2: column `age`: `nan` is not a finite number"),
     ("1,inf,cat,Ulm,3\n", r"pets.csv:2: column `age`: `inf` is not a finite number"),
     ("1,old,cat,Ulm,3\n", r"pets.csv:2: column `age`: `old` is not a finite number"),
 ]
@@ -201,7 +201,10 @@ def test_features_have_names(file: Path) -> None:
         return [known[k] for k in range(feed.features + len(feed.dense))]
 
     assert names(slots(file, PETS, min_count=2)) == ["kind=cat", "town=Ulm", "kind rare", "town rare", "age", "weight"]
-    assert names(read(file, PETS, min_count=2)) == ["age", "weight", "kind=cat", "town=Ulm", "kind rare", "town rare"]
+    flat = ["age", "weight", "kind=cat", "town=Ulm", "age missing", "kind rare", "town rare"]
+    assert names(read(file, PETS, min_count=2)) == flat
+    marked = ["kind=cat", "town=Ulm", "age missing", "kind rare", "town rare", "age", "weight"]
+    assert names(slots(file, PETS, min_count=2, missing_numbers="mean")) == marked
     shared = slots(file, PETS, min_count=2, shared_ids=True)
     assert names(shared) == ["=cat", "=Ulm", "rare", "age", "weight"]
 
@@ -214,14 +217,15 @@ def test_features_have_names(file: Path) -> None:
 def test_census() -> None:
     config = FeedConfig(label="-1", layout="slots", scale=False)
     feed = open_feed(DATA / "adult" / "train.csv.xz", config)
-    frame = pd.read_csv(DATA / "adult" / "train.csv.xz", header=None)
+    frame = pd.read_csv(DATA / "adult" / "train.csv.xz", header=None, na_values="?")
     assert feed.labels == ("<=50K", ">50K")
     assert feed.dense == ("0", "2", "4", "10", "11", "12")
     assert feed.features == sum(frame[int(name)].nunique() for name in feed.slots)
     np.testing.assert_array_equal(feed.samples.dense, frame[[int(name) for name in feed.dense]])  # type: ignore[union-attr]
     rows = rows_of(feed)
     for k in range(0, len(frame), 997):
-        assert rows[k][0] == [(name, frame[int(name)][k]) for name in feed.slots]
+        words = [(name, frame[int(name)][k]) for name in feed.slots]
+        assert rows[k][0] == [(name, word) for name, word in words if isinstance(word, str)]
     valid = open_feed(DATA / "adult" / "valid.csv.xz", config, feed.schema)
     assert (len(valid), valid.features) == (16281, feed.features)
 

@@ -60,8 +60,8 @@ def same(one: Feed, other: Feed) -> None:
     assert (one.features, one.labels, one.notes, one.files) == (other.features, other.labels, other.notes, other.files)
     np.testing.assert_array_equal(one.original, other.original)
     np.testing.assert_array_equal(one.lines, other.lines)
-    scales = [float(scale) for scale in other.schema.pop("scales")]
-    assert {**one.schema} == {**other.schema, "scales": scales}
+    numbers = {name: [float(number) for number in other.schema.pop(name)] for name in ("scales", "means")}
+    assert {**one.schema} == {**other.schema, **numbers}
 
 
 def both(monkeypatch: pytest.MonkeyPatch, path: Path, content: str, **options: Any) -> tuple[Feed, Feed]:
@@ -232,6 +232,7 @@ def test_named_columns_are_not_searched_for_one_by_one() -> None:
             return super().count(value)
 
     config = table.FeedConfig(numeric=names[1:5000], categorical=names[5000:9000], ignore=names[9000:])
-    plan = columns.make_plan(config, Counted(names), True, [columns.NUMERIC] * 10_000, "t.csv")
+    sample = columns.Sample(dict.fromkeys(names, columns.NUMERIC), {})
+    plan = columns.make_plan(config, Counted(names), True, sample, "t.csv")
     assert (len(plan.numeric), len(plan.categorical)) == (4999, 4000)
     assert Counted.sought < 10

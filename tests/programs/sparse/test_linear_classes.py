@@ -32,9 +32,11 @@ def test_words_become_classes():
     assert program.predict(feed)[:5].tolist() == [("ant", "bee", "cat")[k] for k in program.scores(feed)[:5].argmax(1)]
 
 
-def test_auto_takes_fractions_for_a_quantity():
-    program = Linear()
+def test_a_quantity_is_asked_for():
     feed = make_feed(1)
+    with pytest.raises(InputError, match=r"400 different numbers \(.*so quantities and no classes; .*--loss squared"):
+        fit(Linear(), feed)
+    program = Linear(loss="squared")
     fit(program, feed)
     assert (program.loss, program.classes) == ("squared", ())
     np.testing.assert_array_equal(program.predict(feed), program.scores(feed))
@@ -45,6 +47,9 @@ def test_auto_takes_fractions_for_a_quantity():
     [
         ("auto", np.ones(4), (), "only the class 1"),
         ("hinge", np.arange(2000.0), (), "2000 different targets"),
+        ("auto", np.arange(2000.0), (), "2,000 different numbers"),
+        ("auto", np.arange(40.0), (), "40 different labels in 40 rows, such as 0: nearly every row has its own"),
+        ("auto", np.arange(40.0), tuple(f"id {k}" for k in range(40)), "different labels in 40 rows, such as 'id 0'"),
         ("squared", np.zeros(4), ("a", "b"), "labels are words"),
     ],
 )

@@ -13,6 +13,8 @@ from hogwild.config import FeedConfig, Files, SaveConfig, ShowConfig, TrainConfi
 from hogwild.config.classifying import ClassConfig, Classifier, ClassifierOptions
 from hogwild.config.models import FMConfig, LinearConfig, SparseMLPConfig, TextConfig
 from hogwild.config.options import Shown
+from hogwild.errors import ConfigError
+from hogwild.messages import listed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +89,12 @@ class ClassifierJob(Job):
         """The labelled files."""
         from hogwild.feeds.open import open_feed
 
-        return open_feed(files, self.feed)
+        feed = open_feed(files, self.feed)
+        schema = feed.schema
+        if isinstance(self.options.own, TextConfig) and schema.get("format") == "table" and not schema["text"]:
+            names = listed([name for name in schema["columns"] if name != schema["label"]])
+            raise ConfigError(f"{feed.source}: which column is the text? Say it with --text; there are {names}.")
+        return feed
 
     def open_valid(self, files: tuple[str, ...], feed: Feed) -> Feed:
         """Labelled files, in the features of the training data."""
@@ -100,12 +107,6 @@ class ClassifierJob(Job):
         from hogwild.executor.readers.checkpoint import Output
 
         return Output(path, feed.schema, self.feed, feed.labels, keep_best)
-
-    def started_notes(self, program: Any, feed: Feed) -> list[str]:
-        """What to say when the labels decided what is trained."""
-        if getattr(self.options.own, "loss", "auto") != "auto" or program.classes:
-            return []
-        return ["The labels are quantities, not classes: this is a regression (--loss squared)."]
 
 
 run = training(ClassifierJob)

@@ -11,10 +11,10 @@ import shutil
 import sys
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol, cast
+from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -261,7 +261,13 @@ class Source:
 def open_sources(paths: Paths, config: Settings | None = None) -> list[Source]:
     """Sources for files, globs (`**` too; sorted) and `-`, standard input, which like a pipe is read to its end."""
     config = config or FeedConfig()
-    names = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    given: Any = paths
+    one = isinstance(given, (str, os.PathLike)) or not isinstance(given, Iterable) or hasattr(given, "read")
+    names = [given] if one else list(given)
+    for name in names:
+        if not isinstance(name, (str, os.PathLike)):
+            raise InputError(f"{type(name).__name__} is no name of a file; give a path, or several in a list. Data in"
+                             " memory goes to feed_of, open streams into a file first.")  # fmt: skip
     if not names:
         raise InputError("no input file is given; name one, or `-` for standard input.")
     if names.count("-") > 1:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from hogwild.config import RatingConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8, head_of, replaced_notes
-from hogwild.feeds.io.source import READ_AHEAD, Source
+from hogwild.feeds.io.source import READ_AHEAD, Bytes, Source
 from hogwild.feeds.storage.words import Words
 from hogwild.feeds.tables.columns import find_column, numbers_of
 from hogwild.feeds.tables.frames import ArrowFile
@@ -57,6 +59,10 @@ def split(line: str, separator: str) -> list[str]:
     """The fields of a line, as the compiled reader sees them."""
     if separator == "space":
         return line.split()
+    if '"' in line and separator != "colons":
+        with suppress(csv.Error):  # of a quote that does not end where its field does
+            quoted = csv.reader([line.rstrip(" \r")], delimiter=_SIGNS[separator], skipinitialspace=True, strict=True)
+            return [field.strip() for field in next(quoted)]
     return [field.strip().strip('"') for field in line.rstrip("\r").split(_SIGNS[separator])]
 
 
@@ -220,35 +226,48 @@ class RatingReader:
     # -- text -------------------------------------------------------------------------------------------------------
 
     def _read_block(self, block: Block, layout: Layout | None) -> None:
-        text = np.concatenate([block.text, np.zeros(READ_AHEAD, np.uint8)])
+        data = block.text.tobytes() + bytes(READ_AHEAD)
+        text = np.frombuffer(data, np.uint8)
         lines = int(np.count_nonzero(block.text == 10))
         room = lines if layout is not None else len(block.text) // 2 + 1
         out = reading.Columns(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.float32))
         state = np.zeros(8, np.int64)
         first = text.ctypes.data
-        at, end = first, first + len(block.text)
-        while at < end:
-            tables = reading.Tables(self.users.table, self.items.table)
-            if layout is None:
-                at, problem = reading.read_lists(at, end, tables, out, state)
-            else:
-                at, problem = reading.read_columns(at, end, layout, tables, out, state)
-            if problem in (reading.USERS_FULL, reading.ITEMS_FULL):
-                stop = int(np.argmax(text[at - first :] == 10))
-                (self.users if problem == reading.USERS_FULL else self.items).make_room(stop)
-            elif problem != reading.GOOD:
-                assert layout is not None
-                stop = at - first + int(np.argmax(text[at - first :] == 10))
-                line = text[at - first : stop].tobytes().decode(errors="replace")
+        at = 0
+        while at < len(block.text):
+            stopped, problem = self._read_text(text[at:], layout, out, state)
+            if problem == reading.GOOD:
+                break
+            assert layout is not None
+            start, stop = stopped - first, data.index(b"\n", stopped - first)
+            line, at = data[start:stop].decode(errors="replace"), stop + 1
+            if problem == reading.DOUBLED:  # "the ""best"" one": the names are not text that stands there
+                fields = split(line, _NAMES[layout.separator])
+                plain = np.frombuffer(chr(reading.UNIT).join(fields).encode() + b"\n" + bytes(READ_AHEAD), np.uint8)
+                _, problem = self._read_text(plain, layout._replace(separator=reading.UNIT), out, state)
+            if problem != reading.GOOD:
                 place = block.source.place(block.line + int(state[reading.LINES]))
                 self.bad.report(f"{place}: {_problem(problem, line, layout, int(state[reading.FIELD]))}")
                 state[reading.LINES] += 1
-                at = first + stop + 1
         rows = int(state[reading.ROWS])
         self.bad.seen(int(state[reading.LINES]))
         self.blank += int(state[reading.BLANK])
         self.bare += int(state[reading.BARE])
         self.parts.append(Encoded(out.users[:rows].copy(), out.items[:rows].copy(), out.values[:rows].copy()))
+
+    def _read_text(self, text: Bytes, layout: Layout | None, out: Any, state: Any) -> tuple[int, int]:
+        """Read up to a line that cannot be read; returns where that begins, and what is the matter."""
+        at, end = text.ctypes.data, text.ctypes.data + len(text) - READ_AHEAD
+        while True:
+            tables = reading.Tables(self.users.table, self.items.table)
+            if layout is None:
+                at, problem = reading.read_lists(at, end, tables, out, state)
+            else:
+                at, problem = reading.read_columns(at, end, layout, tables, out, state)
+            if problem not in (reading.USERS_FULL, reading.ITEMS_FULL):
+                return at, problem
+            size = int(np.argmax(text[at - text.ctypes.data :] == 10))
+            (self.users if problem == reading.USERS_FULL else self.items).make_room(size)
 
     # -- Parquet and Arrow ------------------------------------------------------------------------------------------
 

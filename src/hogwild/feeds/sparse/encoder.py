@@ -62,6 +62,7 @@ class Summary:
     (0, 1, …); empty: the targets are final. Names of slots and of dense columns stand in the schema under `slots` and
     `dense`. scales: factors for the values of the features 0, 1, … that it covers,
     known only at the end; empty: the values are final. dense_scales: the same for the columns of the dense matrix.
+    fills, dense_fills: what stands there instead of NaN, before it is scaled; empty: there is none.
     remap: the feature of each id in the chunks, where ids are given before it is known which features there are (then
     first_id is 0). remap_slots: the same for slots, in rising order.
     """
@@ -74,6 +75,8 @@ class Summary:
     relabel: tuple[int, ...] = ()
     scales: tuple[float, ...] = ()
     dense_scales: tuple[float, ...] = ()
+    fills: tuple[float, ...] = ()
+    dense_fills: tuple[float, ...] = ()
     remap: Ids | None = None
     remap_slots: tuple[int, ...] = ()
 

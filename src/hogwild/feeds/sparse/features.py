@@ -1,4 +1,5 @@
-"""Rows as arrays: keep some of them, put the features of two readings of the same rows side by side, scale columns."""
+"""Rows as arrays: keep some of them, put the features of two readings of the same rows side by side; columns of numbers
+scaled, and what is missing in them filled."""
 
 from __future__ import annotations
 
@@ -110,3 +111,55 @@ class Scales:
         if not finite.all():
             row = int(np.argmin(finite.all(1)))
             raise InputError(f"{place_of(row)}: {TOO_LARGE}; correct it, or train on numbers of this size too.")
+
+
+class Fills:
+    """What missing numbers of each column are: as the schema says, else measured.
+
+    kind: `mean` (with a feature beside it that says so), `zero` or `error`. values: of each column, before scaling; NaN
+    where that is known only at the end. A model that was saved before there were means leaves missing numbers out.
+
+    Examples
+    --------
+    >>> fills = Fills(2, {}, "mean")
+    >>> fills.add(np.array([6.0, 0.0]), np.array([3, 0]))
+    >>> fills.values.tolist(), fills.final()
+    ([nan, nan], [2.0, 0.0])
+    """
+
+    def __init__(self, columns: int, schema: Mapping[str, Any], kind: str) -> None:
+        self.kind: str = schema.get("missing_numbers", "zero") if schema else kind
+        self.measured = self.kind == "mean" and not schema
+        self.values = np.zeros(columns, np.float32)
+        if self.measured:
+            self.values[:] = np.nan
+        elif self.kind == "mean":
+            self.values[:] = np.array(schema["means"], np.float32).reshape(columns)
+        self._sums, self._counts = np.zeros(columns), np.zeros(columns, np.int64)
+
+    def add(self, sums: npt.NDArray[np.float64], counts: Offsets) -> None:
+        """Of each column of some rows the sum, and how many numbers there are."""
+        self._sums += sums
+        self._counts += counts
+
+    def final(self) -> list[float]:
+        """The value of each column, as float32 has it."""
+        if not self.measured:
+            return [float(value) for value in self.values]
+        return [float(mean) for mean in (self._sums / np.maximum(self._counts, 1)).astype(np.float32)]
+
+
+def settle(values: Floats, columns: npt.NDArray[np.integer[Any]], fills: Floats, scales: Floats) -> None:
+    """Fill and scale, in place, values whose columns are known by number; those past the last one stay as they are.
+
+    >>> values = np.array([2.0, np.nan, 1.0], np.float32)
+    >>> settle(values, np.array([0, 1, 2]), np.array([0.0, 5.0], np.float32), np.array([0.5, 2.0], np.float32))
+    >>> values.tolist()
+    [1.0, 10.0, 1.0]
+    """
+    if len(fills):
+        holes = np.flatnonzero(np.isnan(values))
+        values[holes] = fills[columns[holes]]
+    if len(scales):
+        covered = columns < len(scales)
+        values[covered] *= scales[columns[covered]]

@@ -6,16 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from hogwild.arrays import DenseRows
+from hogwild.config import MISSING
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.messages import listed
 
 _NUMBERED = ("svmlight", "lists", "tfrecord", "libffm")  # formats whose ids are the numbers of features, as of arrays
 _ELSEWHERE = {"columns", "header", "label", "labels", "features", "indices"}  # what ids do not depend on
+_BEFORE = {  # what models say that were saved before they said it
+    "min_count": 1, "shared_ids": False, "missing": list(MISSING), "missing_numbers": "zero", "number_style": "plain",
+    "dates": "",
+}  # fmt: skip
 _LISTS = {"numeric": "columns of numbers", "categorical": "columns of categories", "slots": "slots",
           "dense": "dense columns"}  # fmt: skip
 _OTHERS = {
     "vocabulary": "its categories have other numbers", "keys": "its categories have other numbers",
-    "scales": "its numbers are scaled otherwise", "hashing": "it is hashed otherwise",
+    "means": "its missing numbers are others", "scales": "its numbers are scaled otherwise",
+    "hashing": "it is hashed otherwise",
     "zero_based": "its ids begin elsewhere",
 }  # fmt: skip
 
@@ -45,7 +51,7 @@ def misfit(feed: Feed, schema: Mapping[str, Any]) -> str:
         its = {name: value for name, value in its.items() if name not in ("slots", "dense")}
     if forms[0] == "libffm" and mine.get("slots") == its.get("slots", [])[: len(mine.get("slots", ()))]:
         mine["slots"] = its["slots"]
-    for name in sorted({*mine, *its}, key=lambda name: (name not in _LISTS, name)):
+    for name in sorted({*mine, *its}, key=lambda name: (name not in _LISTS, name == "means", name)):
         if mine.get(name) != its.get(name):
             return _difference(name, mine.get(name), its.get(name))
     return ""
@@ -62,10 +68,13 @@ def _parts(schema: Mapping[str, Any]) -> dict[str, Any]:
     if not schema.get("text") and (not schema.get("categorical") or schema.get("categories") != "hash"):
         unused.add("hashing")
     if not schema.get("numeric"):
-        unused.add("scales")
-    parts = {"min_count": 1, "shared_ids": False, **parts}
-    if "scales" in parts:  # of very many columns they are texts
-        parts["scales"] = [float(scale) for scale in parts["scales"]]
+        unused |= {"scales", "means", "missing_numbers", "number_style", "dates"}
+    if not schema.get("numeric") and not schema.get("categorical"):
+        unused.add("missing")
+    parts = {**_BEFORE, **parts}
+    for name in ("scales", "means"):  # of very many columns they are texts
+        if name in parts:
+            parts[name] = [float(number) for number in parts[name]]
     return {name: value for name, value in parts.items() if name not in unused}
 
 

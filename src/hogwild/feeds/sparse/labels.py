@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ class Labels:
         What `schema` gave when the model was trained; empty for training.
     optional
         Rows whose label is missing or not among the known ones have target 0 and are counted, not refused.
+    absent
+        Words that stand for a missing label, in small letters.
 
     Examples
     --------
@@ -36,11 +38,14 @@ class Labels:
     (('ham', 'spam'), (1, 0))
     """
 
-    def __init__(self, known: Mapping[str, Any] | None = None, optional: bool = False) -> None:
+    def __init__(
+        self, known: Mapping[str, Any] | None = None, optional: bool = False, absent: Collection[str] = ()
+    ) -> None:
         known = known or {}
         self.kind: str = known.get("kind", "")
         self.fixed = bool(known)
         self.optional = optional
+        self.absent = absent
         self.missing = 0
         self._places = {name: place for place, name in enumerate(known.get("names", ()))}
 
@@ -102,7 +107,7 @@ class Labels:
         return {"kind": self.kind or "numbers", "names": list(self.names())}
 
     def _target(self, word: str) -> float | str:
-        if not word:
+        if not word or word.lower() in self.absent:
             return "the label is missing"
         if self.kind == "words":
             if not self.fixed:

@@ -17,6 +17,7 @@ from hogwild.errors import InputError
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.io.workspace import writing
 from hogwild.feeds.sparse.encoder import Chunk, Encoder, Summary
+from hogwild.feeds.sparse.features import settle
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.storage import cache
 from hogwild.feeds.storage.arrayfiles import DTYPES, ArrayWriter, Damaged, map_arrays, read_header, title_of
@@ -90,17 +91,19 @@ class FeedWriter(ArrayWriter):
 
         def scale(values: Cells, place: int, factors: Cells) -> None:
             ids = np.memmap(self.directory / "ids", np.int32, "r", 4 * place, (len(values),))
-            features = ids - summary.first_id
-            covered = features < len(factors)
-            values[covered] *= factors[features[covered]]
+            settle(values, ids - summary.first_id, np.asarray(summary.fills, np.float32), factors)
 
         def scale_dense(cells: Cells, place: int, factors: Cells) -> None:
-            cells *= factors[np.arange(place, place + len(cells)) % len(factors)]
+            columns = np.arange(place, place + len(cells)) % len(factors)
+            settle(cells, columns, np.asarray(summary.dense_fills, np.float32), factors)
+
+        def factors_of(scales: Sequence[float], fills: Sequence[float]) -> Sequence[float]:
+            return scales or [1.0] * len(fills)
 
         for name, settled, change in (
             ("targets", summary.relabel, relabel),
-            ("values", summary.scales, scale),
-            ("dense", summary.dense_scales, scale_dense),
+            ("values", factors_of(summary.scales, summary.fills), scale),
+            ("dense", factors_of(summary.dense_scales, summary.dense_fills), scale_dense),
             ("slots", summary.remap_slots, relabel),
         ):
             if len(settled) and self.sizes[name]:

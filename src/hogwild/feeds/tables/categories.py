@@ -1,4 +1,4 @@
-"""Categories to ids: each with one of its own, in order of first appearance, or hashed."""
+"""Categories to ids: each with one of its own, in order of first appearance, or hashed; and ids of missing numbers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import accumulate, repeat
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from hogwild.arrays import Ids
 from hogwild.errors import InputError
@@ -39,10 +40,17 @@ class Vocabulary:
         the rare values of its column if there is a cut-off.
     cut
         Values that occur less often become one of their column, and whether columns share their values.
+    numbers
+        Names of the columns of numbers that have an id for missing ones: `column=`, with no value.
     """
 
     def __init__(
-        self, columns: Sequence[str], first: int, known: Sequence[str] | None = None, cut: Cut | None = None
+        self,
+        columns: Sequence[str],
+        first: int,
+        known: Sequence[str] | None = None,
+        cut: Cut | None = None,
+        numbers: Sequence[str] = (),
     ) -> None:
         cut = cut or Cut()
         self.first = first
@@ -56,24 +64,37 @@ class Vocabulary:
         self._entries: list[str] = list(known or ())
         self._counts = np.zeros(0, np.int64)
         self._rare = (0, 0)  # values that are rare, and how often they occur
+        self._marks = [f"{_escaped(name)}=" for name in numbers]
+        self.marks: Ids = np.full(len(numbers), -1, np.int32)
         columns_of = {prefix: k for k, prefix in enumerate(self._prefixes)}
+        marks_of = {mark: k for k, mark in enumerate(self._marks)}
         for place, entry in enumerate(self._entries):
             end = _prefix_length(entry)
-            self._ids[columns_of[entry[:end]]][entry[end:]] = first + place
+            if end == len(entry):
+                self.marks[marks_of[entry]] = first + place
+            else:
+                self._ids[columns_of[entry[:end]]][entry[end:]] = first + place
 
     def __len__(self) -> int:
         return len(self._entries) + (self.groups if self.min_count > 1 else 0)
 
     def entries(self) -> list[str]:
-        r"""`column=value` for each id in order; `=` and `\` inside a column's name are written `\=` and `\\`."""
+        r"""`column=value` for each id in order; `=` and `\` inside a column's name are written `\=` and `\\`.
+
+        `column=` is the id of missing numbers.
+        """
         return self._entries
 
-    def ids(self, columns: Sequence[Codes], rows: int) -> Ids:
-        """For each row and column its id, or -1 where there is none."""
+    def ids(self, columns: Sequence[Codes], rows: int, missing: npt.NDArray[np.bool_] | None = None) -> Ids:
+        """For each row and column its id, or -1 where there is none.
+
+        missing: for each row and column of numbers whether it is missing; `marks` are afterwards the ids of those, -1
+        for a column where none was.
+        """
         lists = [column.words.to_pylist() for column in columns]
         tables = [self._tables(column, first) for first, column in _with_first(columns)]
         if not self.fixed:
-            self._add(columns, lists, tables)
+            self._add(columns, lists, tables, missing)
         table = np.full((rows, len(self._prefixes)), -1, np.int32)
         for (first, column), words, ids in zip(_with_first(columns), lists, tables, strict=True):
             found = np.array([*map(dict.get, ids, words, repeat(-1)), -1], np.int32)
@@ -108,13 +129,22 @@ class Vocabulary:
             return [self._ids[first]] * len(column.words)
         return [self._ids[first + owner] for owner in column.owners.tolist()]
 
+    def sizes(self) -> list[int]:
+        """How many different values each column has; it must share none."""
+        return [len(ids) for ids in self._ids]
+
     def finish(self) -> Ids | None:
         """When all is read: the final id of each that was given; None if they are final."""
         if self.fixed or self.min_count == 1:
             return None
-        often = self._counts >= self.min_count
-        self._rare = (int(np.count_nonzero(~often)), int(self._counts[~often].sum()))
+        counts = np.zeros(len(self._entries), np.int64)
+        counts[: len(self._counts)] = self._counts
+        marks = self.marks[self.marks >= 0] - self.first
+        counts[marks] = self.min_count  # never rare
+        often = counts >= self.min_count
+        self._rare = (int(np.count_nonzero(~often)), int(counts[~often].sum()))
         places = {prefix: min(k, self.groups - 1) for k, prefix in enumerate(self._prefixes)}
+        places |= dict.fromkeys(self._marks, 0)
         columns = [places[entry[: _prefix_length(entry)]] for entry in self._entries]
         kept = self.first + np.cumsum(often) - 1
         rare = self.first + int(often.sum()) + np.array(columns, np.int64)
@@ -125,8 +155,18 @@ class Vocabulary:
         """What to tell the user."""
         return rare_notes(self._rare, self.unseen if self.fixed else 0, self.min_count, ("field", "column"))
 
-    def _add(self, columns: Sequence[Codes], lists: list[list[str]], tables: list[list[dict[str, int]]]) -> None:
+    def _add(
+        self,
+        columns: Sequence[Codes],
+        lists: list[list[str]],
+        tables: list[list[dict[str, int]]],
+        missing: npt.NDArray[np.bool_] | None,
+    ) -> None:
         new: list[tuple[int, int, str]] = []
+        if missing is not None and len(missing):
+            unmarked = np.flatnonzero(missing.any(0) & (self.marks < 0))
+            met_in = np.argmax(missing[:, unmarked], 0).tolist()
+            new += [(row, len(self._prefixes) + k, "") for row, k in zip(met_in, unmarked.tolist(), strict=True)]
         for (first, column), words, ids in zip(_with_first(columns), lists, tables, strict=True):
             fresh = [k for k, (word, known) in enumerate(zip(words, ids, strict=True)) if word and word not in known]
             if fresh:
@@ -137,8 +177,12 @@ class Vocabulary:
                 met = zip(rows, places, fresh, strict=True)
                 new += [(row, first + place, words[k]) for row, place, k in met if row < len(column.codes)]
         for _, k, word in sorted(new):
-            if word not in self._ids[k]:
-                self._ids[k][word] = self.first + len(self._entries)
+            ident, number = self.first + len(self._entries), k - len(self._prefixes)
+            if number >= 0:
+                self.marks[number] = ident
+                self._entries.append(self._marks[number])
+            elif word not in self._ids[k]:
+                self._ids[k][word] = ident
                 self._entries.append(self._prefixes[k] + word)
         if self.first + len(self._entries) > _MOST:
             raise InputError("there are more categories than ids; hash them with --categories hash.")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from hogwild.arrays import number_of
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.sparse.labels import NAMES, TEXT_NAME
+from hogwild.feeds.tables.fields import MOSTLY, SEVERAL, FieldRules, doubt_of, is_prose, is_text, mostly_differ
 from hogwild.messages import listed, shown
 
+SAMPLE = 1000  # rows from which columns are judged
 NUMERIC, CATEGORICAL = "numeric", "categorical"
-_FEW = 0.1  # share of fields that are no numbers, where a column was perhaps meant to be one of numbers
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,35 @@ def list_columns(columns: Sequence[str]) -> str:
 
 def named_by_user(config: FeedConfig) -> set[str]:
     """Columns that the configuration calls by a name that is no number."""
-    named = {config.label, config.text, *config.numeric, *config.categorical, *config.ignore}
+    named = {config.label, config.text}
+    for names in (config.numeric, config.categorical, config.ignore):
+        named |= {*names, *split_names(names, ())}
     return {name for name in named if name and not name.lstrip("+-").isdigit()}
 
 
-def has_header(first: Sequence[str], rest: Sequence[Sequence[str]], config: FeedConfig, plan: Plan | None) -> bool:
+def split_names(wanted: Sequence[str], columns: Collection[str]) -> list[str]:
+    """The names of columns that a user lists; one that has commas and is no column is several.
+
+    >>> split_names(["id", "name,age", "a,b"], ["id", "name", "age", "a,b"])
+    ['id', 'name', 'age', 'a,b']
+    """
+    return [part for name in wanted for part in ([name] if name in columns else name.split(",")) if part]
+
+
+def found_names(wanted: Sequence[str], columns: Sequence[str], option: str, where: str = "") -> set[str]:
+    """The columns that a user lists."""
+    known = set(columns)
+    return {name if name in known else find_column(name, columns, option, where) for name in split_names(wanted, known)}
+
+
+def has_header(
+    first: Sequence[str], rest: Sequence[Sequence[str]], config: FeedConfig, plan: Plan | None, rules: FieldRules
+) -> bool:
     """Whether the first line of a file names its columns; `rest` are the lines after it.
 
     A known header is recognised by its names. Otherwise: a name that the user gave, or no number in the first line
-    but a column of numbers below it, or a column with a usual name.
+    but a column of numbers below it, or a column with a usual name, or words that do not occur below, where a column
+    has the same ones again and again.
     """
     if config.header != "auto":
         return config.header == "yes"
@@ -106,32 +126,45 @@ def has_header(first: Sequence[str], rest: Sequence[Sequence[str]], config: Feed
         return plan.header and bool({plan.label, *plan.features()} & set(names))
     if named_by_user(config) & set(names):
         return True
-    if any(number_of(field) is not None for field in first):
+    if any(rules.number_of(field) is not None for field in first):
         return False
-    if any(_all_numbers([row[k] for row in rest if k < len(row)]) for k in range(len(first))):
+    below = [[row[k] for row in rest if k < len(row)] for k in range(len(first))]
+    if any(rules.all_numbers(fields) for fields in below) or any(name.lower() in (*NAMES, TEXT_NAME) for name in names):
         return True
-    return any(name.lower() in (*NAMES, TEXT_NAME) for name in names)
+    new = len(set(names)) == len(names) and all(field not in fields for field, fields in zip(first, below, strict=True))
+    return new and len(rest) >= SEVERAL and any(2 * len(set(fields)) <= len(fields) for fields in below)
 
 
-def kinds_of(rows: Sequence[Sequence[str]], count: int) -> list[str]:
-    """For each of `count` columns: numeric if it has a number in these rows and nothing else."""
-    return [NUMERIC if _all_numbers([row[k] for row in rows if k < len(row)]) else CATEGORICAL for k in range(count)]
+class Sample(NamedTuple):
+    """The first rows of a table: for each column what it is (numeric, categorical, or why it cannot be a feature), and
+    of columns of words the fields that are not missing."""
+
+    kinds: Mapping[str, str]
+    fields: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Sequence[str]], rules: FieldRules) -> Sample:
+        """From fields as they stand in a file."""
+        kinds = {name: NUMERIC if rules.all_numbers(fields) else CATEGORICAL for name, fields in columns.items()}
+        words = {name: rules.present(fields) for name, fields in columns.items() if kinds[name] == CATEGORICAL}
+        return cls(kinds, words)
+
+    def words(self, name: str) -> Sequence[str]:
+        """The fields of a column of words."""
+        return self.fields.get(name, ())
 
 
-def _all_numbers(fields: Sequence[str]) -> bool:
-    present = [field for field in fields if field.strip()]
-    # NaN and inf count as numbers: in a column of numbers they shall be an error, not a category.
-    return bool(present) and all(number_of(field) is not None for field in present)
-
-
-def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, kinds: Sequence[str], where: str) -> Plan:
-    """Decide what each column is: as the user says, else by its kind. A kind that is neither numeric nor categorical
-    says why such a column cannot be a feature."""
+def check_names(columns: Sequence[str], where: str) -> None:
+    """Raise InputError where two columns have one name."""
     repeated, times = Counter(columns).most_common(1)[0]
     if times > 1:
         raise InputError(f"{where}: two columns are named `{shown(repeated)}`; rename one of them.")
-    usual = next((name for usual in NAMES for name in columns if name.lower() == usual), columns[0])
-    label = find_column(config.label, columns, "--label", where) if config.label else usual
+
+
+def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, sample: Sample, where: str) -> Plan:
+    """Decide what each column is: as the user says, else by its first fields."""
+    kinds = [sample.kinds[name] for name in columns]
+    label = _find_label(config, columns, sample, where)
     places = {name: place for place, name in enumerate(columns)}
 
     def find(wanted: str, option: str) -> str:
@@ -139,16 +172,21 @@ def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, kinds:
 
     taken = {label: "--label"}
     text = _take(taken, [config.text], "--text", find)[0] if config.text else ""
-    numeric = _take(taken, config.numeric, "--numeric", find)
-    categorical = _take(taken, config.categorical, "--categorical", find)
-    ignored = {find(name, "--ignore") for name in config.ignore}
+    numeric = _take(taken, split_names(config.numeric, places), "--numeric", find)
+    categorical = _take(taken, split_names(config.categorical, places), "--categorical", find)
+    ignored = {find(name, "--ignore") for name in split_names(config.ignore, places)}
     for name in (*([text] if text else ()), *numeric, *categorical):
         kind = kinds[places[name]]
         if kind not in (NUMERIC, CATEGORICAL):
             raise InputError(f"{where}: column `{shown(name)}` {kind}.")
     if not text:  # with a text column the others count only if they are declared
+        left = [name for name in columns if name not in taken and name not in ignored]
+        words = [name for name in left if sample.kinds[name] == CATEGORICAL]
+        if len(left) == 1 and words and not numeric and not categorical:
+            text = left[0] if left[0].lower() == TEXT_NAME or is_text(sample.words(left[0])) else ""
+        _check_prose([] if text else words, sample, where)
         for name, kind in zip(columns, kinds, strict=True):
-            if name in taken or name in ignored:
+            if name in taken or name in ignored or name == text:
                 continue
             if kind not in (NUMERIC, CATEGORICAL):
                 short = shown(name)
@@ -159,6 +197,35 @@ def make_plan(config: FeedConfig, columns: tuple[str, ...], header: bool, kinds:
         beside = f"the label `{shown(label)}`"
         raise InputError(f"{where}: no column is left for features beside {beside}; check the delimiter.")
     return plan
+
+
+def _find_label(config: FeedConfig, columns: tuple[str, ...], sample: Sample, where: str) -> str:
+    """The column that the user names, or one with a usual name, or the first that is no text."""
+    if config.label:
+        return find_column(config.label, columns, "--label", where)
+    usual = next((name for usual in NAMES for name in columns if name.lower() == usual), "")
+    if usual:
+        return usual
+    ignored = found_names(config.ignore, columns, "--ignore", where)
+    texts = {name for name, fields in sample.fields.items() if is_prose(fields)}
+    if config.text:
+        texts.add(find_column(config.text, columns, "--text", where))
+    label = next((name for name in columns if name not in texts and name not in ignored), columns[0])
+    fields = sample.words(label)
+    if mostly_differ(fields):
+        told = f"no column is named as labels are, and `{shown(label)}`, such as `{shown(fields[0])}`"
+        raise InputError(f"{where}: {told}, differs in nearly every row; say which one is the label with --label.")
+    return label
+
+
+def _check_prose(words: Sequence[str], sample: Sample, where: str) -> None:
+    """Raise InputError for a column of free text that would be read as categories."""
+    for name in words:
+        fields = sample.words(name)
+        if is_prose(fields):
+            short = shown(name)
+            told = f"column `{short}` holds free text, such as `{shown(fields[0])}`, and each would be one category"
+            raise InputError(f"{where}: {told}; read it with --text {short}, or leave it out with --ignore {short}.")
 
 
 def _take(taken: dict[str, str], wanted: Sequence[str], option: str, find: Callable[[str, str], str]) -> list[str]:
@@ -212,9 +279,10 @@ def describe(plan: Plan, config: FeedConfig) -> list[str]:
     notes = []
     if not config.label:
         notes.append(f"The label is column `{shown(plan.label)}` (--label chooses another).")
+    if plan.text and not config.text:
+        notes.append(f"Column `{shown(plan.text)}` is read as text (--categorical reads whole fields as categories).")
     if plan.text:
-        ignored = {find_column(name, plan.columns, "--ignore", "") for name in config.ignore}
-        used = {plan.label, *plan.features(), *ignored}
+        used = {plan.label, *plan.features(), *found_names(config.ignore, plan.columns, "--ignore")}
         groups = {"not read": tuple(name for name in plan.columns if name not in used)}
     elif config.numeric and config.categorical:
         groups = {}
@@ -224,14 +292,30 @@ def describe(plan: Plan, config: FeedConfig) -> list[str]:
     return [*notes, f"Columns: {'; '.join(parts)}."] if parts else notes
 
 
-def doubts_of(rows: Sequence[Sequence[str]], plan: Plan, config: FeedConfig) -> list[str]:
-    """Columns that are read as words because of a few fields among numbers, for notes."""
-    notes, places = [], {name: place for place, name in enumerate(plan.columns)}
+def doubts_of(sample: Sample, plan: Plan, config: FeedConfig, rules: FieldRules) -> dict[str, str]:
+    """Columns that are read as words, and what they were perhaps meant to be."""
+    doubts, declared = {}, found_names(config.categorical, plan.columns, "--categorical")
     for name in plan.categorical:
-        place = places[name]
-        fields = [row[place] for row in rows if place < len(row) and row[place].strip()]
-        odd = [field for field in fields if number_of(field) is None]
-        if name not in config.categorical and len(odd) < _FEW * len(fields):
-            words = ", ".join(f"`{shown(word)}`" for word in sorted(set(odd))[:3])
-            notes.append(f"Column `{shown(name)}` is read as words: among its numbers is {words} (see --numeric).")
-    return notes
+        short, fields = shown(name), sample.words(name)
+        if name in declared or name not in sample.fields:
+            continue
+        if doubt := doubt_of(fields, rules):
+            doubts[name] = doubt
+        elif config.categories == "hash" and mostly_differ(fields):
+            doubts[name] = f"nearly every one of the first rows has its own (--ignore {short}?)"
+    return doubts
+
+
+def check_differing(counts: Mapping[str, tuple[int, int]], doubts: Mapping[str, str], where: str) -> None:
+    """Raise InputError for a column of categories of which nearly every row has its own.
+
+    counts: of each column how many fields there are, and how many different ones. doubts: what they may be.
+    """
+    for name, (fields, distinct) in counts.items():
+        if fields >= SEVERAL and distinct >= MOSTLY * fields:
+            short = shown(name)
+            why = f"and {doubts[name]}" if name in doubts else "which tell nothing of other rows"
+            raise InputError(
+                f"{where}: column `{short}` has {distinct:,} different words in {fields:,} rows, {why}; leave it out"
+                f" with --ignore {short} (--text {short} reads texts, --categorical {short} keeps it)."
+            )

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hogwild.arrays import Floats
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Source
@@ -24,6 +25,7 @@ from hogwild.feeds.sparse.store import make_feed
 from hogwild.feeds.tables.arrowcheck import trust
 from hogwild.feeds.tables.columns import Plan
 from hogwild.feeds.tables.encoder import TableEncoder
+from hogwild.feeds.tables.fields import FieldRules
 from hogwild.messages import listed, shown
 
 _LABELS = (*NAMES, "label column")
@@ -77,8 +79,9 @@ def matrix_of(frame: Any) -> npt.NDArray[Any]:
     return np.asarray(frame.cast(polars.Float64).to_numpy())
 
 
-def schema_of(names: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
-    """The schema of a matrix whose columns have names: that of a table of numbers as they are."""
+def schema_of(names: Sequence[str], labels: Sequence[str], matrix: Floats) -> dict[str, Any]:
+    """The schema of a matrix whose columns have names: that of a table of numbers as they are, of which none is
+    missing."""
     if not names:
         return {}
     label = next(name for name in _LABELS if name not in names)
@@ -86,7 +89,8 @@ def schema_of(names: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
     return {
         "format": "table", **plan.schema(), "labels": {"kind": "words" if labels else "numbers", "names": list(labels)},
         "hashing": Hashing.of(FeedConfig(), {}).schema(), "categories": "enumerate", "vocabulary": [],
-        "scales": [1.0] * len(names),
+        "scales": [1.0] * len(names), **FieldRules().schema(), "missing_numbers": "mean",
+        "means": matrix.mean(0, np.float64).astype(np.float32).tolist(),
     }  # fmt: skip
 
 

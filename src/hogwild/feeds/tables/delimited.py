@@ -14,13 +14,12 @@ from hogwild.arrays import Offsets
 from hogwild.errors import InputError
 from hogwild.feeds.io.blocks import Block, check_utf8
 from hogwild.feeds.io.source import Bytes
-from hogwild.feeds.tables.columns import Plan
+from hogwild.feeds.tables.columns import SAMPLE, Plan
 from hogwild.feeds.tables.frames import Frame, WideCells
 from hogwild.kernels.parse.tables import NO_QUOTE, Records, copy_fields, count_ends, find_records, make_records
 
 QUOTE = '"'
 DELIMITERS = (",", "\t", ";", "|")
-SAMPLE = 1000      # rows from which columns are judged
 WORDS = pa.dictionary(pa.int32(), pa.string())
 _CELLS = 1 << 21   # fields of those rows, where there are very many columns,
 _LEAST = 4         # and how many rows at the least
@@ -118,11 +117,17 @@ class Shape(NamedTuple):
     places: Mapping[str, int]
     numeric: Collection[str]
     texts: Collection[str]
+    plain: bool = True  # whether Arrow may read the numbers; else they are strings
+
+    @property
+    def number(self) -> Any:
+        """The type of columns of numbers."""
+        return pa.float64() if self.plain else pa.string()
 
     def kind_of(self, name: str) -> Any:
         """The type of a column: numbers, texts, or else words."""
         if name in self.numeric:
-            return pa.float64()
+            return self.number
         return pa.string() if name in self.texts else WORDS
 
 
@@ -164,7 +169,7 @@ def read_records(block: Block, shape: Shape, replace: bool) -> Found:
 
 def read_block(block: Block, shape: Shape, replace: bool) -> Frame:
     """Read the wanted columns of a block."""
-    dialect, count, places, numeric, _ = shape
+    dialect, count, places, numeric = shape[:4]
     found = read_records(block, shape, replace)
     text = found.whole_text()
     types = {place: shape.kind_of(name) for name, place in places.items()}
@@ -265,7 +270,7 @@ def read_wide(block: Block, wide: WideShape, replace: bool) -> Frame:
             return read_fields(found.text, found.starts, shape.dialect, wanted, pa.string())
 
     arrays = {name: read(place, shape.kind_of(name)) for name, place in shape.places.items()}
-    numbers, words = read(wide.numeric, pa.float64()), read(wide.categorical, WORDS)
+    numbers, words = read(wide.numeric, shape.number), read(wide.categorical, WORDS)
     fields = len(found.lines) * len(wide.numeric), len(found.lines) * len(wide.categorical)
     if (len(numbers), len(words)) != fields:
         raise unclear_quotes(block)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,12 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hogwild.arrays import Offsets, fits_float32, number_of
+from hogwild.arrays import Offsets, fits_float32
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import Bytes, Source
 from hogwild.feeds.tables.arrowcheck import why_unsound
 from hogwild.feeds.tables.arrowchild import open_arrow
-from hogwild.feeds.tables.columns import CATEGORICAL, NUMERIC
+from hogwild.feeds.tables.columns import CATEGORICAL, NUMERIC, SAMPLE, Sample
+from hogwild.feeds.tables.fields import EPOCH, YEAR, FieldRules, style_of
 from hogwild.messages import shown
 
 Numbers = npt.NDArray[np.float64]
@@ -66,11 +68,13 @@ class Codes(NamedTuple):
     """Words of a column: row i has words[codes[i]], or none where the code is -1.
 
     Of several columns: codes[i, k] is that of column k, and owners[w] the only column that has the word w.
+    left_out: words that stand for a missing value.
     """
 
     codes: npt.NDArray[np.int32]
     words: Any
     owners: npt.NDArray[np.int64] | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def columns(self) -> int:
@@ -78,16 +82,17 @@ class Codes(NamedTuple):
         return 1 if self.owners is None else self.codes.shape[1]
 
 
-def read_matrix(frame: Frame, names: Sequence[str]) -> tuple[Numbers, dict[int, str]]:
-    """Columns as a matrix of numbers, and what is wrong with rows where one is no finite float32."""
+def read_matrix(frame: Frame, names: Sequence[str], rules: FieldRules) -> tuple[Numbers, dict[int, str]]:
+    """Columns as a matrix of numbers, NaN where one is missing, and what is wrong with rows where one is no finite
+    float32."""
     rows, wrong = len(frame.lines), dict[int, str]()
     if frame.cells is None:
         matrix = np.empty((rows, len(names)))
         for k, name in enumerate(names):
-            matrix[:, k], odd = read_numbers(frame.arrays[name])
+            matrix[:, k], odd = read_numbers(frame.arrays[name], rules)
             wrong.update((row, _no_number(name, word)) for row, word in odd.items())
         return matrix, wrong
-    numbers, odd = read_numbers(frame.cells.numbers)
+    numbers, odd = read_numbers(frame.cells.numbers, rules)
     if odd:
         places = frame.cells.matrix(np.arange(len(numbers)), rows, 0)
         said = np.isin(places, list(odd))
@@ -97,27 +102,30 @@ def read_matrix(frame: Frame, names: Sequence[str]) -> tuple[Numbers, dict[int, 
 
 
 def _no_number(name: str, word: str) -> str:
-    return f"column `{shown(name)}`: `{word}` is not a finite number"
+    style = style_of(word)
+    hint = f" (it would be one with --number-style {style})" if style else ""
+    return f"column `{shown(name)}`: `{word}` is not a finite number{hint}"
 
 
-def read_categories(frame: Frame, names: Sequence[str]) -> list[Codes]:
+def read_categories(frame: Frame, names: Sequence[str], rules: FieldRules) -> list[Codes]:
     """Columns of words, each for itself or all together."""
     if frame.cells is None:
-        return [read_words(frame.arrays[name]) for name in names]
-    codes, words, _ = read_words(frame.cells.words)
+        return [read_words(frame.arrays[name], rules) for name in names]
+    codes, words, _, left_out = read_words(frame.cells.words, rules)
     matrix = frame.cells.matrix(codes, len(frame.lines), 1)
     there = matrix >= 0
     owned = np.nonzero(there)[1] * np.int64(len(words)) + matrix[there]
     pairs, places = np.unique(owned, return_inverse=True)
     matrix[there] = places
     owners, used = np.divmod(pairs, max(1, len(words)))
-    return [Codes(matrix, words.take(pa.array(used)), owners)]
+    return [Codes(matrix, words.take(pa.array(used)), owners, left_out)]
 
 
 def joined_columns(frame: Frame, numeric: Sequence[str], categorical: Sequence[str]) -> Frame:
     """The frame with its columns of numbers joined to one array, and its columns of categories, if they are many."""
     arrays = frame.arrays
-    if len(numeric) + len(categorical) < WIDE or any(_is_text(arrays[name].type) for name in numeric):
+    own = any(_is_text(kind) or is_date(kind) for kind in (arrays[name].type for name in numeric))
+    if len(numeric) + len(categorical) < WIDE or own:
         return frame
     numbers = [pc.cast(_plain(arrays[name]), pa.float64(), safe=False) for name in numeric]
     words = [pc.cast(_plain(arrays[name]), pa.string()) for name in categorical]
@@ -134,46 +142,59 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def read_numbers(array: Any) -> tuple[Numbers, dict[int, str]]:
-    """A column as numbers, NaN where a field is empty, and the rows whose field is no finite float32."""
+def read_numbers(array: Any, rules: FieldRules) -> tuple[Numbers, dict[int, str]]:
+    """A column as numbers, NaN where a field is missing, and the rows whose field is no finite float32."""
     array = _plain(array)
-    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-        return _parse_numbers(array)
+    if _is_text(array.type):
+        return _parse_numbers(pc.cast(array, pa.string()), rules)
+    if is_date(array.type):
+        return _years(array), {}
     values = pc.cast(array, pa.float64(), safe=False)
-    numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False).astype(np.float64)
+    numbers = rules.without_codes(values.fill_null(np.nan).to_numpy(zero_copy_only=False).astype(np.float64))
     with np.errstate(over="ignore"):
-        finite = np.isfinite(numbers.astype(np.float32))
-    wrong = {} if finite.all() else {int(k): str(numbers[k]) for k in np.flatnonzero(~finite)}
-    if values.null_count:
-        numbers[values.is_null().to_numpy(zero_copy_only=False)] = np.nan
-    return numbers, wrong
+        infinite = np.isinf(numbers.astype(np.float32))
+    return numbers, {int(k): str(numbers[k]) for k in np.flatnonzero(infinite)} if infinite.any() else {}
 
 
-def _parse_numbers(array: Any) -> tuple[Numbers, dict[int, str]]:
-    """One by one, as Python reads them: for blocks in which Arrow found something that is no number."""
-    numbers = np.full(len(array), np.nan)
-    wrong: dict[int, str] = {}
-    for k, word in enumerate(array.to_pylist()):
-        if not word or not word.strip():
-            continue
-        number = number_of(word)
-        if number is None or not fits_float32(number):
-            wrong[k] = shown(word)
-        else:
-            numbers[k] = number
-    return numbers, wrong
+def _parse_numbers(array: Any, rules: FieldRules) -> tuple[Numbers, dict[int, str]]:
+    """Strings as numbers: for blocks in which Arrow found something that is no number."""
+    present = pc.if_else(pa.array(rules.missing_among(array)), pa.scalar(None, pa.string()), array)
+    if rules.style == "plain":
+        with suppress(pa.ArrowInvalid):  # all others are numbers
+            return read_numbers(pc.cast(pc.utf8_trim_whitespace(present), pa.float64()), rules)
+    coded = present.dictionary_encode()
+    words = coded.dictionary.to_pylist()
+    known = [rules.number_of(word) for word in words]
+    odd = {k: shown(word) for k, word in enumerate(words) if (number := known[k]) is None or _too_large(number)}
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    numbers = np.array([*(np.nan if number is None else number for number in known), np.nan])[codes]
+    rows = np.flatnonzero(np.isin(codes, list(odd))).tolist() if odd else []
+    return numbers, {row: odd[int(codes[row])] for row in rows}
 
 
-def read_words(array: Any) -> Codes:
-    """A column as words without blanks around them; empty ones are none."""
+def _too_large(number: float) -> bool:
+    return not math.isnan(number) and not fits_float32(number)
+
+
+def _years(array: Any) -> Numbers:
+    """Dates and times as years since 2000."""
+    seconds = pc.cast(array, pa.timestamp("us", getattr(array.type, "tz", None)), safe=False).cast(pa.int64())
+    past = (seconds.fill_null(0).to_numpy(zero_copy_only=False) / 1e6 - EPOCH.timestamp()) / YEAR
+    return np.where(seconds.is_null().to_numpy(zero_copy_only=False), np.nan, past)
+
+
+def read_words(array: Any, rules: FieldRules) -> Codes:
+    """A column as words without blanks around them; missing ones are none."""
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     words = pc.utf8_trim_whitespace(pc.cast(array.dictionary, pa.string()))
-    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
-    empty = pc.equal(pc.binary_length(words), 0).fill_null(True).to_numpy(zero_copy_only=False)
-    if empty.any():
-        codes[(codes >= 0) & empty[codes]] = -1
-    return Codes(codes, words)
+    codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)  # unsigned too
+    missing = rules.missing_among(words)
+    if not missing.any():
+        return Codes(codes, words)
+    codes[(codes >= 0) & missing[codes]] = -1
+    left_out = (word for word in words.filter(pa.array(missing)).to_pylist() if word)
+    return Codes(codes, words, left_out=tuple(left_out))
 
 
 def read_texts(array: Any) -> tuple[Bytes, Offsets]:
@@ -214,6 +235,21 @@ class ArrowFile:
         self.types = [field.type for field in schema]
         self.kinds = [_kind(field.type) for field in schema]
         self.label_kinds = [_label_kind(field.type) for field in schema]
+
+    def sample(self, rules: FieldRules) -> Sample:
+        """The first rows. Columns of strings that hold nothing but numbers are words all the same, unless the user says
+        how numbers or dates are written."""
+        kinds = {name: NUMERIC if rules.dates and is_date(kind) else own
+                 for name, own, kind in zip(self.names, self.kinds, self.types, strict=True)}  # fmt: skip
+        words = [name for name, kind in zip(self.names, self.types, strict=True) if _is_text(kind)]
+        frame = next(self.frames(words, 0), None) if words else None
+        if frame is None:
+            return Sample(kinds, {})
+        heads = {name: _plain(frame.arrays[name][:SAMPLE]).cast(pa.string()) for name in words}
+        first = {name: head.fill_null("").to_pylist() for name, head in heads.items()}
+        if rules.style != "plain" or rules.dates:
+            kinds |= Sample.of(first, rules).kinds
+        return Sample(kinds, {name: rules.present(fields) for name, fields in first.items()})
 
     def frames(self, columns: Sequence[str], file: int) -> Iterator[Frame]:
         """The rows of these columns."""
@@ -270,11 +306,28 @@ def _kind(kind: Any) -> str:
         return NUMERIC
     if _is_text(kind):
         return CATEGORICAL
+    if is_list(kind, types.is_integer):
+        return f"is of type {name}: --indices COLUMN reads lists of ids, with --values COLUMN those of their values"
+    if is_list(kind, types.is_floating):
+        return f"is of type {name}: --values COLUMN reads lists of values, beside lists of ids (--indices COLUMN)"
     if types.is_nested(kind):
         return f"is of type {name}, not a single value a row; give each part a column of its own"
+    if is_date(kind):
+        return f"is of type {name}; read it as a number of years with --dates iso, or turn it into strings first"
     if types.is_temporal(kind):
         return f"is of type {name}; turn it into numbers or strings first"
     return f"is of type {name}, which is neither number nor string; convert it first"
+
+
+def is_list(kind: Any, item: Callable[[Any], bool]) -> bool:
+    """Whether a type of Arrow is that of lists of such items."""
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return lists and bool(item(kind.value_type))
+
+
+def is_date(kind: Any) -> bool:
+    """Whether a type of Arrow is that of days or moments."""
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def _label_kind(kind: Any) -> str:

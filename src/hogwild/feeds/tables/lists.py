@@ -19,8 +19,8 @@ from hogwild.feeds.io.parallel import in_order
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.sparse.encoder import Chunk, Summary, left_out_notes, reading_schema
 from hogwild.feeds.sparse.labels import NAMES
-from hogwild.feeds.tables.columns import list_columns
-from hogwild.feeds.tables.frames import ArrowFile, Frame
+from hogwild.feeds.tables.columns import list_columns, split_names
+from hogwild.feeds.tables.frames import ArrowFile, Frame, is_list
 from hogwild.messages import listed, shown
 
 INDICES, VALUES, LABEL = "nz_idx", "nz_values", "label"
@@ -51,10 +51,16 @@ def holds_lists(sources: Sequence[Source], form: str, config: FeedConfig) -> boo
     """Whether these files are read as lists: if there are lists of ids and nothing but values and a label beside them,
     or the user names the column of ids."""
     file = ArrowFile(sources[0], form)
-    kinds = [kind for name, kind in zip(file.names, file.types, strict=True) if name not in config.ignore]
-    ids = sum(_is_list(kind, pa.types.is_integer) for kind in kinds)
-    others = sum(not _is_list(kind, pa.types.is_integer) and not _is_list(kind, pa.types.is_floating) for kind in kinds)
+    kinds = _kinds_of(file, config).values()
+    ids = sum(is_list(kind, pa.types.is_integer) for kind in kinds)
+    others = sum(not is_list(kind, pa.types.is_integer) and not is_list(kind, pa.types.is_floating) for kind in kinds)
     return ids > 0 and (bool(config.indices) or others <= 1)
+
+
+def _kinds_of(file: ArrowFile, config: FeedConfig) -> dict[str, Any]:
+    """The types of the columns that are not to be left out."""
+    ignored = split_names(config.ignore, file.names)
+    return {name: kind for name, kind in zip(file.names, file.types, strict=True) if name not in ignored}
 
 
 class ListEncoder:
@@ -163,7 +169,7 @@ def find_plan(file: ArrowFile, config: FeedConfig) -> ListPlan:
     """Which columns are what: as the user says, else by their usual names, else the only one of its kind."""
     if config.binary and config.values:
         raise ConfigError("--binary says that values are not read, but --values names them; leave out one of the two.")
-    kinds = {name: kind for name, kind in zip(file.names, file.types, strict=True) if name not in config.ignore}
+    kinds = _kinds_of(file, config)
     where = file.source.name
 
     def choose(asked: str, usual: tuple[str, ...], fits: Any, option: str, what: str) -> str:
@@ -179,10 +185,10 @@ def find_plan(file: ArrowFile, config: FeedConfig) -> ListPlan:
                              f" say {option} NAME.")
         return found
 
-    indices = choose(config.indices, (INDICES,), lambda kind: _is_list(kind, pa.types.is_integer), "--indices",
+    indices = choose(config.indices, (INDICES,), lambda kind: is_list(kind, pa.types.is_integer), "--indices",
                      "lists of ids")  # fmt: skip
     values = "" if config.binary else choose(
-        config.values, (VALUES,), lambda kind: _is_list(kind, pa.types.is_floating), "--values", "lists of values"
+        config.values, (VALUES,), lambda kind: is_list(kind, pa.types.is_floating), "--values", "lists of values"
     )  # fmt: skip
     label = choose(config.label, NAMES, lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind)
                    or pa.types.is_boolean(kind), "--label", "numbers as labels")  # fmt: skip
@@ -197,14 +203,9 @@ def _check_lists(file: ArrowFile, plan: ListPlan) -> None:
         (plan.indices, lambda kind: whole(kind) or null(kind), "lists of ids"),
         (plan.values, lambda kind: whole(kind) or null(kind) or pa.types.is_floating(kind), "lists of values"),
     ):
-        if name and not _is_list(kinds[name], fits):
+        if name and not is_list(kinds[name], fits):
             found = f"`{shown(name)}` is of type {shown(str(kinds[name]))}"
             raise InputError(f"{file.source.name}: column {found}, where {what} are needed; write it as such.")
-
-
-def _is_list(kind: Any, item: Any) -> bool:
-    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    return lists and bool(item(kind.value_type))
 
 
 def _lists_of(column: Any, dtype: Any) -> _Lists:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import Floats, Ids, number_of
+from hogwild.arrays import Floats, Ids
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError, brief
 from hogwild.feeds.sparse.encoder import reading_schema
+from hogwild.feeds.sparse.features import Fills
 from hogwild.feeds.sparse.hashing import Hashing
 from hogwild.feeds.sparse.onerow import LARGEST, OneRow, finite
 from hogwild.feeds.tables.categories import Cut, HashedCategories, Vocabulary
 from hogwild.feeds.tables.columns import Plan, list_columns
 from hogwild.feeds.tables.dataframes import columns_for
+from hogwild.feeds.tables.fields import FieldRules, years
 from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.ids.tokens import encode_text, make_bags
 from hogwild.messages import shown
@@ -42,9 +45,14 @@ class TableRow:
             count = len(plan.numeric)
             before = 0 if self._slotted else count
             first = before + ((1 << hashing.bits) if plan.text or hashed else 0)
-            self._vocabulary = Vocabulary(() if hashed else plan.categorical, first, schema["vocabulary"], cut)
+            listed = () if hashed else plan.categorical
+            self._vocabulary = Vocabulary(listed, first, schema["vocabulary"], cut, plan.numeric)
             self._hasher = HashedCategories(hashed, before, hashing, cut.shared) if hashed else None
             self._scales = [float(np.float32(scale)) for scale in schema.get("scales") or [1.0] * count]
+            self._rules, fills = FieldRules.of(FeedConfig(), schema), Fills(count, schema, "zero")
+        self._fills = [float(fill) for fill in fills.values * np.array(self._scales, np.float32)]
+        self._whole = fills.kind == "error"
+        self._marks = self._vocabulary.marks.tolist()
         self.features = max(first + len(self._vocabulary), 1)
         self._text = _TextHasher(hashing, before) if plan.text else None
         self._text_slot = len(plan.categorical)
@@ -61,16 +69,24 @@ class TableRow:
         ids: list[int] = []
         values: list[float] = []
         dense: list[float] = []
+        marks: list[int] = []  # features that say that a number is missing
         try:
             for k, name in enumerate(self.plan.numeric):
-                number = _number(row[name], name)
-                number = 0.0 if number != number else number * self._scales[k]
+                number = _number(row[name], name, self._rules)
+                if number != number:
+                    if self._whole:
+                        raise InputError(f"column `{shown(name)}`: the number is missing, and the model needs all.")
+                    number = self._fills[k]
+                    if self._marks[k] >= 0:
+                        marks.append(self._marks[k])
+                else:
+                    number *= self._scales[k]
                 if self._slotted:
                     dense.append(number)
                 elif number:
                     ids.append(k)
                     values.append(number)
-            words = [_word(row[name]) for name in self.plan.categorical]
+            words = [_word(row[name], self._rules) for name in self.plan.categorical]
             text = row[self.plan.text] if self._text else None
         except KeyError as error:
             raise InputError(f"column `{shown(str(error.args[0]))}` is missing in the row;"
@@ -84,6 +100,10 @@ class TableRow:
             ids += grams.tolist()
             values += counts.tolist()
             slots += [self._text_slot] * len(grams)
+        if marks:
+            ids += marks
+            values += [1.0] * len(marks)
+            slots += [self._text_slot + bool(self._text)] * len(marks)
         return OneRow(ids, values, slots if self._slotted else None, dense)
 
     def _named(self, row: Any) -> Mapping[str, Any]:
@@ -131,24 +151,29 @@ def bytes_of(text: Any) -> bytes:
         raise InputError(f"one text is asked for, not {type(text).__name__}; predict takes several.") from None
 
 
-def _number(value: Any, name: str) -> float:
+def _number(value: Any, name: str, rules: FieldRules) -> float:
     """A number, NaN for a missing one."""
     if type(value) is float and abs(value) <= LARGEST:
-        return value
-    if value is None or (isinstance(value, str) and not value.strip()):
+        return value if value not in rules.codes else _MISSING
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return _MISSING
     if isinstance(value, str):
-        number = number_of(value)
-        return finite(value if number is None else number, name)
+        if rules.is_missing(value):
+            return _MISSING
+        number = rules.number_of(value)
+        value = value if number is None else number
+    elif isinstance(value, date) and rules.dates:
+        return years(value)
     if isinstance(value, float | np.floating) and math.isnan(value):
         return _MISSING
-    return finite(value, name)
+    found = finite(value, name)
+    return _MISSING if found in rules.codes else found
 
 
-def _word(value: Any) -> str:
+def _word(value: Any, rules: FieldRules) -> str:
     """A category as a table has it, empty for a missing one: whole numbers without a point, true and false as Arrow."""
     if type(value) is str:
-        return value.strip()
+        return "" if rules.is_missing(value) else value.strip()
     if value is None or value != value:
         return ""
     if isinstance(value, bool | np.bool_):

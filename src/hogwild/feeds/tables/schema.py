@@ -55,16 +55,15 @@ def _count(value: Any) -> bool:
     return type(value) is int and 0 <= value <= _MOST
 
 
-def _scales(value: Any) -> bool:
-    """Factors that a column of float32 may be multiplied by; very many of them are texts."""
+def _numbers(value: Any, fits: Callable[[Any], Any]) -> bool:
+    """A list of numbers that fit; very many of them are texts."""
     kinds = set(map(type, value)) if isinstance(value, list) else {list}
     if not (kinds <= {int, float} or kinds == {str}):
         return False
     try:
-        numbers = np.array(value, np.float64)
+        return bool(fits(np.array(value, np.float64)).all())
     except ValueError:
         return False
-    return bool(((numbers > 0) & (numbers < 1e38)).all())
 
 
 def _labels(value: Any) -> bool:
@@ -89,15 +88,18 @@ def _plan(value: Any) -> bool:
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("header", "shared_ids", "zero_based", "implicit"), _flag),
-    **dict.fromkeys(("label", "text", "indices", "values", "preset"), _text),
-    **dict.fromkeys(("columns", "keys", "templates", "fields"), _texts),
+    **dict.fromkeys(("label", "text", "indices", "values", "preset", "dates"), _text),
+    **dict.fromkeys(("columns", "keys", "templates", "fields", "missing"), _texts),
     **dict.fromkeys(("numeric", "categorical", "slots", "dense", "vocabulary"), _names),
     "format": lambda value: _text(value) and len(value) <= 40,
     "labels": _labels,
     "hashing": _hashing,
     "categories": lambda value: value in ("enumerate", "hash"),
     "sizes": lambda value: isinstance(value, list) and all(map(_count, value)) and sum(value) <= _MOST,
-    "scales": _scales,
+    "scales": lambda value: _numbers(value, lambda factors: (factors > 0) & (factors < 1e38)),
+    "means": lambda value: _numbers(value, lambda means: np.abs(means) < 3.5e38),
+    "missing_numbers": lambda value: value in ("mean", "zero", "error"),
+    "number_style": lambda value: value in ("plain", "point", "comma"),
     "min_count": lambda value: type(value) is int and 1 <= value < 2**63,
     "features": lambda value: _count(value) or value == "python",
     "plan": _plan,

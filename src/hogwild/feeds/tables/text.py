@@ -20,6 +20,7 @@ from hogwild.feeds.sparse.features import Features, keep_rows
 from hogwild.feeds.sparse.hashing import Hashing, hash_texts
 from hogwild.feeds.sparse.labels import NAMES, TEXT_NAME, Labels
 from hogwild.feeds.tables.columns import Plan, describe, find_column, has_header, names_of, numbers_of, place_columns
+from hogwild.feeds.tables.fields import FieldRules
 from hogwild.kernels.ids.hashing import hash_fields
 from hogwild.kernels.ids.tokens import OK, SHORT, Layout, Lines, count_lines, make_lines, split_lines
 
@@ -57,7 +58,7 @@ class TextEncoder:
 
     options = (
         "label", "text", "header", "hash_bits", "hash_seed", "ngrams", "lowercase", "normalize", "bad_lines",
-        "bad_share", "invalid_utf8", "max_line", "pipe", "unlabelled",
+        "bad_share", "invalid_utf8", "max_line", "pipe", "unlabelled", "missing",
     )
 
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
@@ -69,7 +70,8 @@ class TextEncoder:
         with reading_schema(schema, "table", "labelled text", "columns"):
             self.plan = Plan.known(schema) if schema else None
             self.hashing = Hashing.of(config, schema)
-            self.labels = Labels(schema.get("labels"), optional=self.config.unlabelled)
+            absent = FieldRules.of(config, schema).labels()
+            self.labels = Labels(schema.get("labels"), self.config.unlabelled, absent)
         self.recipe = self.hashing.recipe()
         if schema and not text_only(config, schema):
             raise InputError("the model was trained on more columns than label and text; give a table with those.")
@@ -108,7 +110,7 @@ class TextEncoder:
         rows = [line.rstrip("\r").split("\t") for line in lines[blank : blank + 1000] if line.strip("\r")]
         if not rows:
             return 0, Layout(0, 1, 2, True)
-        header = has_header(rows[0], rows[1:], self.config, self.plan)
+        header = has_header(rows[0], rows[1:], self.config, self.plan, FieldRules())
         names = names_of(rows[0]) if header and (self.plan is None or self.plan.header) else None
         if self.plan is None:
             self.plan = self._plan(names, len(rows[0]), source.name)

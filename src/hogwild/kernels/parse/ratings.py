@@ -18,14 +18,15 @@ from hogwild.kernels.ids.words import CLOSED, WordTable, find, has_room, insert,
 from hogwild.kernels.parse.numbers import MALFORMED, read_number
 
 # What became of the text so far; GOOD: all is read.
-GOOD, USERS_FULL, ITEMS_FULL, FIELDS, QUOTES, NO_USER, NO_ITEM, NO_NUMBER, NOT_FINITE = range(9)
+GOOD, USERS_FULL, ITEMS_FULL, FIELDS, QUOTES, NO_USER, NO_ITEM, NO_NUMBER, NOT_FINITE, DOUBLED = range(10)
 ROWS, LINES, BLANK, BARE, FIELD = range(5)  # places in `state`; BARE: users without items; FIELD: fields of a bad line
-TAB, COMMA, SEMICOLON, SPACE, COLON = 9, 44, 59, 32, 58  # separators; SPACE: blanks and tabs, COLON: two of them
+# Separators; SPACE: blanks and tabs, COLON: two of them, UNIT: for lines whose quotes are taken out already.
+TAB, COMMA, SEMICOLON, SPACE, COLON, UNIT = 9, 44, 59, 32, 58, 31
 NONE = -1
 
 _NEWLINE, _RETURN, _QUOTE = 10, 13, 34
 _FULL = -3  # in place of an id: there is no room for one
-_END, _MORE, _BAD = 0, 1, 2
+_END, _MORE, _BAD, _DOUBLED = 0, 1, 2, 3
 
 
 class Layout(NamedTuple):
@@ -70,13 +71,16 @@ def _is_space(byte: int) -> bool:
 
 @kernel
 def _quoted(at: int, separator: int) -> Any:
-    """As `_field`, for one that begins with a quote: it ends at the next one."""
+    """As `_field`, for one that begins with a quote: it ends at the next one. Two of them are a quote in the field,
+    which is then not text that stands here: the caller is told."""
     stop = at + 1
     while byte_at(stop) != _QUOTE:
         if byte_at(stop) == _NEWLINE:
             return at, at, stop, _BAD
         stop += 1
     after = stop + 1
+    if byte_at(after) == _QUOTE:
+        return at, at, after, _DOUBLED
     while _is_space(byte_at(after)):
         after += 1
     if byte_at(after) == separator:
@@ -90,7 +94,7 @@ def _field(at: int, separator: int) -> Any:
     which of these it is."""
     while _is_space(byte_at(at)):
         at += 1
-    if byte_at(at) == _QUOTE and separator != SPACE and separator != COLON:
+    if byte_at(at) == _QUOTE and separator in (TAB, COMMA, SEMICOLON):
         return _quoted(at, separator)
     stop, step, more = at, 1, _MORE
     while True:
@@ -127,9 +131,9 @@ def read_columns(at: int, end: int, layout: Any, tables: Any, out: Any, state: A
         user = user_end = item = item_end = rating = rating_end = at
         while more == _MORE:
             first, last, at, more = _field(at, layout.separator)
-            if more == _BAD:
+            if more in (_BAD, _DOUBLED):
                 state[ROWS] = row
-                return begin, QUOTES
+                return begin, QUOTES if more == _BAD else DOUBLED
             if fields == layout.user:
                 user, user_end = first, last
             elif fields == layout.item:

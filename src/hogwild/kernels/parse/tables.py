@@ -21,18 +21,21 @@ from hogwild.kernels.compiler.jit import exact, kernel
 class Cells(NamedTuple):
     """numbers[i, k]: row i of column k, NaN if missing; named[i, c]: id of a category, -1 if missing.
 
-    scales[k]: factor of column k.
+    scales[k]: factor of column k; fills[k]: what a missing number is; marks[k]: id of the feature that says that it is
+    missing, -1 for none.
     """
 
     numbers: npt.NDArray[np.float64]
     named: Ids
     scales: Floats
+    fills: Floats
+    marks: Ids
 
 
 class Filled(NamedTuple):
     """Features of the rows, one after another.
 
-    For each column of numbers: the sum of squares, how many are other than 0, how many are missing.
+    For each column of numbers: the sum of squares, and how many are other than 0.
     """
 
     lengths: Offsets
@@ -40,20 +43,19 @@ class Filled(NamedTuple):
     values: Floats
     squares: npt.NDArray[np.float64]
     present: Offsets
-    missing: Offsets
 
 
-def make_filled(rows: int, columns: int, categories: int) -> Filled:
-    """Room for the features of so many rows."""
-    most = rows * (columns + categories)
-    counts = np.zeros((2, columns), np.int64)
+def make_filled(rows: int, columns: int, categories: int, missing: int) -> Filled:
+    """Room for the features of so many rows, with so many missing numbers in them."""
+    most = rows * (columns + categories) + missing
     ids, values = np.empty(most, np.int32), np.empty(most, np.float32)
-    return Filled(np.zeros(rows, np.int64), ids, values, np.zeros(columns), counts[0], counts[1])
+    return Filled(np.zeros(rows, np.int64), ids, values, np.zeros(columns), np.zeros(columns, np.int64))
 
 
 @exact
 def fill_rows(cells: Any, filled: Any) -> int:
-    """The features of every row: numbers other than 0, then categories; returns how many in all.
+    """The features of every row: numbers other than 0 (after a missing one its mark), then categories; returns how
+    many in all.
 
     The value is scaled in float32, after rounding, as it is where the factor is known only later.
     """
@@ -66,7 +68,14 @@ def fill_rows(cells: Any, filled: Any) -> int:
             number = numbers[row, k]
             value = np.float32(number)
             if np.isnan(number):
-                filled.missing[k] += 1
+                if cells.fills[k] != 0:
+                    ids[total] = k
+                    values[total] = cells.fills[k] * scales[k]
+                    total += 1
+                if cells.marks[k] >= 0:
+                    ids[total] = cells.marks[k]
+                    values[total] = np.float32(1)
+                    total += 1
             elif value != 0:
                 filled.squares[k] += number * number
                 filled.present[k] += 1

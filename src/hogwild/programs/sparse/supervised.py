@@ -28,6 +28,7 @@ ClassWeight = Mapping[Any, float] | Sequence[tuple[Any, float]] | Literal["balan
 Numbers = npt.NDArray[np.int64]
 
 MOST = 1000  # distinct numbers that are still taken for classes
+_SEVERAL, _MOSTLY = 30, 0.9  # rows, and share of them, from which on it means something that labels differ
 _SHOWN = 10
 _LARGEST = 2.0**53  # up to here float64 tells whole numbers apart
 
@@ -35,7 +36,8 @@ _LARGEST = 2.0**53  # up to here float64 tells whole numbers apart
 def find_classes(feed: Feed, loss: str) -> tuple[Label, ...]:
     """The classes of a feed, in order; empty when its targets are quantities.
 
-    With `auto`, whole numbers of which there are at most a thousand different ones are classes.
+    With `auto`, whole numbers of which there are at most a thousand different ones are classes. Quantities must be
+    asked for: a wrong column must not become a regression.
     """
     if loss == "squared":
         if feed.labels:
@@ -47,13 +49,25 @@ def find_classes(feed: Feed, loss: str) -> tuple[Label, ...]:
         distinct = np.unique(feed.samples.targets)
         whole = bool((distinct == np.round(distinct)).all())
         if loss == "auto" and (not whole or len(distinct) > MOST):
-            return ()
+            example = ", ".join(f"{value:g}" for value in distinct[:3])
+            raise InputError(
+                f"{feed.source}: the labels are {len(distinct):,} different numbers ({example}, …), so quantities and"
+                " no classes; for a regression ask for the squared loss (--loss squared), else choose the label"
+                " (--label)."
+            )
         if len(distinct) > MOST:
             raise InputError(
                 f"{feed.source}: {len(distinct)} different targets are too many for classes (at most {MOST}); "
                 "use the squared loss for quantities."
             )
         found = tuple(plain(value) for value in distinct)
+    if len(feed) >= _SEVERAL and len(found) >= _MOSTLY * len(feed):
+        raise InputError(
+            f"{feed.source}: there are {len(found):,} different labels in {len(feed):,} rows, such as"
+            f" {brief(found[0])}: nearly every row has its own, and nothing can be learnt from it. Choose another label"
+            " (--label)"
+            + ("." if feed.labels else ", or the squared loss (--loss squared) for quantities.")
+        )
     if len(found) < 2:
         only = f"only the class {brief(found[0])}" if found else "no class"
         raise InputError(f"{feed.source}: there is {only}; a classifier needs samples of at least two classes.")
