@@ -266,7 +266,9 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
         )
     if plan.workers > plan.visits:
         notes.append(f"{plan.workers} workers for {plan.visits} samples: some have nothing to do.")
-    began, compiling = time.perf_counter(), 0.0
+    began = time.perf_counter()
+    with timed("compile"):
+        compiling = plan.rehearse()
     lr = config.lr or (start.lr if start else plan.program.rate)
     if lr is None:
         with timed("compile"):

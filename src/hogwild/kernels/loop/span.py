@@ -21,7 +21,7 @@ from hogwild.kernels.loop.modes import (
 )
 from hogwild.kernels.loop.order import Order, locate
 from hogwild.kernels.loop.schedule import Schedule, elapsed_at, rate_at
-from hogwild.kernels.loop.task import fused, gradient
+from hogwild.kernels.loop.task import fits, fused, gradient
 from hogwild.kernels.loop.trace import Untraced, measure, open_visit
 
 
@@ -95,8 +95,9 @@ def take_turns(
     loss = gradient(task, samples, visit, weights, scratch)
     if not await_turn(mode, position):
         return 0.0
-    measure(probe, opened, task, samples, visit, scratch)
-    deliver(mode, probe, opened, position, task, weights, scratch, step)
+    if fits(task, visit, scratch):
+        measure(probe, opened, task, samples, visit, scratch)
+        deliver(mode, probe, opened, position, task, weights, scratch, step)
     leave(mode, position)
     return np.float64(loss)
 
