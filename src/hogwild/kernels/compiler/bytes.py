@@ -27,6 +27,12 @@ def byte_at(builder: Any, address: Any) -> Any:
     return _load(builder, address, 8)
 
 
+@instruction(lambda address: ctypes.c_uint32.from_address(int(address)).value, types.int64)
+def load_half(builder: Any, address: Any) -> Any:
+    """The four bytes from an address on, as a number without a sign."""
+    return _load(builder, address, 32)
+
+
 @instruction(lambda address: np.uint64(int.from_bytes(ctypes.string_at(int(address), 8), "little")), types.uint64)
 def load_word(builder: Any, address: Any) -> Any:
     """The eight bytes from an address on, the first in the lowest byte."""

@@ -84,7 +84,7 @@ _CHANGING: set[Any] = set()
 
 
 def _changed(fn: Any, change: Callable[[Any], Any]) -> Any:
-    """A copy of a function in which compiled functions from outside the package are replaced by what becomes of them."""
+    """A copy of a function, with what becomes of them in place of compiled functions from outside the package."""
     if fn in _CHANGING:  # it calls itself
         return fn
     _CHANGING.add(fn)

@@ -57,7 +57,7 @@ class Act(NamedTuple):
         return sum(table.rows for table in split_tables(self.tables, self.room)[0].values())
 
     def limit(self, scratch: Scratch) -> Scratch:
-        """The scratch with the limits in it that `fits` goes by."""
+        """The scratch with the limits in it that `guard` goes by."""
         scratch.count[ROOM_ROWS], scratch.count[ALL_ROWS] = self.room.rows, self.rows
         return scratch
 
@@ -79,7 +79,7 @@ def rehearse(act: Act, order: Order, visits: Iterable[int]) -> None:
 
 
 def check_rows_of(act: Act, order: Order, scratch: Scratch) -> None:
-    """After visits of a run: ConfigError if one has listed rows that are not there (it was not applied)."""
+    """After visits of a run: ConfigError if one has listed rows that are not there (none of them was written)."""
     if scratch.count[FAULT]:
         visit = int(scratch.count[FAULT]) - 1
         what = _fault(act, int(scratch.count[FAULT_COUNT]), int(scratch.count[FAULT_ROW]))

@@ -8,6 +8,7 @@ import numpy as np
 
 from hogwild.arrays import NEXT, ORDER_KEY, ORDER_SHIFT, Step
 from hogwild.kernels.compiler.jit import choice, fresh, in_package, kernel
+from hogwild.kernels.loop.guard import guard
 from hogwild.kernels.loop.modes import (
     FreeMode,
     Locked,
@@ -21,7 +22,7 @@ from hogwild.kernels.loop.modes import (
 )
 from hogwild.kernels.loop.order import Order, locate
 from hogwild.kernels.loop.schedule import Schedule, elapsed_at, rate_at
-from hogwild.kernels.loop.task import fits, fused, gradient
+from hogwild.kernels.loop.task import fused, gradient
 from hogwild.kernels.loop.trace import Untraced, measure, open_visit
 
 
@@ -95,9 +96,9 @@ def take_turns(
     loss = gradient(task, samples, visit, weights, scratch)
     if not await_turn(mode, position):
         return 0.0
-    if fits(task, visit, scratch):
-        measure(probe, opened, task, samples, visit, scratch)
-        deliver(mode, probe, opened, position, task, weights, scratch, step)
+    guard(task, visit, scratch)
+    measure(probe, opened, task, samples, visit, scratch)
+    deliver(mode, probe, opened, position, task, weights, scratch, step)
     leave(mode, position)
     return np.float64(loss)
 

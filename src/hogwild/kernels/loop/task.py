@@ -14,11 +14,9 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
-import numpy as np
-
-from hogwild.arrays import ALL_ROWS, FAULT, FAULT_COUNT, FAULT_ROW, ROOM_ROWS
 from hogwild.errors import ConfigError, brief
-from hogwild.kernels.compiler.jit import choice, kernel, open_kernel
+from hogwild.kernels.compiler.jit import choice, open_kernel
+from hogwild.kernels.loop.guard import guard, look_at_rows
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,45 +36,10 @@ def fused(task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step:
     """Gradient and apply in one, without the round trip through scratch; return the loss."""
 
 
-@choice
-def fits(task: Any, visit: Any, scratch: Any) -> Any:
-    """Whether the rows that a gradient has listed are there; if not, it must not be applied."""
-
-
-def _trusted(task: Any, visit: Any, scratch: Any) -> Any:
-    return True  # tasks of this package are tested, and what they are given is checked at the door
-
-
-fits.otherwise(_trusted)
-
-
-def _fits(task: Any, visit: Any, scratch: Any) -> Any:
-    count = scratch.count[0]
-    good = 0 <= count <= scratch.count[ROOM_ROWS]
-    rows = np.uint32(scratch.count[ALL_ROWS])
-    for k in range(count if good else 0):
-        good &= np.uint32(scratch.rows[k]) < rows
-    if not good:
-        note_fault(visit, scratch)
-    return good
-
-
-@kernel
-def note_fault(visit: int, scratch: Any) -> None:
-    """Keep what the first visit that does not fit has listed: the visits after it go on."""
-    if scratch.count[FAULT] != 0:
-        return
-    scratch.count[FAULT] = visit + 1
-    scratch.count[FAULT_COUNT] = scratch.count[0]
-    for k in range(min(scratch.count[0], scratch.count[ROOM_ROWS])):
-        if not 0 <= scratch.rows[k] < scratch.count[ALL_ROWS]:
-            scratch.count[FAULT_ROW] = scratch.rows[k]
-
-
 def _pair(task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any) -> Any:
     loss = gradient(task, samples, visit, weights, scratch)
-    if fits(task, visit, scratch):
-        apply(task, weights, scratch, step)
+    guard(task, visit, scratch)
+    apply(task, weights, scratch, step)
     return loss
 
 
@@ -118,7 +81,7 @@ def _register(chosen: Any, tasks: tuple[Any, ...], returning: bool = False) -> C
         if returning:
             _check_return(chosen, plain)
         chosen.of(*tasks)(plain)
-        fits.of(*tasks)(_fits)
+        guard.of(*tasks)(look_at_rows)
         return fn
 
     return keep
@@ -126,7 +89,7 @@ def _register(chosen: Any, tasks: tuple[Any, ...], returning: bool = False) -> C
 
 def is_users(task: Any) -> bool:
     """Whether the code of a task comes from outside this package."""
-    return fits.find(type(task)) is _fits
+    return guard.find(type(task)) is look_at_rows
 
 
 def is_bundle_type(kind: Any) -> bool:
