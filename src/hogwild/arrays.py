@@ -144,7 +144,7 @@ class Scratch(NamedTuple):
     several gradients, count[SUMMED], their number. Where phases are timed count[TICK] is the processor's counter at the
     last mark, and the ticks of each phase stand from count[PHASE_TICKS] on: see `kernels/compiler/clock.py`. For tasks
     from outside the package count[ROOM_ROWS] is the most that count[0] may be, count[ALL_ROWS] the number of rows that
-    have numbers, and count[FAULT] one more than the first visit that broke these, with its count[0] and the row beside
+    have numbers, and count[FAULT] one more than a visit that broke these, with its count[0] and the row beside
     it: see `guard`.
     clock[0] is the time of lazy regularization, set by the loop; random[0] the random state;
     floats (which begin at a cache line) and ints are for whatever else the task needs.

@@ -118,6 +118,11 @@ def inner(fn: F) -> F:
     return cast(F, drafted)
 
 
+def inlined(fn: F) -> F:
+    """As `inner`, always made part of what calls it: for what would be a call of its own, and not worth one."""
+    return fn if nb.config.DISABLE_JIT else nb.njit(fn, **_UNCOUNTED, forceinline=True)
+
+
 class _Inner(CPUDispatcher):
     """A draft for kernels, which is not code that Python could call: for that, tests have it compiled in full."""
 
@@ -270,5 +275,5 @@ def explain(task: Any, error: NumbaError) -> str:
 
 __all__ = [
     "OPTIONS", "NumbaError", "allocating", "checked", "choice", "entry", "exact", "explain", "fresh", "in_package",
-    "inner", "kernel", "open_kernel", "renewed", "spelled_out",
+    "inlined", "inner", "kernel", "open_kernel", "renewed", "spelled_out",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from numba.core import types
 from hogwild.arrays import ALL_ROWS, FAULT, FAULT_COUNT, FAULT_ROW, ROOM_ROWS
 from hogwild.kernels.compiler.bytes import load_half, load_word
 from hogwild.kernels.compiler.instructions import instruction
-from hogwild.kernels.compiler.jit import choice, kernel
+from hogwild.kernels.compiler.jit import choice, inlined
 
 _DATA = 4  # where an array of Numba's has the address of its cells
 
@@ -34,10 +34,11 @@ def store_word(builder: Any, address: Any, value: Any) -> None:
     builder.store(value, builder.inttoptr(address, ir.IntType(64).as_pointer()))
 
 
-@instruction(lambda address: ctypes.memset(int(address), 0, 4))
-def clear_half(builder: Any, address: Any) -> None:
-    """Write four bytes of zeros."""
-    builder.store(ir.Constant(ir.IntType(32), 0), builder.inttoptr(address, ir.IntType(32).as_pointer()))
+@instruction(lambda address, value: ctypes.memmove(int(address), int(value).to_bytes(4, "little"), 4))
+def store_half(builder: Any, address: Any, value: Any) -> None:
+    """Write the lower four bytes of a number."""
+    half = ir.IntType(32)
+    builder.store(builder.trunc(value, half), builder.inttoptr(address, half.as_pointer()))
 
 
 @choice
@@ -58,31 +59,18 @@ def look_at_rows(task: Any, visit: Any, scratch: Any) -> None:
     look_at(count_at, rows_at, visit)
 
 
-@kernel
+@inlined
 def look_at(count_at: int, rows_at: int, visit: int) -> None:
-    """As `guard`, by addresses."""
-    count, most = load_word(count_at), load_word(count_at + 8 * ROOM_ROWS)
-    good = count <= most  # without a sign: a negative one is too large
-    rows = np.int64(load_word(count_at + 8 * ALL_ROWS))
-    for k in range(np.int64(count) if good else 0):
-        good &= load_half(rows_at + 4 * k) < rows
-    if not good:
-        note_fault(count_at, rows_at, visit)
-
-
-@kernel
-def note_fault(count_at: int, rows_at: int, visit: int) -> None:
-    """Keep what the first such visit has listed (the visits of the span go on), and make harmless what is listed."""
-    first = load_word(count_at + 8 * FAULT) == 0
+    """As `guard`, by addresses. A row that is not there becomes row 0: so what is listed is harmless."""
     count, most = np.int64(load_word(count_at)), np.int64(load_word(count_at + 8 * ROOM_ROWS))
-    if first:
+    rows = np.int64(load_word(count_at + 8 * ALL_ROWS))
+    worst = np.int64(0)
+    for k in range(min(count, most)):
+        row = load_half(rows_at + 4 * k)  # without a sign: a negative one is too large
+        worst = max(worst, row)
+        store_half(rows_at + 4 * k, row if row < rows else 0)
+    if count < 0 or count > most or (count > 0 and worst >= rows):
         store_word(count_at + 8 * FAULT, visit + 1)
         store_word(count_at + 8 * FAULT_COUNT, count)
-    rows = np.int64(load_word(count_at + 8 * ALL_ROWS))
-    for k in range(most):
-        row = load_half(rows_at + 4 * k)
-        if row >= rows:
-            if first and k < count:
-                store_word(count_at + 8 * FAULT_ROW, row - (row >> 31 << 32))  # with its sign
-            clear_half(rows_at + 4 * k)
-    store_word(count_at, 0)
+        store_word(count_at + 8 * FAULT_ROW, worst - (worst >> 31 << 32))  # with its sign
+        store_word(count_at, 0)
