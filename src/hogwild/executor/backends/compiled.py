@@ -45,9 +45,12 @@ class CompiledThreads:
         self._scratches = [self._scratch(seed) for seed in seeds(config.seed, plan.workers)]
         self._probes: list[Any] = [Untraced()] * plan.workers
         if config.trace:
-            self.trace = Trace(plan.tables, plan.room)
-            self.trace.mark_private(store.private)
-            self._probes = [self.trace.add_worker(copies.weights) for copies in store.copies]
+            self.trace = Trace(plan.tables, plan.room, plan.workers)
+            probes = [self.trace.add_worker(copies.weights) for copies in store.copies]
+            if self._act is not None:
+                for probe in probes:
+                    self._act.limit(probe.spare)
+            self._probes = [*probes]
 
     def prepare(self) -> float:
         """Compile the loop for these types by running it on nothing; returns seconds."""

@@ -19,11 +19,22 @@ from hogwild.kernels.loop.modes import (
     first_offset,
     leave,
     round_size,
+    sums_up,
+    updates,
 )
 from hogwild.kernels.loop.order import Order, locate
 from hogwild.kernels.loop.schedule import Schedule, elapsed_at, rate_at
 from hogwild.kernels.loop.task import fused, gradient
-from hogwild.kernels.loop.trace import Untraced, measure, open_visit
+from hogwild.kernels.loop.trace import (
+    Untraced,
+    begin_writing,
+    count_update,
+    end_reading,
+    end_writing,
+    is_looked_at,
+    open_visit,
+    settle,
+)
 
 
 class Span(NamedTuple):
@@ -92,14 +103,18 @@ def take_turns(
 ) -> Any:
     if not enter(mode, position):
         return 0.0
-    opened = open_visit(probe, scratch)
+    opened = open_visit(probe, task, samples, visit, weights, scratch)
     loss = gradient(task, samples, visit, weights, scratch)
+    read = end_reading(probe, opened)
+    guard(task, visit, scratch)
     if not await_turn(mode, position):
         return 0.0
-    guard(task, visit, scratch)
-    measure(probe, opened, task, samples, visit, scratch)
-    deliver(mode, probe, opened, position, task, weights, scratch, step)
+    found = begin_writing(probe, opened, read, scratch)
+    deliver(mode, position, task, weights, scratch, step)
+    end_writing(probe, opened, scratch)
+    count_update(probe, updates(mode, position))
     leave(mode, position)
+    settle(probe, opened, found, sums_up(mode), visit, (task, samples, scratch, step))
     return np.float64(loss)
 
 
@@ -130,7 +145,11 @@ def _untraced_visit(probe: Any, task: Any, samples: Any, visit: Any, weights: An
 
 
 def _traced_visit(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any) -> Any:
-    return take_turns(FreeMode(), probe, 0, task, samples, visit, weights, scratch, step)
+    if is_looked_at(probe.counts, probe.every):
+        return take_turns(FreeMode(), probe, 0, task, samples, visit, weights, scratch, step)
+    loss = np.float64(fused(task, samples, visit, weights, scratch, step))
+    count_update(probe, 1)
+    return loss
 
 
 free_visit.otherwise(_traced_visit)
