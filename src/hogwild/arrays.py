@@ -249,6 +249,18 @@ def make_scratch(room: Room, seed: np.uint64) -> Scratch:
     )
 
 
+def limited_scratch(room: Room, tables: Mapping[str, Table], seed: np.uint64) -> Scratch:
+    """As `make_scratch`, with the limits of a user's task in it."""
+    scratch = make_scratch(room, seed)
+    scratch.count[ROOM_ROWS], scratch.count[ALL_ROWS] = room.rows, numbered_rows(tables, room)
+    return scratch
+
+
+def numbered_rows(tables: Mapping[str, Table], room: Room) -> int:
+    """How many rows have numbers."""
+    return sum(table.rows for table in split_tables(tables, room)[0].values())
+
+
 def aligned_floats(count: int) -> Floats:
     """Zeros that begin at a cache line."""
     line = 64 // CELL

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import CELL, PAD, Room, Table, make_scratch, split_tables
+from hogwild.arrays import CELL, PAD, Room, Table, limited_scratch, split_tables
 from hogwild.kernels.loop.trace import (
     BUCKETS,
     DELAY_MAX,
@@ -35,7 +35,7 @@ class Trace:
     """Counts of all workers in one run. Each epoch is summarised, then forgotten."""
 
     def __init__(self, tables: Mapping[str, Table], room: Room, workers: int, every: int = LOOK_EVERY) -> None:
-        self._tables, self._wholes = split_tables(tables, room)
+        self._all, (self._tables, self._wholes) = tables, split_tables(tables, room)
         self._room = room
         self._every = every
         self._made = np.zeros(workers * PAD, np.int64)
@@ -59,9 +59,10 @@ class Trace:
         before, after = (copies.ctypes.data + k * copies.strides[0] for k in range(2))
         probe = Traced(
             made=self._made, counts=np.zeros(PAD, np.int64), delays=np.zeros(BUCKETS + PAD, np.int64),
-            sizes=np.zeros(KEPT, np.float64), places=places, wholes=wholes, before=before, after=after,
+            sizes=np.zeros(KEPT, np.float64), places=places, wholes=wholes,
+            made_at=self._made.ctypes.data + len(self.probes) * PAD * self._made.itemsize, before=before, after=after,
             stride=cells * CELL, worker=len(self.probes), every=self._every, snapshot=snapshot,
-            spare=make_scratch(self._room, np.uint64(0)), copies=copies,
+            spare=limited_scratch(self._room, self._all, np.uint64(0)), copies=copies,
         )  # fmt: skip
         self.probes.append(probe)
         return probe

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import PHASE_TICKS, Scratch, make_scratch
+from hogwild.arrays import PHASE_TICKS, Scratch, limited_scratch
 from hogwild.executor.modes import Turns
 from hogwild.executor.plan import Plan
 from hogwild.executor.sharing import WeightStore
@@ -46,11 +46,7 @@ class CompiledThreads:
         self._probes: list[Any] = [Untraced()] * plan.workers
         if config.trace:
             self.trace = Trace(plan.tables, plan.room, plan.workers)
-            probes = [self.trace.add_worker(copies.weights) for copies in store.copies]
-            if self._act is not None:
-                for probe in probes:
-                    self._act.limit(probe.spare)
-            self._probes = [*probes]
+            self._probes = [self.trace.add_worker(copies.weights) for copies in store.copies]
 
     def prepare(self) -> float:
         """Compile the loop for these types by running it on nothing; returns seconds."""
@@ -76,8 +72,7 @@ class CompiledThreads:
         return loss
 
     def _scratch(self, seed: np.uint64) -> Scratch:
-        scratch = make_scratch(self._plan.room, seed)
-        return scratch if self._act is None else self._act.limit(scratch)
+        return limited_scratch(self._plan.room, self._plan.tables, seed)
 
     def _check(self, span: Span, scratch: Scratch) -> None:
         if self._act is not None:

@@ -6,7 +6,6 @@ references counted by atomics, which would cost a quarter of a small visit. So i
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from llvmlite import ir
 from numba.core import types
 
 from hogwild.arrays import ALL_ROWS, FAULT, FAULT_COUNT, FAULT_ROW, ROOM_ROWS
-from hogwild.kernels.compiler.bytes import load_half, load_word
+from hogwild.kernels.compiler.bytes import load_half, load_word, store_half, store_word
 from hogwild.kernels.compiler.instructions import instruction
 from hogwild.kernels.compiler.jit import choice, inlined
 
@@ -26,19 +25,6 @@ def places(builder: Any, scratch: Any) -> Any:
     """The addresses of `count` and `rows`."""
     arrays = (scratch.count, scratch.rows)
     return [builder.ptrtoint(builder.extract_value(array, _DATA), ir.IntType(64)) for array in arrays]
-
-
-@instruction(lambda address, value: ctypes.memmove(int(address), int(value).to_bytes(8, "little", signed=True), 8))
-def store_word(builder: Any, address: Any, value: Any) -> None:
-    """Write eight bytes."""
-    builder.store(value, builder.inttoptr(address, ir.IntType(64).as_pointer()))
-
-
-@instruction(lambda address, value: ctypes.memmove(int(address), int(value).to_bytes(4, "little"), 4))
-def store_half(builder: Any, address: Any, value: Any) -> None:
-    """Write the lower four bytes of a number."""
-    half = ir.IntType(32)
-    builder.store(builder.trunc(value, half), builder.inttoptr(address, half.as_pointer()))
 
 
 @choice

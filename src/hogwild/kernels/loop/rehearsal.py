@@ -18,19 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import (
-    ALL_ROWS,
     FAULT,
     FAULT_COUNT,
     FAULT_ROW,
     ORDER_KEY,
     ORDER_SHIFT,
-    ROOM_ROWS,
     Room,
     Scratch,
     Step,
     Table,
     make_scratch,
-    split_tables,
+    numbered_rows,
 )
 from hogwild.errors import ConfigError
 from hogwild.kernels.compiler.jit import checked, spelled_out
@@ -54,12 +52,7 @@ class Act(NamedTuple):
     @property
     def rows(self) -> int:
         """Rows that have numbers."""
-        return sum(table.rows for table in split_tables(self.tables, self.room)[0].values())
-
-    def limit(self, scratch: Scratch) -> Scratch:
-        """The scratch with the limits in it that `guard` goes by."""
-        scratch.count[ROOM_ROWS], scratch.count[ALL_ROWS] = self.room.rows, self.rows
-        return scratch
+        return numbered_rows(self.tables, self.room)
 
 
 def rehearse(act: Act, order: Order, visits: Iterable[int]) -> None:

@@ -1,7 +1,7 @@
 """Counting and sizing gradient errors while workers overwrite each other, on some of the visits.
 
-A visit that is looked at compares the weights themselves, bit for bit: the other workers mark nothing, and run as if there
-were no trace. The gradient is computed once to know its rows; these are copied; then, as in any visit,
+A visit that is looked at compares the weights themselves, bit for bit: the other workers mark nothing, and run as if
+there were no trace. The gradient is computed once to know its rows; these are copied; then, as in any visit,
 
 * the gradient is computed; read-overwrite: a row that it reads has changed meanwhile;
 * it is applied; write-overwrite: a row is not what the same update makes of a copy from just before;
@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import ORDER_KEY, ORDER_SHIFT, PAD, Floats, Offsets, Scratch
-from hogwild.kernels.compiler.atomics import copy_bytes, load
-from hogwild.kernels.compiler.bytes import load_half
+from hogwild.kernels.compiler.atomics import copy_bytes, load, publish
+from hogwild.kernels.compiler.bytes import load_half, load_word
 from hogwild.kernels.compiler.jit import choice, fresh, kernel
 from hogwild.kernels.loop.guard import guard
 from hogwild.kernels.loop.task import apply, gradient
@@ -39,11 +39,20 @@ class Untraced(NamedTuple):
     """No trace: nothing of it is in the compiled code."""
 
 
+class Passing(NamedTuple):
+    """A trace that does not look at this visit: made_at is the address where the worker counts its updates."""
+
+    made_at: int
+
+
 class Traced(NamedTuple):
-    """made: updates of each worker, PAD cells apart; the rest is one worker's. places: a line for each weight array with
-    rows: its first row number, bytes a row, its address and that of its private snapshot; wholes: a line for each that is
-    read as a whole: its bytes and both addresses. before, after: copies of what a visit reads and writes, one listed row
-    after the other, then the wholes, at these addresses; stride: bytes from one row to the next."""
+    """made: updates of each worker, PAD cells apart; the rest is one worker's, made_at the address of its own updates.
+
+    places: a line for each weight array with rows: its first row number, bytes a row, its address and that of its
+    private snapshot; wholes: a line for each that is read as a whole: its bytes and both addresses. before, after: the
+    addresses of copies of what a visit reads and writes, one listed row after the other, then the wholes; stride: bytes
+    from one row to the next.
+    """
 
     made: Offsets
     counts: Offsets
@@ -51,6 +60,7 @@ class Traced(NamedTuple):
     sizes: npt.NDArray[np.float64]
     places: npt.NDArray[np.int64]
     wholes: npt.NDArray[np.int64]
+    made_at: int
     before: int
     after: int
     stride: int
@@ -62,9 +72,8 @@ class Traced(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """What was noted when a visit began; looked_at: whether anything was."""
+    """What was noted when a visit began."""
 
-    looked_at: bool
     others: int
     random: np.uint64
 
@@ -78,7 +87,7 @@ class Found(NamedTuple):
 
 @choice
 def open_visit(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any) -> Any:
-    """Before anything is read: whether this visit is looked at, and if so, a copy of what it will read."""
+    """Before anything is read: a copy of what the visit will read."""
 
 
 @choice
@@ -106,22 +115,22 @@ def settle(probe: Any, opened: Any, found: Any, exclusive: Any, visit: Any, rest
     """After a visit: compare, compute the gradient again, count. exclusive: nobody else could write meanwhile."""
 
 
-@open_visit.of(Untraced)
+@open_visit.of(Untraced, Passing)
 def _nothing_opened(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any) -> Any:
-    return Opened(False, 0, np.uint64(0))
+    return Opened(0, np.uint64(0))
 
 
-@end_reading.of(Untraced)
+@end_reading.of(Untraced, Passing)
 def _nothing_read(probe: Any, opened: Any) -> Any:
     return False
 
 
-@begin_writing.of(Untraced)
+@begin_writing.of(Untraced, Passing)
 def _nothing_found(probe: Any, opened: Any, read: Any, scratch: Any) -> Any:
     return Found(False, 0)
 
 
-@end_writing.of(Untraced)
+@end_writing.of(Untraced, Passing)
 def _nothing_copied(probe: Any, opened: Any, scratch: Any) -> None:
     return
 
@@ -131,35 +140,25 @@ def _nothing_counted(probe: Any, updates: Any) -> None:
     return
 
 
-@settle.of(Untraced)
+@settle.of(Untraced, Passing)
 def _nothing_settled(probe: Any, opened: Any, found: Any, exclusive: Any, visit: Any, rest: Any) -> None:
     return
 
 
-@kernel
-def is_looked_at(counts: Any, every: int) -> bool:
-    """Whether the visit that comes next is looked at."""
-    return counts[GRADIENTS] % every == 0
-
-
 @open_visit.of(Traced)
 def _open(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any) -> Any:
-    if not is_looked_at(probe.counts, probe.every):
-        return Opened(False, 0, np.uint64(0))
     repeat_gradient(probe, scratch.random[0], task, samples, visit, weights, scratch)
     copy_rows(probe, probe.before, probe.spare)
-    return Opened(True, made_by_others(probe.made, probe.worker), scratch.random[0])
+    return Opened(made_by_others(probe.made, probe.worker), scratch.random[0])
 
 
 @end_reading.of(Traced)
 def _end_reading(probe: Any, opened: Any) -> Any:
-    return opened.looked_at and has_changed(probe, probe.before, probe.spare, 2)
+    return has_changed(probe, probe.before, probe.spare, 2)
 
 
 @begin_writing.of(Traced)
 def _begin_writing(probe: Any, opened: Any, read: Any, scratch: Any) -> Any:
-    if not opened.looked_at:
-        return Found(False, 0)
     delay = made_by_others(probe.made, probe.worker) - opened.others
     take_snapshot(probe, scratch)
     return Found(read, delay)
@@ -167,20 +166,22 @@ def _begin_writing(probe: Any, opened: Any, read: Any, scratch: Any) -> Any:
 
 @end_writing.of(Traced)
 def _end_writing(probe: Any, opened: Any, scratch: Any) -> None:
-    if opened.looked_at:
-        copy_rows(probe, probe.after, scratch)
+    copy_rows(probe, probe.after, scratch)
 
 
 @count_update.of(Traced)
 def _count_update(probe: Any, updates: Any) -> None:
     probe.counts[GRADIENTS] += 1
-    probe.made[probe.worker * PAD] += updates
+    publish(probe.made_at, np.int64(load_word(probe.made_at)) + updates)
+
+
+@count_update.of(Passing)
+def _count_passing(probe: Any, updates: Any) -> None:
+    publish(probe.made_at, np.int64(load_word(probe.made_at)) + updates)
 
 
 @settle.of(Traced)
 def _settle(probe: Any, opened: Any, found: Any, exclusive: Any, visit: Any, rest: Any) -> None:
-    if not opened.looked_at:
-        return
     task, samples, scratch, step = rest
     repeat_gradient(probe, opened.random, task, samples, visit, probe.snapshot, scratch)
     probe.sizes[probe.counts[LOOKED_AT] % len(probe.sizes)] = distance(scratch, probe.spare)
@@ -242,7 +243,7 @@ def repeat_gradient(
 
 
 @kernel
-def place_of_row(places: Any, row: int) -> int:
+def place_of_row(places: Any, row: Any) -> int:
     """The line of the array that a row is in."""
     a = 0
     while a < places.shape[0] - 1 and row >= places[a + 1, 0]:
