@@ -2,8 +2,8 @@
 
     python benchmarks/trace.py [--only linear,crf,words,own] [--threads 2] [--rounds 9] [--json FILE]
 
-One line a program: processor time of a visit untraced and traced, the medians of the rounds; their ratio (the aim: at most
-1.5); and what was found. Processor time, not seconds: other programs disturb it less. Data is made up.
+One line a program: processor time of a visit untraced and traced, the medians of the rounds; their ratio (the aim: at
+most 1.5); and what was found. Processor time, not seconds: other programs disturb it less. Data is made up.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def main() -> None:
         plain, traced = (1e6 * median(seconds) for seconds in times.values())
         counts = {kind: found[kind] for kind in ("gradients", "looked_at", *KINDS)}
         results[name] = {"untraced_us": plain, "traced_us": traced, "ratio": traced / plain, **counts}
-        print(f"{name:8} {plain:9.3f} us untraced {traced:9.3f} us traced  ratio {traced / plain:.2f}  {counts}", flush=True)
+        print(f"{name:8} {plain:9.3f} us untraced {traced:9.3f} us traced  ratio {traced / plain:.2f}  {counts}")
     if options.json:
         Path(options.json).write_text(json.dumps({"threads": options.threads, "programs": results}, indent=1) + "\n")
 

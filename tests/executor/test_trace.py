@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import hogwild
+from executor.staged import EXPECTED, MOMENTS, Staged, kinds
 from hogwild.arrays import Table
 from hogwild.executor.trace import LOOK_EVERY, add_up
 from hogwild.kernels.loop.trace import bucket_of
-from problems.staged import EXPECTED, MOMENTS, Staged, kinds
 from problems.tasks import MIDDLE, Cells, Count, Interleave, Touches, Twice, count_program, touches
 
 

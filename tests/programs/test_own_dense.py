@@ -11,13 +11,13 @@ import pytest
 
 import hogwild
 from compiling import cases
+from executor.staged import EXPECTED, MOMENTS, Staged, kinds
 from hogwild.arrays import Table, has_dense
 from hogwild.executor.readers.checkpoint import Checkpointer, Output, identity_of, load_checkpoint
 from hogwild.executor.trace import add_up
 from hogwild.kernels.compiler.jit import fresh
 from hogwild.kernels.loop.order import locate, shuffled
 from hogwild.kernels.optim.rules import RULES, Adam, Sgd, dense_tables
-from problems.staged import EXPECTED, MOMENTS, Staged, kinds
 from reference.linear import Weight, move
 
 INPUTS, HIDDEN, CLASSES, ROWS = 5, 7, 3, 301

@@ -160,7 +160,7 @@ def _end_reading(probe: Any, opened: Any) -> Any:
 @begin_writing.of(Traced)
 def _begin_writing(probe: Any, opened: Any, read: Any, scratch: Any) -> Any:
     delay = made_by_others(probe.made, probe.worker) - opened.others
-    take_snapshot(probe, scratch)
+    copy_rows(probe, probe.before, scratch)
     return Found(read, delay)
 
 
@@ -183,6 +183,7 @@ def _count_passing(probe: Any, updates: Any) -> None:
 @settle.of(Traced)
 def _settle(probe: Any, opened: Any, found: Any, exclusive: Any, visit: Any, rest: Any) -> None:
     task, samples, scratch, step = rest
+    fill_snapshot(probe, probe.before, scratch)
     repeat_gradient(probe, opened.random, task, samples, visit, probe.snapshot, scratch)
     probe.sizes[probe.counts[LOOKED_AT] % len(probe.sizes)] = distance(scratch, probe.spare)
     clash = False
@@ -266,15 +267,18 @@ def copy_rows(probe: Any, target: int, scratch: Any) -> None:
 
 
 @kernel
-def take_snapshot(probe: Any, scratch: Any) -> None:
-    """Copy the rows that are listed in scratch, and the wholes, to their places in the snapshot."""
+def fill_snapshot(probe: Any, copied: int, scratch: Any) -> None:
+    """Bring copied rows and wholes to their places in the snapshot: not in the middle of a visit, as pages of it that
+    are touched for the first time take longer than all else."""
     for k in range(scratch.count[0]):
         row = np.int64(scratch.rows[k])
         a = place_of_row(probe.places, row)
-        shift = (row - probe.places[a, 0]) * probe.places[a, 1]
-        copy_bytes(probe.places[a, 3] + shift, probe.places[a, 2] + shift, probe.places[a, 1])
+        size = probe.places[a, 1]
+        copy_bytes(probe.places[a, 3] + (row - probe.places[a, 0]) * size, copied + k * probe.stride, size)
+    copied += (len(scratch.rows) - PAD) * probe.stride
     for a in range(probe.wholes.shape[0]):
-        copy_bytes(probe.wholes[a, 2], probe.wholes[a, 1], probe.wholes[a, 0])
+        copy_bytes(probe.wholes[a, 2], copied, probe.wholes[a, 0])
+        copied += probe.wholes[a, 0]
 
 
 @kernel
