@@ -25,6 +25,7 @@ Keys = npt.NDArray[np.uint64]
 
 CELL = 4          # bytes of one weight
 NEXT, ORDER_KEY, ORDER_SHIFT, SUMMED, TICK, PHASE_TICKS = range(1, 7)  # cells of Scratch.count after the first
+ROOM_ROWS, ALL_ROWS, FAULT, FAULT_COUNT, FAULT_ROW = range(11, 16)  # its last: limits of a user's task, what broke them
 PAD = 16          # 8-byte slots in 128 bytes: private things of two workers never share a cache line pair
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -141,7 +142,10 @@ class Scratch(NamedTuple):
     The loop sets count[NEXT], the sample of the next visit, which a task may prefetch; count[ORDER_KEY] and
     count[ORDER_SHIFT], those of the epoch's order, by which `row_at` finds the rows of a batch; and, in a sum of
     several gradients, count[SUMMED], their number. Where phases are timed count[TICK] is the processor's counter at the
-    last mark, and the ticks of each phase stand from count[PHASE_TICKS] on: see `kernels/compiler/clock.py`.
+    last mark, and the ticks of each phase stand from count[PHASE_TICKS] on: see `kernels/compiler/clock.py`. For tasks
+    from outside the package count[ROOM_ROWS] is the most that count[0] may be, count[ALL_ROWS] the number of rows that
+    have numbers, and count[FAULT] one more than a visit that broke these, with its count[0] and the row beside
+    it: see `guard`.
     clock[0] is the time of lazy regularization, set by the loop; random[0] the random state;
     floats (which begin at a cache line) and ints are for whatever else the task needs.
     """
@@ -243,6 +247,18 @@ def make_scratch(room: Room, seed: np.uint64) -> Scratch:
         ints=np.zeros(room.ints + PAD, dtype=np.int64),
         dense=aligned_floats(room.dense + 2 * PAD)[: room.dense],
     )
+
+
+def limited_scratch(room: Room, tables: Mapping[str, Table], seed: np.uint64) -> Scratch:
+    """As `make_scratch`, with the limits of a user's task in it."""
+    scratch = make_scratch(room, seed)
+    scratch.count[ROOM_ROWS], scratch.count[ALL_ROWS] = room.rows, numbered_rows(tables, room)
+    return scratch
+
+
+def numbered_rows(tables: Mapping[str, Table], room: Room) -> int:
+    """How many rows have numbers."""
+    return sum(table.rows for table in split_tables(tables, room)[0].values())
 
 
 def aligned_floats(count: int) -> Floats:

@@ -20,7 +20,7 @@ PROGRESS = Progress(
 WATCHED = Watched(2.0, 0, 300, {"norm(w)": 1.5, "w": [[1.0, 2.0], [3.0, 4.0]], "n": 3})
 EPOCH = EpochEnded(
     3.0, 1, 500, loss=0.4, lr=0.1, epoch_seconds=1.5, metrics={"accuracy": 0.9},
-    trace=({"worker": 0, "error_rate": 0.25, "delay": {"mean": 1.5}},),
+    trace=({"worker": 0, "error_rate": 0.25, "delayed": 3, "looked_at": 4, "delay": {"mean": 1.5}},),
 )  # fmt: skip
 
 
@@ -94,6 +94,7 @@ def test_tensorboard_reads_back_what_was_written(tmp_path):
     assert (point.step, point.value) == (300, 1.5)
     assert found.Scalars("valid/accuracy")[0].value == pytest.approx(0.9)
     assert found.Scalars("trace/error_rate/worker 0")[0].value == 0.25
+    assert found.Scalars("trace/delayed_rate/worker 0")[0].value == 0.75
     assert found.Scalars("train/lr")[0].step == 100
 
 

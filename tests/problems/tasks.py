@@ -77,8 +77,27 @@ def fail_apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
     return
 
 
+class Twice(NamedTuple):
+    """As Count, with the row in the list twice."""
+
+
+@hogwild.gradient_of(Twice)
+def twice_gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
+    for k in range(2):
+        scratch.rows[k] = samples.rows[visit]
+        scratch.grads[k, 0] = samples.amounts[visit]
+    scratch.count[0] = 2
+    return samples.amounts[visit]
+
+
+hogwild.apply_of(Twice)(count_apply)
+
+
+MIDDLE = 101  # this visit of an Interleave waits to be told, as visit 0 does
+
+
 class Interleave(NamedTuple):
-    """Two visits in a planted order: visit 0 reads row 0, then waits until visit 1 has written it, then writes."""
+    """Visits in a planted order: visit 0 reads its row, then waits until it is told to go on; others wait for it."""
 
     flags: np.ndarray
     stop: np.ndarray
@@ -90,12 +109,15 @@ def interleave_gradient(task: Any, samples: Any, visit: int, weights: Any, scrat
     scratch.grads[0, 0] = weights.values[samples.rows[visit], 0] + np.float32(1)
     scratch.count[0] = 1
     if visit == 0:
-        store(task.flags, 0, 1)  # visit 0 has read
-        if load(task.flags, 2) == 0:
-            store(task.flags, 2, 1)  # only once: the second gradient, on the snapshot, does not wait
+        # A trace computes the gradient thrice: for its rows, for what it is, and on the snapshot. The second waits.
+        store(task.flags, 2, load(task.flags, 2) + 1)
+        if load(task.flags, 2) == 2:
+            store(task.flags, 0, 1)  # visit 0 has read
             wait_for(task.flags, 1, 1, task.stop)
     else:
         wait_for(task.flags, 0, 1, task.stop)
+        if visit == MIDDLE:
+            wait_for(task.flags, 1, 1, task.stop)
     return np.float32(1)
 
 

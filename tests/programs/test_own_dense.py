@@ -11,22 +11,12 @@ import pytest
 
 import hogwild
 from compiling import cases
-from hogwild.arrays import Table, has_dense, make_scratch
+from executor.staged import EXPECTED, MOMENTS, Staged, kinds
+from hogwild.arrays import Table, has_dense
 from hogwild.executor.readers.checkpoint import Checkpointer, Output, identity_of, load_checkpoint
-from hogwild.executor.trace import Trace, add_up
+from hogwild.executor.trace import add_up
 from hogwild.kernels.compiler.jit import fresh
 from hogwild.kernels.loop.order import locate, shuffled
-from hogwild.kernels.loop.task import gradient
-from hogwild.kernels.loop.trace import (
-    GRADIENTS,
-    Opened,
-    begin_writing,
-    check_reads,
-    count_gradient,
-    end_writing,
-    measure,
-    open_visit,
-)
 from hogwild.kernels.optim.rules import RULES, Adam, Sgd, dense_tables
 from reference.linear import Weight, move
 
@@ -241,10 +231,10 @@ def test_modes_without_errors_show_none_and_gradients_are_what_the_snapshot_give
         assert total["wrong"]["max"] == 0.0
 
 
-def test_in_round_robin_all_but_the_first_of_a_round_read_what_was_overwritten() -> None:
+def test_in_round_robin_all_but_the_first_of_a_round_are_late_and_nothing_is_overwritten() -> None:
     _, epochs = _run(_net(Adam()), _points(90), mode="round-robin", threads=3, trace=True, epochs=1, lr=0.01)
     assert [w["delay"]["max"] for w in epochs[0].trace] == [0, 1, 2]
-    assert [w["errors"] for w in epochs[0].trace] == [0, 30, 30]
+    assert [kinds(w) for w in epochs[0].trace] == [(0, 0, 0, 0), (0, 0, 0, 1), (0, 0, 0, 1)]
     assert [w["wrong"]["mean"] > 0 for w in epochs[0].trace] == [False, True, True]
 
 
@@ -254,54 +244,32 @@ def test_private_copies_cannot_be_overwritten() -> None:
     assert (total["gradients"], total["errors"], total["wrong"]["max"]) == (2000, 0, 0.0)
 
 
-_open = fresh(lambda probe, scratch: open_visit(probe, scratch))  # noqa: PLW0108
-_begin = fresh(lambda probe, scratch: begin_writing(probe, scratch))  # noqa: PLW0108
-_read = fresh(lambda probe, opened, scratch: check_reads(probe, opened, scratch))  # noqa: PLW0108
-_end = fresh(
-    lambda probe, scratch, read, clash: count_gradient(probe, read, end_writing(probe, scratch) or clash)
-)  # fmt: skip
-_gradient = fresh(lambda task, samples, visit, weights, scratch: gradient(task, samples, visit, weights, scratch))  # noqa: PLW0108
-_measure = fresh(
-    lambda probe, opened, task, samples, visit, scratch: measure(probe, opened, task, samples, visit, scratch)  # noqa: PLW0108
-)
-
-
-def _probes(private: int = 0) -> tuple[Any, list[Any], Any, list[Any]]:
+def _staged(feed: Any) -> Staged:
     room = hogwild.Room(0, dense=CELLS, floats=HIDDEN + CLASSES)
-    trace = Trace(dense_tables(Sgd(), CELLS), room, every=1)
-    trace.mark_private({"values": private})
-    weights = hogwild.make_dense(Sgd(), _values())
-    scratches = [make_scratch(room, np.uint64(1)) for _ in range(2)]
-    return trace, [trace.add_worker(weights) for _ in range(2)], weights, scratches
+    return Staged(Net(Sgd()), feed, hogwild.make_dense(Sgd(), _values()), dense_tables(Sgd(), CELLS), room)
 
 
-@pytest.mark.parametrize(("private", "expected"), [(0, 1), (CELLS, 0)])
-def test_planted_overwrites_of_the_dense_part_are_counted(private: int, expected: int) -> None:
-    """Both begin to write before either has ended: a clash for both. Then the first writes what the second has read."""
-    trace, (one, two), _, (mine, other) = _probes(private)
-    opened = _open(two, other)
-    clashes = [_begin(one, mine), _begin(two, other)]
-    _end(one, mine, False, clashes[0])
-    late = _read(two, opened, other)
-    _end(two, other, late, clashes[1])
-    first, second = trace.take()
-    assert (first["write_overwrites"], second["write_overwrites"]) == (expected, expected)
-    assert (first["read_overwrites"], second["read_overwrites"]) == (0, expected)
-    assert second["delay"]["max"] == 1
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_what_a_write_of_another_worker_to_the_dense_part_is_depends_on_its_moment(moment: str) -> None:
+    staged = _staged(_points(3))
+
+    def write() -> None:
+        staged.weights.values[-1] += np.float32(0.3)
+
+    assert kinds(staged.visit(1, moment, write)) == EXPECTED[moment]
 
 
 def test_a_planted_error_has_its_size() -> None:
-    """The gradient in scratch is of older weights: it is compared with that of the weights as they are now."""
-    _, (probe, _), weights, (scratch, _) = _probes()
+    """The gradient that is applied is of older weights: it is compared with that of the weights as they are now."""
     feed = _points(3)
-    _gradient(Net(Sgd()), feed, 2, weights, scratch)
-    used = scratch.dense.astype(np.float64)
-    weights.values[:] += np.float32(0.3)
-    _measure(probe, Opened(0, np.uint64(0)), Net(Sgd()), feed, 2, scratch)
-    true = _twin_gradient(weights.values, feed, 2)
-    assert probe.counts[GRADIENTS] == 0
-    assert probe.sizes[0] == pytest.approx(np.linalg.norm(used - true) / np.linalg.norm(true), rel=1e-4)
-    assert probe.sizes[0] > 0.05
+    staged = _staged(feed)
+    used = _twin_gradient(staged.weights.values, feed, 2)
+    now = staged.weights.values + np.float32(0.3)
+    entry = staged.visit(2, "waiting", lambda: np.copyto(staged.weights.values, now))
+    true = _twin_gradient(now, feed, 2)
+    size = np.linalg.norm(used - true) / np.linalg.norm(true)
+    assert entry["wrong"]["max"] == pytest.approx(size, rel=1e-3)
+    assert size > 0.05
 
 
 # -- saving -----------------------------------------------------------------------------------------------------------

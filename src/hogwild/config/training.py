@@ -38,7 +38,7 @@ class TrainConfig(Config):
     batch: int = 0
     """With mode `minibatch`: visits summed into one update; 0: one a worker."""
     trace: bool = False
-    """Count and size gradient errors (a second, slower form of the compiled code)."""
+    """Count and size gradient errors on some of the visits (another form of the compiled code)."""
     merge_every: int = 0
     """With private copies: visits of a worker between two merges of the same row; 0: chosen."""
     hot_rows: int = 0

@@ -16,7 +16,7 @@ class Event:
     epoch: int
     """Epochs finished."""
     samples: int
-    """Visits made in all."""
+    """Visited in all; those of batches, where a visit is a batch of samples."""
 
     @property
     def is_best(self) -> bool:
@@ -34,7 +34,7 @@ class Started(Event):
 
     kind: ClassVar[str] = "started"
     total: int
-    """Visits planned in all."""
+    """Samples to be visited in all."""
     threads: int
     mode: str
     sharing: str
@@ -46,7 +46,7 @@ class Started(Event):
     unit: str = "samples"
     """What the user counts in: samples, or the program's unit where a visit is nothing that the user knows."""
     each: float = 1.0
-    """Such units in a visit."""
+    """Such units in a sample."""
 
 
 @dataclass(frozen=True)

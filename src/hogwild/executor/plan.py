@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +14,16 @@ from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
 from hogwild.executor.modes import workers_of
 from hogwild.executor.spanlog import timed_task
-from hogwild.kernels.loop.order import Order, file_order, shard_size, shuffled
+from hogwild.kernels.compiler.jit import renewed
+from hogwild.kernels.loop.order import Order, file_order, locate, shard_size, shuffled
+from hogwild.kernels.loop.rehearsal import Act, rehearse
+from hogwild.kernels.loop.task import is_users
 from hogwild.machine import memory
 from hogwild.programs.program import CompiledProgram, Program
 
 _BLOCK = 1 << 14  # samples that stay together when data larger than memory is shuffled
 _MOST_ROWS = 1 << 31  # that an int32 can name
-_LEAST_MERGES = 16  # of a worker in an epoch: private rows must not drift apart in a short one
+_REHEARSED = 32  # first visits of a run that are made before it with every index checked, if the task is a user's
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,22 @@ class Plan:
         whole = shuffled(self.whole, self.config.seed, epoch, block) if self.config.shuffle else file_order(self.whole)
         return whole.shard(*self.shard)
 
+    @property
+    def act(self) -> Act | None:
+        """What visits must keep to, where they are a user's code; None where they are this package's."""
+        if not is_users(self.task):
+            return None
+        return Act(self.task, self.samples, self.weights, self.tables, self.room)
+
+    def rehearse(self) -> float:
+        """Before anything of it runs: a user's code on some visits, with every index checked; returns seconds."""
+        began, act = time.perf_counter(), self.act
+        if act is not None:
+            order = self.order(0)
+            first = (locate(order, position) for position in range(min(_REHEARSED, self.visits)))
+            rehearse(act, order, dict.fromkeys((*_telling_visits(self.samples, self.whole), *first)))
+        return time.perf_counter() - began
+
 
 def make_plan(
     config: TrainConfig, program: Program, feed: Any, shard: tuple[int, int] = (0, 1), exchange_every: int = 0
@@ -74,13 +94,21 @@ def make_plan(
     program.startup(feed, config.seed)
     task, samples, room = None, None, Room(0)
     if isinstance(program, CompiledProgram):
-        task, samples, room = timed_task(program.task), program.samples(feed), program.room(feed)
+        task, samples, room = renewed(timed_task(program.task)), program.samples(feed), program.room(feed)
     tables = check_tables(program.tables(), program.weights, room)
     whole = program.visits(feed)
     return Plan(
         config, program, task, samples, program.weights, tables, room, whole, shard_size(whole, *shard), part, shard,
         exchange_every,
     )  # fmt: skip
+
+
+def _telling_visits(samples: Any, visits: int) -> Iterator[int]:
+    """Where a mistake shows: the first and the last visit, and those of the least and largest number of each array."""
+    yield from (0, visits - 1)
+    for array in arrays_in(samples):
+        if array.dtype.kind in "iu" and array.ndim and len(array) == visits:
+            yield from (int(place) // (array.size // visits) for place in (array.argmin(), array.argmax()))
 
 
 def check_tables(tables: Mapping[str, Table], weights: Any, room: Room) -> dict[str, Table]:

@@ -187,6 +187,9 @@ class AsyncExecutor:
 
     def _train(self, course: Course, valid: Any, watch: Any) -> Iterator[Event]:
         course.crew.claims.gates = self._wishes
+        if watch is not None:
+            watch.begin(course.samples, course.seconds)
+            course.watch_every = watch.every.samples
         try:
             self._check_process()
             course.crew.start()
@@ -226,14 +229,17 @@ class AsyncExecutor:
 
     def _until_epoch_ends(self, course: Course, watch: Any) -> Iterator[Event]:
         """Events of an epoch until all its samples are visited, or the run is stopped."""
-        claims = course.crew.claims
+        claims, told = course.crew.claims, time.perf_counter()
         while True:
             self._check_process()
             news = claims.wait(_TICK)
             if news == "failed":
                 assert claims.error is not None
                 raise claims.error
-            if watch is not None and watch.due(course.samples, course.seconds):
+            exact = watch is not None and watch.every.samples
+            if watch is not None and (news == "epoch" or not exact) and watch.due(course.samples, course.seconds):
+                if exact:
+                    course.halt()
                 yield Watched(**course.when(), values=watch.read(course.plan.program))
             if news == "epoch":
                 if course.exchange_due:
@@ -242,8 +248,10 @@ class AsyncExecutor:
                 if course.epoch_complete or "stop" in self._wishes:
                     return
                 course.go_on()
-                continue
-            if news == "running":
+                if time.perf_counter() < told + _TICK:
+                    continue
+            if news in ("running", "epoch"):
+                told = time.perf_counter()
                 yield course.progress()
                 continue
             course.halt()
@@ -286,8 +294,11 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
             "with the data, batch size, mode and threads that it had."
         )
     if plan.workers > plan.visits:
-        notes.append(f"{plan.workers} workers for {plan.visits} samples: some have nothing to do.")
-    began, compiling = time.perf_counter(), 0.0
+        what = "batches" if plan.program.unit == "samples" and plan.program.tells_units else "samples"
+        notes.append(f"{plan.workers} workers for {plan.visits} {what}: some have nothing to do.")
+    began = time.perf_counter()
+    with timed("compile"):
+        compiling = plan.rehearse()
     lr = config.lr or (start.lr if start else plan.program.rate)
     if lr is None:
         with timed("compile"):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Step
 from hogwild.executor.events import EpochEnded, Finished, Progress, Started
+from hogwild.executor.modes import lockstep_of
 from hogwild.executor.plan import Plan
 from hogwild.executor.workers import Crew
 from hogwild.kernels.loop.schedule import elapsed_at, rate_after
@@ -63,7 +64,11 @@ class Course:
         self.best_loss = start.best_loss if start else math.inf
         self.best_epoch = start.best_epoch if start else -1
         self.metrics: dict[str, float] = {}
+        self.watch_every = 0
+        """Samples after which the workers stand still to be looked at; 0: never."""
         self._units = units
+        # Where a visit is a batch, samples are what the user calls so, and not visits.
+        self._epoch_samples = units if plan.program.unit == "samples" and plan.program.tells_units else plan.visits
         self._loss = start.last_loss if start else math.nan
         self._loss_sum = start.loss_sum if start else 0.0
         self._seconds_before = start.train_seconds if start else 0.0
@@ -84,19 +89,29 @@ class Course:
         return self._seconds_before + self._seconds + running
 
     @property
-    def samples(self) -> int:
+    def _done(self) -> int:
+        """Visits made in this epoch."""
+        return int(self.crew.counters.visits.sum())
+
+    @property
+    def visits(self) -> int:
         """Visits made in all."""
-        return self.epoch * self.plan.visits + int(self.crew.counters.visits.sum())
+        return self.epoch * self.plan.visits + self._done
+
+    @property
+    def samples(self) -> int:
+        """Samples of the visits made in all; of batches of unequal size, as if they were equal."""
+        return self.epoch * self._epoch_samples + self._done * self._epoch_samples // self.plan.visits
 
     @property
     def total(self) -> int:
-        """Visits planned in all."""
-        return self.plan.visits * self.plan.config.epochs
+        """Samples of all visits planned."""
+        return self._epoch_samples * self.plan.config.epochs
 
     @property
     def epoch_complete(self) -> bool:
         """Whether all samples of this epoch have been visited."""
-        return int(self.crew.counters.visits.sum()) >= self.plan.visits
+        return self._done >= self.plan.visits
 
     @property
     def without_hope(self) -> bool:
@@ -123,7 +138,7 @@ class Course:
         if self._since is not None:
             self._seconds += time.perf_counter() - self._since
             self._since = None
-            self.plan.program.stand_at(self._elapsed(int(self.crew.counters.visits.sum())))
+            self.plan.program.stand_at(self._elapsed(self._done))
 
     def bring_home(self) -> None:
         """The run is over: the weights are in the program's own arrays again, no longer in memory that workers map."""
@@ -136,7 +151,7 @@ class Course:
     # -- an epoch -----------------------------------------------------------------------------------------------
 
     def open_epoch(self) -> None:
-        """Start the clock and let the workers loose, up to the next exchange."""
+        """Start the clock and let the workers loose, up to where they stand still next."""
         counters = self.crew.counters
         counters.reset(self.offset, self._loss_sum)
         self._epoch_began = self.seconds
@@ -146,24 +161,31 @@ class Course:
         self.offset, self._loss_sum = 0, 0.0
 
     def go_on(self) -> None:
-        """After an exchange: let the workers loose up to the next one."""
-        done = int(self.crew.counters.visits.sum())
+        """After they have stood still: let the workers loose up to the next time."""
+        done = self._done
         self.go()
         self.crew.open_epoch(self.epoch, self.crew.order, done, self._stretch(done))
 
     def _stretch(self, done: int) -> int:
         """The position of this epoch at which the workers stand still next, when so many of its visits are made."""
         every, visits = self.plan.exchange_every, self.plan.visits
-        if not every:
-            return visits
-        before = self.epoch * visits
-        return min(visits, ((before + done) // every + 1) * every - before)
+        stop = visits
+        if every:
+            before = self.epoch * visits
+            stop = min(stop, ((before + done) // every + 1) * every - before)
+        if self.watch_every:
+            before = self.epoch * self._epoch_samples
+            seen = before + done * self._epoch_samples // visits
+            ahead = (seen // self.watch_every + 1) * self.watch_every - before
+            step = lockstep_of(self.plan.config) or 1  # rounds are whole
+            stop = min(stop, -(-ahead * visits // (self._epoch_samples * step)) * step)
+        return stop
 
     @property
     def exchange_due(self) -> bool:
         """Whether the visits made so far are a whole number of stretches between exchanges."""
         every = self.plan.exchange_every
-        return bool(every) and self.samples % every == 0
+        return bool(every) and self.visits % every == 0
 
     def _elapsed(self, visits: int) -> float:
         """The sum of learning rates of so many visits since the epoch began."""
@@ -208,7 +230,8 @@ class Course:
     @property
     def rate(self) -> float:
         """The learning rate now."""
-        return rate_after(self.crew.schedule, min(self.samples, self.total)) / self.plan.part
+        most = self.plan.visits * self.plan.config.epochs
+        return rate_after(self.crew.schedule, min(self.visits, most)) / self.plan.part
 
     @property
     def _first_rate(self) -> float:
@@ -217,7 +240,7 @@ class Course:
     def started(self, compile_seconds: float, prepare_seconds: float, notes: list[str]) -> Started:
         """The first event."""
         config, program = self.plan.config, self.plan.program
-        each = self._units / self.plan.visits
+        each = self._units / self._epoch_samples
         told: dict[str, Any] = {"unit": program.unit, "each": each} if program.tells_units else {}
         return Started(
             **self.when(), total=self.total, threads=self.plan.workers, mode=config.mode,
@@ -230,35 +253,36 @@ class Course:
         visits = self.crew.counters.visits
         done, samples = int(visits.sum()), self.samples
         speed = self.speed()
+        each = self._units / self._epoch_samples
         loss = self.crew.counters.loss / done * self.plan.program.loss_scale if done else math.nan
         return Progress(
             **self.when(), total=self.total, loss=loss, lr=self.rate,
-            samples_per_second=speed, units_per_second=speed * self._units / self.plan.visits,
+            samples_per_second=speed, units_per_second=speed * each,
             seconds_left=(self.total - samples) / speed if speed else math.nan,
             balance=tuple(float(v) for v in visits / max(1, done)),
         )  # fmt: skip
 
     def speed(self) -> float:
-        """Visits a second since this run went on; if there was nothing left to do, from its beginning."""
-        visits, seconds = self.samples - self._visits_before, self.seconds - self._seconds_before
+        """Samples a second since this run went on; if there was nothing left to do, from its beginning."""
+        visits, seconds = self.visits - self._visits_before, self.seconds - self._seconds_before
         if not visits:
-            visits, seconds = self.samples, self.seconds
-        return visits / seconds if seconds > 0 else 0.0
+            visits, seconds = self.visits, self.seconds
+        return visits * self._epoch_samples / self.plan.visits / seconds if seconds > 0 else 0.0
 
     def finished(self, reason: str) -> Finished:
         """The last event."""
-        speed, per_visit = self.speed(), self._units / self.plan.visits
+        speed, each = self.speed(), self._units / self._epoch_samples
         return Finished(
-            **self.when(), reason=reason, loss=self._loss, units=round(self.samples * per_visit),
+            **self.when(), reason=reason, loss=self._loss, units=round(self.samples * each),
             train_seconds=self.seconds, evaluate_seconds=self._evaluate_seconds, samples_per_second=speed,
-            units_per_second=speed * per_visit, metrics=dict(self.metrics),
+            units_per_second=speed * each, metrics=dict(self.metrics),
         )  # fmt: skip
 
     def state(self) -> RunState:
         """All that is needed to go on from here; the workers are parked."""
         crew = self.crew
         return RunState(
-            position=Position(self.epoch, self.samples - self.epoch * self.plan.visits),
+            position=Position(self.epoch, self._done),
             lr=self._first_rate, sharing=crew.store.name, seed=self.plan.config.seed,
             epoch_visits=self.plan.visits, loss_sum=crew.counters.loss, last_loss=self._loss,
             train_seconds=self.seconds, best_loss=self.best_loss, best_epoch=self.best_epoch,

@@ -8,47 +8,38 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import CELL, PAD, Room, Table, make_scratch, split_tables
+from hogwild.arrays import CELL, PAD, Room, Table, limited_scratch, split_tables
 from hogwild.kernels.loop.trace import (
     BUCKETS,
     DELAY_MAX,
     DELAY_SUM,
+    DELAYED,
     ERRORS,
     EXACT,
     GRADIENTS,
     KEPT,
-    PRIVATE,
+    LOOKED_AT,
     READ_OVER,
-    SIZED,
     STEPS,
     WRITE_OVER,
     Traced,
 )
 
-SIZE_EVERY = 64  # visits between two of which the gradient is computed twice
+LOOK_EVERY = 64  # visits of a worker, of which one is looked at
+KINDS = ("errors", "read_overwrites", "write_overwrites", "delayed")
+"""What is counted of the gradients that are looked at."""
+_CELLS = (ERRORS, READ_OVER, WRITE_OVER, DELAYED)
 
 
 class Trace:
     """Counts of all workers in one run. Each epoch is summarised, then forgotten."""
 
-    def __init__(self, tables: Mapping[str, Table], room: Room, every: int = SIZE_EVERY) -> None:
-        self._tables, self._wholes = split_tables(tables, room)
+    def __init__(self, tables: Mapping[str, Table], room: Room, workers: int, every: int = LOOK_EVERY) -> None:
+        self._all, (self._tables, self._wholes) = tables, split_tables(tables, room)
         self._room = room
         self._every = every
-        self._clock = np.zeros(PAD, np.int64)
-        entries = sum(table.rows for table in self._tables.values()) + 1
-        self._written = np.zeros(entries, np.int64)
-        self._writing = np.zeros(entries, np.int64)
+        self._made = np.zeros(workers * PAD, np.int64)
         self.probes: list[Traced] = []
-
-    def mark_private(self, private: Mapping[str, int]) -> None:
-        """Rows that only their worker writes cannot be overwritten by others."""
-        first = 0
-        for name, table in self._tables.items():
-            self._written[first : first + private.get(name, 0)] = PRIVATE
-            first += table.rows
-        if self._wholes and all(private.get(name, 0) == table.rows for name, table in self._wholes.items()):
-            self._written[-1] = PRIVATE
 
     def add_worker(self, weights: Any) -> Traced:
         """The probe of the next worker, for its own weights."""
@@ -63,20 +54,16 @@ class Trace:
         for k, name in enumerate(self._wholes):
             array, copy = getattr(weights, name), getattr(snapshot, name)
             wholes[k] = array.nbytes, array.ctypes.data, copy.ctypes.data
+        cells = max((table.cells for table in self._tables.values()), default=0)
+        copies = np.zeros((2, self._room.rows * cells + int(wholes[:, 0].sum()) // CELL), np.float32)
+        before, after = (copies.ctypes.data + k * copies.strides[0] for k in range(2))
         probe = Traced(
-            clock=self._clock,
-            written=self._written,
-            writing=self._writing,
-            counts=np.zeros(PAD, np.int64),
-            delays=np.zeros(BUCKETS + PAD, np.int64),
-            sizes=np.zeros(KEPT, np.float64),
-            places=places,
-            wholes=wholes,
-            worker=len(self.probes),
-            every=self._every,
-            snapshot=snapshot,
-            spare=make_scratch(self._room, np.uint64(0)),
-        )
+            made=self._made, counts=np.zeros(PAD, np.int64), delays=np.zeros(BUCKETS + PAD, np.int64),
+            sizes=np.zeros(KEPT, np.float64), places=places, wholes=wholes,
+            made_at=self._made.ctypes.data + len(self.probes) * PAD * self._made.itemsize, before=before, after=after,
+            stride=cells * CELL, worker=len(self.probes), every=self._every, snapshot=snapshot,
+            spare=limited_scratch(self._room, self._all, np.uint64(0)), copies=copies,
+        )  # fmt: skip
         self.probes.append(probe)
         return probe
 
@@ -91,16 +78,15 @@ class Trace:
 
 def _summary(probe: Traced) -> dict[str, Any]:
     counts = probe.counts
-    gradients = int(counts[GRADIENTS])
-    sized = int(min(counts[SIZED], len(probe.sizes)))
+    looked_at = int(counts[LOOKED_AT])
+    sized = min(looked_at, len(probe.sizes))
     sizes = probe.sizes[:sized]
     return {
         "worker": probe.worker,
-        "gradients": gradients,
-        "errors": int(counts[ERRORS]),
-        "error_rate": int(counts[ERRORS]) / gradients if gradients else 0.0,
-        "read_overwrites": int(counts[READ_OVER]),
-        "write_overwrites": int(counts[WRITE_OVER]),
+        "gradients": int(counts[GRADIENTS]),
+        "looked_at": looked_at,
+        **{kind: int(counts[cell]) for kind, cell in zip(KINDS, _CELLS, strict=True)},
+        "error_rate": _share(int(counts[ERRORS]), looked_at),
         "delay": _delay(_delay_counts(probe.delays), int(counts[DELAY_SUM]), int(counts[DELAY_MAX])),
         "wrong": {
             "samples": sized,
@@ -110,6 +96,10 @@ def _summary(probe: Traced) -> dict[str, Any]:
             "max": float(sizes.max()) if sized else 0.0,
         },
     }
+
+
+def _share(count: int, whole: int) -> float:
+    return count / whole if whole else 0.0
 
 
 def _delay_counts(delays: Any) -> dict[int, int]:
@@ -146,14 +136,13 @@ def _percentile(counts: Mapping[int, int], share: float) -> int:
 
 def add_up(workers: tuple[dict[str, Any], ...]) -> dict[str, Any]:
     """Workers or epochs together: sums, and the rates and percentiles of the whole."""
-    names = ("gradients", "errors", "read_overwrites", "write_overwrites")
+    names = ("gradients", "looked_at", *KINDS)
     total: dict[str, Any] = {name: sum(entry[name] for entry in workers) for name in names}
-    gradients = total["gradients"]
-    total["error_rate"] = total["errors"] / gradients if gradients else 0.0
+    total["error_rate"] = _share(total["errors"], total["looked_at"])
     counts: Counter[int] = Counter()
     for entry in workers:
         counts.update(entry["delay"]["counts"])
-    late = round(sum(entry["delay"]["mean"] * entry["gradients"] for entry in workers))
+    late = round(sum(entry["delay"]["mean"] * entry["looked_at"] for entry in workers))
     total["delay"] = _delay(counts, late, max((entry["delay"]["max"] for entry in workers), default=0))
     sized = sum(entry["wrong"]["samples"] for entry in workers)
     wrong = sum(entry["wrong"]["mean"] * entry["wrong"]["samples"] for entry in workers)

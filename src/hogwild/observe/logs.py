@@ -131,6 +131,7 @@ def scalars(event: Event) -> Iterator[tuple[str, float]]:
             yield f"valid/{name}", value
         for entry in event.trace:
             yield f"trace/error_rate/worker {entry['worker']}", entry["error_rate"]
+            yield f"trace/delayed_rate/worker {entry['worker']}", entry["delayed"] / max(1, entry["looked_at"])
             yield f"trace/delay/worker {entry['worker']}", entry["delay"]["mean"]
     elif isinstance(event, Watched):
         for name, value in event.values.items():

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from hogwild.arrays import DenseParameters, Room, Table, has_dense, split_tables
-from hogwild.errors import ConfigError, ModelError
+from hogwild.errors import ConfigError, InputError, ModelError, brief
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.kernels.loop.task import apply, gradient
+from hogwild.kernels.loop.task import apply, gradient, is_bundle_type
 from hogwild.kernels.optim.rules import SLOTS, dense_tables
 from hogwild.programs.program import CompiledProgram, Metrics
 
@@ -25,7 +25,7 @@ class CustomProgram(CompiledProgram):
     startup : returns the weights, a NamedTuple of float32 arrays whose first axis numbers the rows. Those with the
         fields of `hogwild.DenseParameters` have their gradient in `scratch.dense`, and the task has their `rule`.
     room : the scratch that one visit needs at the most; by default a row of scratch for each row of weights.
-    visits : visits in an epoch; by default the length of the feed, or of the first of its arrays.
+    visits : visits in an epoch; by default the length of the feed, or of its arrays, which is then the same for all.
     tables : how arrays are shared, by name; those not named are dense.
     evaluate : metrics of the weights on a feed, by name; `loss` is what early stopping watches. If it has a parameter
         `threads`, it is told by that how many cores it may use.
@@ -39,11 +39,9 @@ class CustomProgram(CompiledProgram):
         tables: Mapping[str, Table] | None = None, evaluate: Callable[..., Metrics] | None = None,
         visit_seconds: float = CompiledProgram.visit_seconds,
     ) -> None:  # fmt: skip
-        for function in (gradient, apply):
-            if function.find(type(task)) is None:
-                name = function.__name__
-                kind = type(task).__name__
-                raise ConfigError(f"{kind} has no {name}; register one with @hogwild.{name}_of({kind}).")
+        _check_task(task)
+        if not callable(startup):
+            raise ConfigError(f"startup is a {type(startup).__name__}; it is the function that makes the weights.")
         self._task = task
         self._startup = startup
         self._room = room
@@ -65,13 +63,32 @@ class CustomProgram(CompiledProgram):
 
     def samples(self, feed: Any) -> Any:
         """The user's arrays as they are."""
-        return feed.samples if isinstance(feed, Feed) else feed
+        return feed.samples if isinstance(feed, Feed) else self._checked_samples(feed)
+
+    def _checked_samples(self, samples: Any) -> Any:
+        if not is_bundle_type(type(samples)):
+            raise InputError(f"samples are a NamedTuple of arrays, or a feed, not {type(samples).__name__}.")
+        lengths = {}
+        for name, array in zip(samples._fields, samples, strict=True):
+            if isinstance(array, list):
+                raise InputError(f"samples.{name} is a list; make it an array: numpy.array({name}).")
+            if isinstance(array, np.ndarray) and array.ndim:
+                lengths[name] = len(array)
+        if self._visits is None and len(set(lengths.values())) != 1:
+            told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise InputError(
+                f"the arrays of samples differ in length ({told or 'there is none'}); there is one visit for each "
+                "entry of all, or give `visits`."
+            )
+        return samples
 
     def visits(self, feed: Any) -> int:
         """Visits in an epoch."""
         if self._visits is not None:
             return self._visits
-        return len(feed) if isinstance(feed, Feed) else len(feed[0])
+        if isinstance(feed, Feed):
+            return len(feed)
+        return next(len(array) for array in self.samples(feed) if np.ndim(array))
 
     def room(self, feed: Any) -> Room:
         """Scratch for every row of weights, unless the user said less, and for all dense parameters."""
@@ -133,6 +150,18 @@ class CustomProgram(CompiledProgram):
         self.weights = type(fresh)(**{name: np.array(arrays[name], order="C") for name in fresh._fields})
 
 
+def _check_task(task: Any) -> None:
+    if is_bundle_type(task):
+        raise ConfigError(f"the task is the class {task.__name__}; make one: {task.__name__}(…).")
+    kind = type(task).__name__
+    if not is_bundle_type(type(task)):
+        raise ConfigError(f"the task is {brief(task)}; it must be a NamedTuple.")
+    for function in (gradient, apply):
+        if function.find(type(task)) is None:
+            name = function.__name__
+            raise ConfigError(f"{kind} has no {name}; register one with @hogwild.{name}_of({kind}).")
+
+
 def _takes(function: Callable[..., Any], name: str) -> bool:
     """Whether a function has a parameter of this name; what does not tell its parameters has none."""
     try:
@@ -143,7 +172,7 @@ def _takes(function: Callable[..., Any], name: str) -> bool:
 
 
 def _checked(weights: Any) -> Any:
-    if not (isinstance(weights, tuple) and hasattr(weights, "_fields")):
+    if not is_bundle_type(type(weights)):
         raise ConfigError(f"startup returned {type(weights).__name__}; it must return a NamedTuple of float32 arrays.")
     for name, array in zip(weights._fields, weights, strict=True):
         plain = isinstance(array, np.ndarray) and array.dtype == np.float32 and array.ndim > 0

@@ -77,7 +77,7 @@ def test_trace_in_the_json_object(hogwild, files):
     assert all(len(epoch["workers"]) == 2 for epoch in trace["epochs"])
     assert trace["gradients"] == 4000 == sum(w["gradients"] for epoch in trace["epochs"] for w in epoch["workers"])
     for entry in (trace, trace["epochs"][0]["workers"][0]):
-        assert {"errors", "error_rate", "read_overwrites", "write_overwrites"} <= set(entry)
+        assert {"looked_at", "errors", "error_rate", "read_overwrites", "write_overwrites", "delayed"} <= set(entry)
         assert {"mean", "max"} <= set(entry["delay"])
         assert {"mean", "samples"} <= set(entry["wrong"])
     assert {"p50", "p99"} <= set(trace["epochs"][0]["workers"][0]["delay"])

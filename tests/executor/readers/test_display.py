@@ -114,9 +114,9 @@ def test_what_the_user_counts_in(monkeypatch):
 
 
 def test_trace_is_part_of_the_epoch_line():
-    entry = {"gradients": 80, "errors": 4}
+    entry = {"gradients": 800, "looked_at": 80, "errors": 4, "delayed": 12}
     epoch = EpochEnded(1.0, 1, 500, loss=0.4, lr=0.1, epoch_seconds=1.5, trace=(entry, entry))
-    assert "gradient errors 5.00%" in shown([epoch], io.StringIO())
+    assert "gradient errors 5.00%, delayed 15.00%" in shown([epoch], io.StringIO())
 
 
 def test_quiet_is_silent():

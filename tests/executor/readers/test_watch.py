@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+import hogwild
 from hogwild.errors import ConfigError
 from hogwild.executor.readers.watch import Every, Watch, make_watch, parse_every
+from problems.tasks import count_program, touches
 
 
 class Weights(NamedTuple):
@@ -147,3 +149,52 @@ def test_the_default_of_a_program_is_its_raw_arrays():
     program = Bare()
     program.startup(None, 1)
     assert Watch(["bias", "table[0]"]).read(program) == {"bias": [1.0], "table[0]": [0.0, 0.0]}
+
+
+def _values(program, samples, every, **options):
+    watch = Watch({"sum": lambda weights: float(weights.values.sum())}, every=every)
+    executor = hogwild.AsyncExecutor(**options)
+    events = [e for e in executor.run(program, samples, watch=watch, lr=1.0) if e.kind == "watched"]
+    return [(event.samples, event.values["sum"]) for event in events]
+
+
+@pytest.mark.parametrize("mode", ["hogwild", "serial", "locked"])
+@pytest.mark.parametrize("every", [1000, 777, 20_000, 33_000])
+def test_a_number_of_samples_is_exact(mode, every):
+    """Each visit adds 1: every value is that of its sample number, whoever made the visits, private rows included."""
+    for sharing in ("all", "hot", "replica") if mode == "hogwild" else ("all",):
+        seen = _values(count_program(50), touches(20_000, 50), every, mode=mode, threads=2, sharing=sharing, epochs=3)
+        if mode == "hogwild" and sharing == "all":  # two workers may lose updates of one another
+            assert [samples for samples, _ in seen] == list(range(every, 60_001, every))
+        else:
+            assert seen == [(samples, samples) for samples in range(every, 60_001, every)]
+
+
+@pytest.mark.parametrize(("mode", "batch"), [("round-robin", 0), ("minibatch", 10)])
+def test_where_workers_go_in_rounds_it_is_the_round_that_the_sample_is_in(mode, batch):
+    seen = _values(count_program(50), touches(999, 50), 100, mode=mode, threads=3, batch=batch, epochs=1)
+    step = 3 if mode == "round-robin" else 30
+    assert seen == [(samples, samples) for samples in (-(-k // step) * step for k in range(100, 1000, 100))]
+
+
+def test_a_watch_serves_one_run_after_another_and_one_that_goes_on():
+    watch = Watch({"sum": lambda weights: float(weights.values.sum())}, every=300)
+    program, executor = count_program(5), hogwild.AsyncExecutor(mode="serial", shuffle=False)
+    for _ in range(2):
+        run = executor.run(program, touches(1000, 5), watch=watch, lr=1.0, epochs=1)
+        assert [event.samples for event in run if event.kind == "watched"] == [300, 600, 900]
+    assert program.weights.values.sum() == 2000
+    for event in executor.run(program, touches(1000, 5), watch=watch, lr=1.0, epochs=1):
+        if event.kind == "watched":
+            executor.stop()
+    run = executor.run(program, touches(1000, 5), watch=watch, lr=1.0, epochs=1, start=executor.state())
+    assert [event.samples for event in run if event.kind == "watched"] == [600, 900]
+
+
+def test_looking_changes_nothing():
+    options = {"mode": "serial", "epochs": 2, "lr": 0.3}
+    feed = hogwild.feed_of(np.random.default_rng(0).normal(size=(500, 4)), [0, 1] * 250)
+    plain, looked = hogwild.Linear(l2=0.01), hogwild.Linear(l2=0.01)
+    list(hogwild.AsyncExecutor(**options).run(plain, feed))
+    list(hogwild.AsyncExecutor(**options).run(looked, feed, watch=Watch("norm(weights)", every=7)))
+    np.testing.assert_array_equal(plain.arrays()["weight"], looked.arrays()["weight"])

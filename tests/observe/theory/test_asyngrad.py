@@ -220,16 +220,17 @@ def made(method, threads, seconds, scores, traced=False, complete=True):
 
 
 def traced_run(method, threads, *epochs):
-    """epochs: for each, for each worker (gradients, errors, read, write, mean delay, mean wrong)."""
+    """epochs: for each, for each worker (looked at, errors, read, write, mean delay, mean wrong); half are delayed."""
     run = made(method, threads, [9.0] * len(epochs), [0.5] * len(epochs), traced=True)
     for iteration, workers in zip(run["iterations"], epochs, strict=True):
         iteration["workers"] = [
-            {"worker": k, "gradients": w[0], "errors": w[1], "read_overwrites": w[2], "write_overwrites": w[3]}
+            {"worker": k, "gradients": 64 * w[0], "looked_at": w[0], "errors": w[1], "read_overwrites": w[2],
+             "write_overwrites": w[3], "delayed": w[0] // 2}
             for k, w in enumerate(workers)
         ]
         gradients = sum(w[0] for w in workers)
         iteration["errors"] = {
-            "gradients": gradients,
+            "gradients": 64 * gradients, "looked_at": gradients,
             "delay": {"mean": sum(w[0] * w[4] for w in workers) / gradients},
             "wrong": {"samples": len(workers), "mean": sum(w[5] for w in workers) / len(workers)},
         }
@@ -279,6 +280,7 @@ def test_error_rates_weigh_gradients():
     assert errors["error_rate"] == pytest.approx(20 / 100)
     assert errors["read_overwrite_rate"] == pytest.approx(17 / 100)
     assert errors["write_overwrite_rate"] == pytest.approx(5 / 100)
+    assert errors["delayed_rate"] == pytest.approx(1 / 2)
     assert errors["by_worker"] == pytest.approx([16 / 80, 4 / 20])
     assert errors["mean_delay"] == pytest.approx((30 * 1 + 50 * 2 + 10 * 5) / 100)
     assert errors["mean_wrong"] == pytest.approx((0.1 + 0.3 + 0.5 + 0.1) / 4)

@@ -13,6 +13,7 @@ import scipy.sparse as sparse
 import hogwild
 from compiling import OFF, compiled_in_full
 from hogwild.errors import ConfigError, InputError, ModelError
+from hogwild.executor.readers.watch import Watch
 from hogwild.executor.state import Position
 from kernels.sparse.test_linear import in_new_process
 from problems.mlp import pair_feed
@@ -52,13 +53,36 @@ def test_the_loss_falls_in_every_mode(mode: str, optimizer: str) -> None:
     assert losses[1] < 0.95 * losses[0]
 
 
-@pytest.mark.parametrize(("optimizer", "remembered"), [("sgd", []), ("adam", ["first", "second", "steps"])])
-def test_layers_can_be_watched_and_what_the_rule_remembers(optimizer: str, remembered: list[str]) -> None:
-    program = hogwild.SparseMLP(optimizer=optimizer, **OPTIONS)
-    program.startup(pair_feed(rows=8), seed=1)
-    watched = program.watchable()
-    assert sorted(watched) == sorted(["table", "layers", *remembered])
-    np.testing.assert_array_equal(watched["layers"][-1:], program.arrays()["layer_2_bias"])
+@compiled
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_what_is_saved_can_be_watched_by_its_name_without_what_the_rule_remembers(optimizer: str, wide: bool) -> None:
+    program = hogwild.SparseMLP(optimizer=optimizer, wide=wide, **OPTIONS)
+    hogwild.train(program, pair_feed(rows=64), epochs=2, lr=0.01, threads=1, quiet=True)
+    saved = program.arrays()
+    names = [f"norm({name})" for name in saved]
+    found = Watch(names).read(program)
+    assert found == {f"norm({name})": pytest.approx(np.linalg.norm(array)) for name, array in saved.items()}
+    assert ("norm(wide)" in found) == wide
+    with pytest.raises(hogwild.ConfigError, match=r"known names: embedding, .*layer_1_weight, layer_1_bias"):
+        Watch(["norm(table)"]).read(program)
+
+
+@compiled
+def test_samples_are_told_and_not_batches() -> None:
+    """In events and in what is looked at: 100 rows in batches of 16 are 100 samples, on however many workers."""
+    for threads in (1, 2):
+        feed, program = pair_feed(rows=100), hogwild.SparseMLP(**OPTIONS)
+        watch = Watch(["norm(embedding)"], every=50)
+        events = list(hogwild.AsyncExecutor(threads=threads).run(program, feed, epochs=3, lr=0.01, watch=watch))
+        started, finished = events[0], events[-1]
+        assert (started.total, started.unit, started.each) == (300, "samples", 1.0)
+        assert [event.samples for event in events if event.kind == "epoch"] == [100, 200, 300]
+        assert (finished.samples, finished.units) == (300, 300)
+        assert finished.samples_per_second == finished.units_per_second
+        seen = [event.samples for event in events if event.kind == "watched"]
+        assert len(seen) == 6
+        assert all(k <= samples < k + 16 for k, samples in zip(range(50, 301, 50), seen, strict=True))
 
 
 @compiled

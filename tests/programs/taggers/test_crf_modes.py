@@ -174,7 +174,7 @@ def test_errors_are_counted_and_sized(threads: int) -> None:
         assert len(end.trace) == threads
         assert sum(worker["gradients"] for worker in end.trace) == len(feed)
         for worker in end.trace:
-            assert 0 <= worker["errors"] <= worker["gradients"]
+            assert 0 <= worker["errors"] + worker["delayed"] <= worker["looked_at"] <= worker["gradients"]
             assert worker["errors"] <= worker["read_overwrites"] + worker["write_overwrites"]
             wrong = worker["wrong"]
             assert 0 <= wrong["p50"] <= wrong["p99"] <= wrong["max"] < np.inf
@@ -183,8 +183,6 @@ def test_errors_are_counted_and_sized(threads: int) -> None:
     if threads == 1:
         assert errors == 0
         assert all(worker["wrong"]["max"] == 0 == worker["delay"]["max"] for end in ends for worker in end.trace)
-    else:  # all sentences write the transitions
-        assert errors > 0
 
 
 @compiled_in_full
@@ -199,7 +197,7 @@ def test_a_planted_error_has_the_size_that_the_twin_says(pieces: int) -> None:
     [end] = [event for event in events if event.kind == "epoch"]
     first, second = end.trace
     assert (first["gradients"], first["errors"], first["wrong"]["max"]) == (1, 0, 0.0)
-    assert (second["gradients"], second["errors"], second["read_overwrites"]) == (1, 1, 1)
+    assert (second["gradients"], second["errors"], second["delayed"]) == (1, 0, 1)
     assert second["delay"]["max"] == 1
     if pieces:  # the second gradient, on the snapshot, is cut as the first: or it would be off by far more
         assert 0 < second["wrong"]["max"] < 1

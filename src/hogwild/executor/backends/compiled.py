@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import PHASE_TICKS, Scratch, make_scratch
+from hogwild.arrays import PHASE_TICKS, Scratch, limited_scratch
 from hogwild.executor.modes import Turns
 from hogwild.executor.plan import Plan
 from hogwild.executor.sharing import WeightStore
@@ -21,6 +21,7 @@ from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.compiler.rng import seeds
 from hogwild.kernels.loop.modes import FreeMode
 from hogwild.kernels.loop.order import file_order
+from hogwild.kernels.loop.rehearsal import check_rows_of
 from hogwild.kernels.loop.schedule import Schedule
 from hogwild.kernels.loop.span import Span, runner
 from hogwild.kernels.loop.trace import Untraced
@@ -33,6 +34,7 @@ class CompiledThreads:
         self.trace: Trace | None = None
         self._plan = plan
         self._loop = runner(plan.task, plan.samples, plan.weights)
+        self._act = plan.act
         self._entries: dict[int, Any] = {}  # machine code by worker: from span to span only numbers change, not types
 
     def open(self, store: WeightStore) -> None:
@@ -40,11 +42,10 @@ class CompiledThreads:
         plan, config = self._plan, self._plan.config
         self._copies = store.copies
         self._turns = Turns(config, plan.room, plan.visits)
-        self._scratches: list[Scratch] = [make_scratch(plan.room, seed) for seed in seeds(config.seed, plan.workers)]
+        self._scratches = [self._scratch(seed) for seed in seeds(config.seed, plan.workers)]
         self._probes: list[Any] = [Untraced()] * plan.workers
         if config.trace:
-            self.trace = Trace(plan.tables, plan.room)
-            self.trace.mark_private(store.private)
+            self.trace = Trace(plan.tables, plan.room, plan.workers)
             self._probes = [self.trace.add_worker(copies.weights) for copies in store.copies]
 
     def prepare(self) -> float:
@@ -66,15 +67,25 @@ class CompiledThreads:
         )  # fmt: skip
         if worker not in self._entries:
             self._entries[worker] = entry(self._loop, *arguments)
-        return float(self._entries[worker](*arguments))
+        loss = float(self._entries[worker](*arguments))
+        self._check(span, self._scratches[worker])
+        return loss
+
+    def _scratch(self, seed: np.uint64) -> Scratch:
+        return limited_scratch(self._plan.room, self._plan.tables, seed)
+
+    def _check(self, span: Span, scratch: Scratch) -> None:
+        if self._act is not None:
+            check_rows_of(self._act, span.order, scratch)
 
     def probe(self, weights: Any, spans: Sequence[Span]) -> float:
         """Make the visits of some spans here; the sum of losses of the last, infinite if any is not finite."""
         plan = self._plan
-        scratch = make_scratch(plan.room, np.uint64(plan.config.seed))
+        scratch = self._scratch(np.uint64(plan.config.seed))
         total = math.inf
         for span in spans or [_nothing(plan)]:
             total = self._loop(plan.task, FreeMode(), Untraced(), plan.samples, weights, scratch, span)
+            self._check(span, scratch)
             if not math.isfinite(total):
                 return math.inf
         return float(total)

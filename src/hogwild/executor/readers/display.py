@@ -156,9 +156,8 @@ def epoch_text(event: EpochEnded, epochs: int) -> str:
     best = "  (best)" if event.best and event.metrics else ""
     errors = ""
     if event.trace:
-        gradients = sum(entry["gradients"] for entry in event.trace)
-        wrong = sum(entry["errors"] for entry in event.trace)
-        errors = f"  gradient errors {wrong / max(gradients, 1):.2%}"
+        looked_at, wrong, late = (sum(w[name] for w in event.trace) for name in ("looked_at", "errors", "delayed"))
+        errors = f"  gradient errors {wrong / max(looked_at, 1):.2%}, delayed {late / max(looked_at, 1):.2%}"
     return f"epoch {event.epoch}{of_all}  loss {event.loss:.4f}  {event.epoch_seconds:.2f} s{metrics}{errors}{best}"
 
 

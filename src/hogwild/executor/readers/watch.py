@@ -1,7 +1,7 @@
 """Variables shown while a run goes on: weight arrays, slices, numbers of them, or a function of the user's.
 
-Values are read while workers write, so a slice may hold cells of different moments; each cell is a number that some
-worker wrote.
+At a number of samples all workers stand still. By the clock, values are read while workers write, so a slice may hold
+cells of different moments; each cell is a number that some worker wrote.
 """
 
 from __future__ import annotations
@@ -158,7 +158,8 @@ class Watch:
     ----------
     variables : expressions (`weights`, `weights[3,:5]`, `norm(weights)`) and functions of the weights; a mapping
         gives them names of your own.
-    every : a number of samples (100000, "100000") or of seconds ("5s").
+    every : a number of samples (100000, "100000"), at which all workers stand still to be looked at, or of seconds
+        ("5s"), which are looked at ten times a second while they go on.
 
     Examples
     --------
@@ -205,13 +206,20 @@ class Watch:
         """How the values are called, in order."""
         return tuple(self._variables)
 
+    def begin(self, samples: int, seconds: float) -> None:
+        """A run begins, or goes on, here."""
+        self._last = self._interval(samples, seconds)
+
     def due(self, samples: int, seconds: float) -> bool:
         """Whether the next interval has begun since this last said so."""
-        now = samples // self.every.samples if self.every.samples else int(seconds // self.every.seconds)
+        now = self._interval(samples, seconds)
         if now <= self._last:
             return False
         self._last = now
         return True
+
+    def _interval(self, samples: int, seconds: float) -> int:
+        return samples // self.every.samples if self.every.samples else int(seconds // self.every.seconds)
 
     def read(self, program: Any) -> dict[str, Any]:
         """The values now, by name."""

@@ -47,6 +47,12 @@ def store(builder: Any, array: Any, index: Any, value: Any) -> None:
     builder.store_atomic(value, builder.gep(array, [index]), _ORDER, 8)
 
 
+@instruction(lambda address, value: ctypes.memmove(int(address), int(value).to_bytes(8, "little", signed=True), 8))
+def publish(builder: Any, address: Any, value: Any) -> None:
+    """Write a number to an address, in every turn of a loop and whole: others read it now and then, in no order."""
+    builder.store_atomic(value, builder.inttoptr(address, ir.IntType(64).as_pointer()), "monotonic", 8)
+
+
 @instruction(lambda array, index, value: _change(array, index, value, add=True), types.int64)
 def fetch_add(builder: Any, array: Any, index: Any, value: Any) -> Any:
     """Add to a cell; returns what stood there."""

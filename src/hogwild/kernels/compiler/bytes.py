@@ -1,4 +1,4 @@
-"""Bytes of text by their addresses, one at a time and eight at a time.
+"""Bytes by their addresses, one at a time and several at a time.
 
 Text is given by addresses, not as arrays: an array that is handed from function to function has its references
 counted at every call, with atomics, which costs more than what is made of a few bytes.
@@ -27,10 +27,29 @@ def byte_at(builder: Any, address: Any) -> Any:
     return _load(builder, address, 8)
 
 
+@instruction(lambda address: ctypes.c_uint32.from_address(int(address)).value, types.int64)
+def load_half(builder: Any, address: Any) -> Any:
+    """The four bytes from an address on, as a number without a sign."""
+    return _load(builder, address, 32)
+
+
 @instruction(lambda address: np.uint64(int.from_bytes(ctypes.string_at(int(address), 8), "little")), types.uint64)
 def load_word(builder: Any, address: Any) -> Any:
     """The eight bytes from an address on, the first in the lowest byte."""
     return _load(builder, address, 64)
+
+
+@instruction(lambda address, value: ctypes.memmove(int(address), int(value).to_bytes(8, "little", signed=True), 8))
+def store_word(builder: Any, address: Any, value: Any) -> None:
+    """Write eight bytes."""
+    builder.store(value, builder.inttoptr(address, ir.IntType(64).as_pointer()))
+
+
+@instruction(lambda address, value: ctypes.memmove(int(address), int(value).to_bytes(4, "little"), 4))
+def store_half(builder: Any, address: Any, value: Any) -> None:
+    """Write the lower four bytes of a number."""
+    half = ir.IntType(32)
+    builder.store(builder.trunc(value, half), builder.inttoptr(address, half.as_pointer()))
 
 
 @instruction(lambda bits: (int(bits) & -int(bits)).bit_length() - 1 if bits else 64, types.int64)

@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import CellType, FunctionType
 from typing import Any, TypeVar, cast
 
 import numba as nb
@@ -65,6 +66,46 @@ def fresh(fn: F) -> F:
     return nb.njit(fn, **OPTIONS)
 
 
+@functools.lru_cache(maxsize=256)
+def checked(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """As `fresh`, for a user's function: an index out of bounds is an IndexError, in compiled functions of the user's
+    that it calls too."""
+    if nb.config.DISABLE_JIT:
+        return fn
+    return nb.njit(_changed(fn, checked), **OPTIONS, boundscheck=True)
+
+
+def spelled_out(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A user's function as plain Python, with the compiled functions of the user's that it calls: errors have lines."""
+    return _changed(fn, spelled_out)
+
+
+_CHANGING: set[Any] = set()
+
+
+def _changed(fn: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy of a function, with what becomes of them in place of compiled functions from outside the package."""
+    if fn in _CHANGING:  # it calls itself
+        return fn
+    _CHANGING.add(fn)
+    try:
+        found = {name: fn.__globals__.get(name) for name in fn.__code__.co_names}
+        changed = {name: change(value.py_func) for name, value in found.items() if _is_helper(value)}
+        cells = tuple(
+            CellType(change(cell.cell_contents.py_func)) if _is_helper(cell.cell_contents) else cell
+            for cell in fn.__closure__ or ()
+        )
+        if not changed and cells == (fn.__closure__ or ()):
+            return fn
+        return FunctionType(fn.__code__, {**fn.__globals__, **changed}, fn.__name__, fn.__defaults__, cells)
+    finally:
+        _CHANGING.discard(fn)
+
+
+def _is_helper(value: Any) -> bool:
+    return isinstance(value, CPUDispatcher) and not _ours(value.py_func)
+
+
 def inner(fn: F) -> F:
     """As `kernel`, for parts of kernels that take types which may be defined outside the package.
 
@@ -75,6 +116,11 @@ def inner(fn: F) -> F:
     drafted = nb.njit(fn, **_UNCOUNTED, **_DRAFT)
     drafted.__class__ = _Inner
     return cast(F, drafted)
+
+
+def inlined(fn: F) -> F:
+    """As `inner`, always made part of what calls it: for what would be a call of its own, and not worth one."""
+    return fn if nb.config.DISABLE_JIT else nb.njit(fn, **_UNCOUNTED, forceinline=True)
 
 
 class _Inner(CPUDispatcher):
@@ -136,6 +182,8 @@ class Choice:
 
         def keep(fn: F) -> F:
             for tag in tags:
+                if self.table.get(tag, fn) is not fn:
+                    _TWINS[tag] = type(tag.__name__, (tag,), {"__module__": tag.__module__, "__slots__": ()})
                 self.table[tag] = fn
             if not _ours(fn):
                 _FOREIGN.update(tags)
@@ -178,6 +226,14 @@ def choice(stub: Callable[..., Any]) -> Any:
 
 
 _FOREIGN: set[type] = set()  # types, of this package or not, with functions from outside of it
+_TWINS: dict[type, type] = {}  # types that have had other functions: an equal one that nothing has been compiled for
+
+
+def renewed(task: Any) -> Any:
+    """The task, of a type whose code is what is registered now: for its own type, machine code of what was registered
+    before may be there."""
+    twin = _TWINS.get(type(task))
+    return task if twin is None else tuple.__new__(twin, task)
 
 
 def _ours(defined: Any) -> bool:
@@ -188,7 +244,7 @@ def in_package(*values: Any) -> bool:
     """Whether all types inside the given (nested) tuples, and their code, are of this package: then it is cached."""
     for value in values:
         if isinstance(value, tuple):
-            if hasattr(value, "_fields") and (not _ours(type(value)) or type(value) in _FOREIGN):
+            if hasattr(value, "_fields") and not (_ours(type(value)) and _FOREIGN.isdisjoint(type(value).__mro__)):
                 return False
             if not in_package(*value):
                 return False
@@ -218,6 +274,6 @@ def explain(task: Any, error: NumbaError) -> str:
 
 
 __all__ = [
-    "OPTIONS", "NumbaError", "allocating", "choice", "entry", "exact", "explain", "fresh", "in_package",
-    "inner", "kernel", "open_kernel",
+    "OPTIONS", "NumbaError", "allocating", "checked", "choice", "entry", "exact", "explain", "fresh", "in_package",
+    "inlined", "inner", "kernel", "open_kernel", "renewed", "spelled_out",
 ]  # fmt: skip

@@ -18,7 +18,6 @@ from hogwild.arrays import PAD, SUMMED, Ids, Offsets, Scratch
 from hogwild.kernels.compiler.atomics import fetch_add, store, wait_for
 from hogwild.kernels.compiler.jit import choice, fresh, kernel
 from hogwild.kernels.loop.task import apply
-from hogwild.kernels.loop.trace import Untraced, begin_writing, check_reads, count_gradient, end_writing
 
 TURN, READY, DONE = 0, PAD, 2 * PAD  # cells of `turns`, each on cache lines of its own
 
@@ -82,10 +81,18 @@ def await_turn(mode: Any, position: int) -> Any:
 
 
 @choice
-def deliver(
-    mode: Any, probe: Any, opened: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any
-) -> None:
-    """Hand in the gradient; a trace looks at what is really written, and when."""
+def deliver(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    """Hand in the gradient."""
+
+
+@choice
+def updates(mode: Any, position: int) -> Any:
+    """How many updates of the weights a visit makes."""
+
+
+@choice
+def sums_up(mode: Any) -> Any:
+    """Whether what is written is not a gradient, but the sum of several, while nobody else writes."""
 
 
 @choice
@@ -119,13 +126,18 @@ def _worker_round(mode: Any) -> Any:
 
 
 @deliver.of(FreeMode, Locked, RoundRobin)
-def _deliver_now(
-    mode: Any, probe: Any, opened: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any
-) -> None:
-    before = begin_writing(probe, scratch)
-    read = check_reads(probe, opened, scratch)
+def _deliver_now(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
     apply(task, weights, scratch, step)
-    count_gradient(probe, read, end_writing(probe, scratch) or before)
+
+
+@updates.of(FreeMode, Locked, RoundRobin)
+def _one_update(mode: Any, position: int) -> Any:
+    return 1
+
+
+@sums_up.of(FreeMode, Locked, RoundRobin)
+def _sums_nothing(mode: Any) -> Any:
+    return False
 
 
 # -- free -------------------------------------------------------------------------------------------------------
@@ -199,31 +211,35 @@ def _batch_turn(mode: Any, position: int) -> Any:
 
 
 @deliver.of(Minibatch)
-def _add_up(
-    mode: Any, probe: Any, opened: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any
-) -> None:
-    read = check_reads(probe, opened, scratch)
+def _add_up(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
     add_gradient(mode.total, mode.slots, scratch)
-    count_gradient(probe, read, end_batch(mode, probe, position, task, weights, scratch, step))
+    end_batch(mode, position, task, weights, scratch, step)
+
+
+@updates.of(Minibatch)
+def _last_updates(mode: Any, position: int) -> Any:
+    return 1 if is_last(mode, position) else 0
+
+
+@sums_up.of(Minibatch)
+def _sums_batches(mode: Any) -> Any:
+    return True
 
 
 @deliver_rest.of(Minibatch)
 def _rest_of_batch(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
-    end_batch(mode, Untraced(), position, task, weights, scratch, step)
+    end_batch(mode, position, task, weights, scratch, step)
 
 
 @fresh
-def end_batch(mode: Any, probe: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> bool:
-    """Where a batch ends, write its sum, unless that is of no gradient at all. True if another worker wrote too."""
+def end_batch(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    """Where a batch ends, write its sum, unless that is of no gradient at all."""
     total = mode.total
     if not is_last(mode, position) or total.count[SUMMED] == 0:
-        return False
+        return
     total.clock[0] = scratch.clock[0]
-    before = begin_writing(probe, total)
     apply(task, weights, total, step)
-    clash = end_writing(probe, total) or before
     clear_sum(total, mode.slots)
-    return clash
 
 
 @fresh

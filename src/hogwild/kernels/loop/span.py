@@ -8,6 +8,7 @@ import numpy as np
 
 from hogwild.arrays import NEXT, ORDER_KEY, ORDER_SHIFT, Step
 from hogwild.kernels.compiler.jit import choice, fresh, in_package, kernel
+from hogwild.kernels.loop.guard import guard
 from hogwild.kernels.loop.modes import (
     FreeMode,
     Locked,
@@ -18,11 +19,24 @@ from hogwild.kernels.loop.modes import (
     first_offset,
     leave,
     round_size,
+    sums_up,
+    updates,
 )
 from hogwild.kernels.loop.order import Order, locate
 from hogwild.kernels.loop.schedule import Schedule, elapsed_at, rate_at
 from hogwild.kernels.loop.task import fused, gradient
-from hogwild.kernels.loop.trace import Untraced, measure, open_visit
+from hogwild.kernels.loop.trace import (
+    GRADIENTS,
+    Passing,
+    Traced,
+    Untraced,
+    begin_writing,
+    count_update,
+    end_reading,
+    end_writing,
+    open_visit,
+    settle,
+)
 
 
 class Span(NamedTuple):
@@ -44,9 +58,19 @@ class Span(NamedTuple):
 
 
 def _run_span(task: Any, mode: Any, probe: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
-    loss = span.loss
     scratch.count[ORDER_KEY] = span.order.key
     scratch.count[ORDER_SHIFT] = span.order.shift
+    return go_through(probe, task, mode, samples, weights, scratch, span)
+
+
+@choice
+def go_through(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    """Make the visits of a span; returns the new sum of losses."""
+
+
+@go_through.of(Untraced, Passing)
+def _go_through(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    loss = span.loss
     epoch_began = elapsed_at(span.schedule, float(span.before))
     # Rounds are whole: a worker without a visit in the last round still takes its turn.
     size = round_size(mode)
@@ -67,6 +91,31 @@ def _run_span(task: Any, mode: Any, probe: Any, samples: Any, weights: Any, scra
         else:
             idle(mode, position, task, weights, scratch, step)
     return loss
+
+
+@go_through.of(Traced)
+def _look_now_and_then(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    """Every so often one visit is looked at, in a loop of its own: those between are made as if there were no trace."""
+    size, start, loss = round_size(mode), span.start, span.loss
+    while start < span.stop:
+        ahead = -probe.counts[GRADIENTS] % probe.every
+        stop = min(span.stop, start + size * max(1, ahead))
+        part = Span(span.order, span.schedule, start, stop, span.before, span.private, span.worker, span.workers, loss)
+        if ahead == 0:
+            loss = look(probe, task, mode, samples, weights, scratch, part)
+        else:
+            loss = go_through(Passing(probe.made_at), task, mode, samples, weights, scratch, part)
+            probe.counts[GRADIENTS] += max(0, (stop - start - first_offset(mode) + size - 1) // size)
+        start = stop
+    return loss
+
+
+@choice
+def look(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    """As `go_through`, where each visit is looked at."""
+
+
+look.otherwise(_go_through)
 
 
 run_span = kernel(_run_span)
@@ -91,13 +140,18 @@ def take_turns(
 ) -> Any:
     if not enter(mode, position):
         return 0.0
-    opened = open_visit(probe, scratch)
+    opened = open_visit(probe, task, samples, visit, weights, scratch)
     loss = gradient(task, samples, visit, weights, scratch)
+    read = end_reading(probe, opened)
+    guard(task, visit, scratch)
     if not await_turn(mode, position):
         return 0.0
-    measure(probe, opened, task, samples, visit, scratch)
-    deliver(mode, probe, opened, position, task, weights, scratch, step)
+    found = begin_writing(probe, opened, read, scratch)
+    deliver(mode, position, task, weights, scratch, step)
+    end_writing(probe, opened, scratch)
+    count_update(probe, updates(mode, position))
     leave(mode, position)
+    settle(probe, opened, found, sums_up(mode), visit, (task, samples, scratch, step))
     return np.float64(loss)
 
 
@@ -122,9 +176,11 @@ def free_visit(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, sc
     """One visit without waiting."""
 
 
-@free_visit.of(Untraced)
+@free_visit.of(Untraced, Passing)
 def _untraced_visit(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any) -> Any:
-    return np.float64(fused(task, samples, visit, weights, scratch, step))
+    loss = np.float64(fused(task, samples, visit, weights, scratch, step))
+    count_update(probe, 1)
+    return loss
 
 
 def _traced_visit(probe: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any) -> Any:

@@ -7,9 +7,18 @@ that does both, for the lock-free mode where it is faster.
 
 from __future__ import annotations
 
-from typing import Any
+import dis
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any, TypeVar
 
+from hogwild.errors import ConfigError, brief
 from hogwild.kernels.compiler.jit import choice, open_kernel
+from hogwild.kernels.loop.guard import guard, look_at_rows
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @choice
@@ -29,15 +38,92 @@ def fused(task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step:
 
 def _pair(task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any) -> Any:
     loss = gradient(task, samples, visit, weights, scratch)
+    guard(task, visit, scratch)
     apply(task, weights, scratch, step)
     return loss
 
 
 fused.otherwise(_pair)
 
-gradient_of = gradient.of
-apply_of = apply.of
-fused_of = fused.of
+
+# -- Registration of a user's functions, checked at the door ----------------------------------------------------------
+
+
+def gradient_of(*tasks: type) -> Callable[[F], F]:
+    """Register what one visit of tasks of these types computes: `gradient(task, samples, visit, weights, scratch)`."""
+    return _register(gradient, tasks, returning=True)
+
+
+def apply_of(*tasks: type) -> Callable[[F], F]:
+    """Register what one visit of tasks of these types writes: `apply(task, weights, scratch, step)`."""
+    return _register(apply, tasks)
+
+
+def fused_of(*tasks: type) -> Callable[[F], F]:
+    """Register both as one: `fused(task, samples, visit, weights, scratch, step)`, for the lock-free mode."""
+    return _register(fused, tasks, returning=True)
+
+
+def _register(chosen: Any, tasks: tuple[Any, ...], returning: bool = False) -> Callable[[F], F]:
+    name = f"@hogwild.{chosen.__name__}_of"
+    for task in tasks or (None,):
+        if not is_bundle_type(task):
+            made = type(task).__name__ if is_bundle_type(type(task)) else "MyTask"
+            raise ConfigError(
+                f"{name} takes the class of a task, a NamedTuple, not {brief(task)}: write {name}({made})."
+            )
+
+    def keep(fn: F) -> F:
+        plain = getattr(fn, "py_func", fn)  # of a function that numba.njit has had already
+        if not isinstance(plain, FunctionType):
+            raise ConfigError(f"{name} takes a plain Python function, not {brief(fn)}.")
+        _check_parameters(chosen, plain)
+        if returning:
+            _check_return(chosen, plain)
+        chosen.of(*tasks)(plain)
+        guard.of(*tasks)(look_at_rows)
+        return fn
+
+    return keep
+
+
+def is_users(task: Any) -> bool:
+    """Whether the code of a task comes from outside this package."""
+    return guard.find(type(task)) is look_at_rows
+
+
+def is_bundle_type(kind: Any) -> bool:
+    """Whether this is the class of NamedTuples."""
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def place_of(fn: FunctionType, line: int | None = None) -> str:
+    """A function of the user's with its file, and a line of it."""
+    return f"{fn.__name__} ({Path(fn.__code__.co_filename).name}, line {line or fn.__code__.co_firstlineno})"
+
+
+def _check_parameters(chosen: Any, fn: FunctionType) -> None:
+    wanted = list(inspect.signature(chosen).parameters)
+    found = inspect.signature(fn).parameters
+    plain = all(parameter.kind == parameter.POSITIONAL_OR_KEYWORD for parameter in found.values())
+    if not plain or len(found) != len(wanted):
+        raise ConfigError(
+            f"{place_of(fn)} takes ({', '.join(map(str, found.values()))}); {chosen.__name__} takes "
+            f"({', '.join(wanted)})."
+        )
+
+
+def _check_return(chosen: Any, fn: FunctionType) -> None:
+    before: dis.Instruction | None = None
+    for now in dis.get_instructions(fn):
+        nothing = now if now.opname == "RETURN_CONST" else before if now.opname == "RETURN_VALUE" else None
+        if nothing is not None and nothing.opname in ("RETURN_CONST", "LOAD_CONST") and nothing.argval is None:
+            line = now.positions.lineno if now.positions else None
+            raise ConfigError(
+                f"{place_of(fn, line)} ends without a loss; {chosen.__name__} returns the loss of the visit, "
+                "before the update, on every way through it."
+            )
+        before = now
 
 
 # -- The loss of a program on samples that it does not learn from -----------------------------------------------------

@@ -18,7 +18,7 @@ from hogwild import __version__
 from hogwild.config import AsynGradConfig, Mode
 from hogwild.executor.events import EpochEnded, Event, Finished, Started
 from hogwild.executor.run import AsyncExecutor
-from hogwild.executor.trace import add_up
+from hogwild.executor.trace import KINDS, add_up
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.machine import cores, processor
 from hogwild.observe.logs import plain
@@ -77,24 +77,23 @@ def _spread(values: Sequence[float]) -> dict[str, Any] | None:
 
 
 def _errors(traced: Sequence[Record]) -> dict[str, Any] | None:
-    """Shares of all gradients of all traced iterations; by_worker: the share of errors of each worker."""
+    """Shares of the gradients that were looked at in all traced iterations; by_worker: errors of each worker."""
     if not traced:
         return None
     workers = [worker for iteration in traced for worker in iteration["workers"]]
-    names = ("errors", "read_overwrites", "write_overwrites")
-    keys = ("error_rate", "read_overwrite_rate", "write_overwrite_rate")
+    keys = ("error_rate", "read_overwrite_rate", "write_overwrite_rate", "delayed_rate")
     numbers = sorted({worker["worker"] for worker in workers})
     return {
-        **{key: _share(workers, name) for key, name in zip(keys, names, strict=True)},
+        **{key: _share(workers, name) for key, name in zip(keys, KINDS, strict=True)},
         "by_worker": [_share([w for w in workers if w["worker"] == number], "errors") for number in numbers],
-        "mean_delay": _weighed([(i["errors"]["delay"]["mean"], i["errors"]["gradients"]) for i in traced]),
+        "mean_delay": _weighed([(i["errors"]["delay"]["mean"], i["errors"]["looked_at"]) for i in traced]),
         "mean_wrong": _weighed([(i["errors"]["wrong"]["mean"], i["errors"]["wrong"]["samples"]) for i in traced]),
     }
 
 
 def _share(workers: Sequence[Record], name: str) -> float:
-    gradients = sum(worker["gradients"] for worker in workers)
-    return sum(worker[name] for worker in workers) / gradients if gradients else 0.0
+    looked_at = sum(worker["looked_at"] for worker in workers)
+    return sum(worker[name] for worker in workers) / looked_at if looked_at else 0.0
 
 
 def _weighed(pairs: Sequence[tuple[float, int]]) -> float:

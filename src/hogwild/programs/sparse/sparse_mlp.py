@@ -141,12 +141,7 @@ def named_arrays(program: SparseMLP, weights: MlpWeights, state: bool) -> Arrays
     found: Arrays = {"embedding": np.ascontiguousarray(table[:, :dim])}
     if program.config.wide:
         found["wide"] = np.ascontiguousarray(table[:, dim:])
-    at = 0
-    for layer, (before, after) in enumerate(zip(task.sizes[:-1].tolist(), task.sizes[1:].tolist(), strict=True), 1):
-        end = at + before * after
-        found[f"layer_{layer}_weight"] = weights.values[at:end].reshape(before, after).copy()
-        found[f"layer_{layer}_bias"] = weights.values[end : end + after].copy()
-        at = end + after
+    found.update({name: layer.copy() for name, layer in _layers(task, weights.values).items()})
     unit = program.own_unit or Unit()
     if not state:
         found[f"layer_{len(task.sizes) - 1}_weight"] *= np.float32(unit.spread)
@@ -171,6 +166,18 @@ def in_unit(program: SparseMLP, weights: MlpWeights, unit: Unit) -> MlpWeights:
     if program.config.wide:
         table.reshape(-1, program.cells)[:, program.config.dim] /= np.float32(unit.spread)
     return weights._replace(values=values, table=table)
+
+
+def _layers(task: Any, values: Floats) -> Arrays:
+    """Matrices and biases of the dense layers by name: views."""
+    found: Arrays = {}
+    at = 0
+    for layer, (before, after) in enumerate(zip(task.sizes[:-1].tolist(), task.sizes[1:].tolist(), strict=True), 1):
+        end = at + before * after
+        found[f"layer_{layer}_weight"] = values[at:end].reshape(before, after)
+        found[f"layer_{layer}_bias"] = values[end : end + after]
+        at = end + after
+    return found
 
 
 def restored(program: SparseMLP, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[MlpWeights, int, Unit | None]:
@@ -423,9 +430,11 @@ class SparseMLP(Tabled):
         return {"table": table, **dense_tables(self._rule, layer_cells(self.sizes))}
 
     def watchable(self) -> Mapping[str, Any]:
-        """table; layers; first, second and steps, as far as the update rule remembers them of the layers."""
-        named = {"layers": self.weights.values, **self.weights._asdict()}
-        return {name: array for name, array in named.items() if array.size and name != "values"}
+        """What `arrays` has, without the update rule's memory: embedding, wide, layer_1_weight, layer_1_bias, …"""
+        dim = self.config.dim
+        table = {"embedding": lambda: self.plain(None, self.features)[:, :dim]}
+        wide = {"wide": lambda: self.plain(None, self.features)[:, dim:]} if self.config.wide else {}
+        return {**table, **wide, **_layers(self.task, self.trained().values)}
 
     # -- predicting ---------------------------------------------------------------------------------------------
 
