@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import subprocess
+import sys
 from itertools import pairwise
 
 import pytest
@@ -13,7 +15,7 @@ from seqeval.metrics import f1_score
 from cli.conftest import SERIAL
 from cli.sentences import TAGS, write_sentences, write_words
 from hogwild import convert_tags, load_model, save_model
-from hogwild.cli.apply import taggers
+from hogwild.cli.apply import lines, taggers
 from hogwild.config import TaggingConfig
 from hogwild.feeds.tagged.read import read_tagged
 from hogwild.machine import check_memory
@@ -27,6 +29,50 @@ def sentences_of(text):
 def column_of(text, place):
     """One column over all sentences."""
     return [row[place] for sentence in sentences_of(text) for row in sentence]
+
+
+def talk(model, *words):
+    """A command that reads what is sent to it."""
+    command = [sys.executable, "-m", "hogwild", "predict", str(model), "-", *words]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_sentences_are_answered_as_they_come(hogwild, tagged, tagger):
+    """A sentence of columns with its empty line, before the next one is sent; then one without it at the end."""
+    expected = hogwild("predict", tagger, tagged / "test.txt").out.split("\n\n")
+    sentences = (tagged / "test.txt").read_text().split("\n\n")[:4]
+    with talk(tagger, "--quiet") as run:
+        for sentence, answer in zip(sentences[:3], expected, strict=False):
+            run.stdin.write(sentence + "\n\n")
+            run.stdin.flush()
+            assert [run.stdout.readline() for _ in answer.split("\n")] == [f"{row}\n" for row in answer.split("\n")]
+            assert run.stdout.readline() == "\n"
+        run.stdin.write(sentences[3])
+        run.stdin.close()
+        assert run.stdout.read() == expected[3] + "\n\n"
+        assert run.wait() == 0
+
+
+@pytest.mark.parametrize("sent", [b"", b"\n\n", b"# only a comment\n\n"])
+def test_standard_input_without_a_sentence(hogwild, tagger, monkeypatch, sent):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sent)))
+    said = hogwild("predict", tagger, "-")
+    assert said.code == 2
+    assert "no sentences" in said.err
+
+
+def test_what_comes_in_parts_is_the_same_and_errors_have_their_lines(hogwild, tagged, tagger, monkeypatch):
+    data = (tagged / "test.txt").read_bytes()
+    expected = hogwild("predict", tagger, tagged / "test.txt").out
+    monkeypatch.setattr(lines, "_MOST", 200)
+    for sent in (data, data.replace(b"\n", b"\r\n"), lzma.compress(data)):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sent)))
+        said = hogwild("predict", tagger, "-")
+        assert said.out == expected, said.err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data.rstrip() + b"\n\nx\n\n")))
+    said = hogwild("predict", tagger, "-")
+    assert said.code == 2
+    assert f"standard input:{data.rstrip().count(10) + 3}" in said.err, said.err
 
 
 # -- evaluation ------------------------------------------------------------------------------------------------------
@@ -193,6 +239,15 @@ def test_lines_of_tokens(hogwild, refused, tagged, tagger, tmp_path):
     said = hogwild("predict", tmp_path / "pos", tmp_path / "raw.txt", "--format", "tokens")
     assert said.out.startswith("the DT\nold JJ\ndog NN\n. .\n\na DT\n")
     assert len(sentences_of(said.out)) == 2
+    with talk(tmp_path / "pos", "--quiet", "--format", "tokens") as run:
+        sent = ["the old dog .", "a bird may find some stone ."]
+        for line, answer in zip(sent, said.out.split("\n\n"), strict=False):
+            run.stdin.write(line + "\n")
+            run.stdin.flush()
+            assert "".join(run.stdout.readline() for _ in line.split()).strip() == answer.strip()  # before the next
+            assert run.stdout.readline() == "\n"
+        run.stdin.close()
+        assert run.wait() == 0
     assert "(tokens: a sentence a line)" in refused("predict", tmp_path / "pos", tmp_path / "raw.txt")
     words = [tmp_path / "raw.txt", "--format", "tokens"]
     assert "needs a column `pos`" in refused("predict", tagger, *words)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import select
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from hogwild.config import FeedConfig, Format
 from hogwild.errors import InputError
-from hogwild.feeds.io.source import STDIN, Source, standard_input
+from hogwild.feeds.io.source import STDIN, Settings, Source, standard_input
 from hogwild.feeds.io.streams import compression_of
 from hogwild.feeds.io.workspace import drop_workspace, make_workspace, writing
 from hogwild.feeds.open import encoder_for, format_of, open_feed
@@ -49,7 +50,7 @@ def arriving_feeds(config: FeedConfig, schema: Mapping[str, Any]) -> Iterator[Fe
         return
     config = replace(config, format=cast(Format, form), bad_share=1.0)  # a share of few lines says nothing
     header, before = b"", 0
-    for data, more in _arriving(first, stream, form in _TABLES):
+    for data, more in _arriving(first, stream, partial(_line_end, quoted=form in _TABLES)):
         if before and not data.strip():
             before += data.count(b"\n")
             continue
@@ -77,11 +78,30 @@ def _until_newline(stream: BinaryIO) -> bytes:
     return found
 
 
-def _arriving(first: bytes, stream: BinaryIO, quoted: bool) -> Iterator[tuple[bytes, bool]]:
-    """What has come, in whole lines, and whether there is more to come. quoted: no line ends inside quotes."""
+def arriving_sentences(config: Settings, lines: bool) -> Iterator[Source]:
+    """Standard input as sources of whole sentences, each as soon as it is there; what is compressed as one source.
+
+    lines: a sentence is a line, else what ends with an empty one.
+    """
+    stream = standard_input()
+    first = _until_newline(stream)
+    if not first or compression_of(first[:6]):
+        with _file(first, stream) as path:
+            yield Source(STDIN, path, config)
+        return
+    before = 0
+    for data, _ in _arriving(first, stream, partial(_line_end, quoted=False) if lines else _paragraph_end):
+        if data.strip() or not before:
+            with _file(data) as path:
+                yield _part(path, config, before)
+        before += data.count(b"\n")
+
+
+def _arriving(first: bytes, stream: BinaryIO, end_of: Callable[[bytes], int]) -> Iterator[tuple[bytes, bool]]:
+    """What has come, in whole pieces, and whether there is more to come. end_of: where the last whole piece ends."""
     rest, took = first, 0.0
     while True:
-        end = _line_end(rest, quoted)
+        end = end_of(rest)
         if end:
             began = time.perf_counter()
             yield rest[:end], True
@@ -99,8 +119,13 @@ def _arriving(first: bytes, stream: BinaryIO, quoted: bool) -> Iterator[tuple[by
         yield rest, False
 
 
+def _paragraph_end(data: bytes) -> int:
+    """Where the last empty line ends."""
+    return max(data.rfind(empty) + len(empty) if empty in data else 0 for empty in (b"\n\n", b"\n\r\n"))
+
+
 def _line_end(data: bytes, quoted: bool) -> int:
-    """Where the last whole line ends."""
+    """Where the last whole line ends; with `quoted`, none ends inside quotes."""
     end = data.rfind(b"\n") + 1
     while quoted and end and data.count(b'"', 0, end) % 2:
         end = data.rfind(b"\n", 0, end - 1) + 1
@@ -118,9 +143,14 @@ def _more_within(stream: BinaryIO, seconds: float) -> bool:
 def _feed(data: bytes, before: int, config: FeedConfig, schema: Mapping[str, Any]) -> Feed:
     """Some lines as a feed; before: so many came earlier."""
     with _file(data) as path:
-        source = _Part(STDIN, path, config)
-        source.before = before
+        source = _part(path, config, before)
         return make_feed(encoder_for(config.format, config, schema), [source], "", keep=False)
+
+
+def _part(path: Path, config: Settings, before: int) -> Source:
+    source = _Part(STDIN, path, config)
+    source.before = before
+    return source
 
 
 @contextmanager

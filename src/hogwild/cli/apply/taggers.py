@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any, cast
 
 import numpy as np
 
+from hogwild.cli.apply.lines import arriving_sentences
 from hogwild.cli.apply.options import EvaluateOptions, PredictOptions, ReadConfig, TaggedConfig, WriteConfig, given
 from hogwild.cli.summary import print_evaluation, print_prediction
 from hogwild.config import TaggingConfig
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, InputError
 from hogwild.executor.readers.display import show_progress
 from hogwild.feeds.io.outfile import write_file
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.open import open_tagging
 from hogwild.feeds.tagged.schemes import convert_tags
+from hogwild.feeds.tagged.text import TaggedText
 from hogwild.feeds.tagged.write import Path, write_paths
 from hogwild.machine import cores
 from hogwild.messages import for_output
@@ -29,10 +31,11 @@ from hogwild.programs.taggers.tagger import Tagger
 _READING, _TAGGING = "reading the text", "tagging (the first run compiles)"  # what goes on, where that takes long
 _AT_ONCE = 1 << 17  # tokens that are predicted together
 _WRITTEN = 1 << 16  # characters that are written together
+_BY_LINES = ("tokens", "segmented", "jsonl")  # formats of which a sentence is a line
 
 
 def open_tagged(
-    model: Model, files: tuple[str, ...], read: ReadConfig, tagged: TaggedConfig, with_tags: bool = True
+    model: Model, files: Any, read: ReadConfig, tagged: TaggedConfig, with_tags: bool = True
 ) -> TaggingFeed:
     """The files as sentences with the features and tags of the model; without `with_tags` they need no tags."""
     if read.label:
@@ -108,28 +111,59 @@ def evaluate_tags(options: EvaluateOptions, model: Model, began: float) -> int:
 def predict_tags(options: PredictOptions, model: Model, began: float) -> int:
     """Write the text with its tags; returns the exit code. began: when the command did."""
     program = cast(Tagger, model.program)
-    with show_progress(quiet=options.show.quiet) as display:
-        display.phase(_READING)
-        feed = open_tagged(model, options.files, options.read, options.tagged, with_tags=False)
-        text = feed.text
-        assert text is not None
-        assert text.origin is not None
-        for flag in {"--proba", "--marginals", "--scheme"}.intersection(given(options.write)):
-            if text.origin.format == "segmented":
-                raise ConfigError(
-                    f"{flag} has no place in segmented text; --nbest 1 writes the probability of each line before it."
-                )
-        for note in feed.notes:
-            display.say(f"note: {note}")
-        display.phase(_TAGGING)
-        paths = _paths(program, feed, options)
-        first = next(paths)  # all is compiled then, and the terminal is free for what is written
+    sentences = tokens = 0
+    notes: dict[str, None] = {}
     with write_file(options.write.output) as stream:
-        for lines in _joined(write_paths(text, chain([first], paths), program.tags)):
-            stream.write(lines.encode())
-    known = {"tokens": feed.tokens, "classes": list(program.tags), "notes": feed.notes}
-    print_prediction(options, program.name, len(feed), began, **known)
+        for feed, text, paths in _read(options, model):
+            for lines in _joined(write_paths(text, paths, program.tags)):
+                stream.write(lines.encode())
+            stream.flush()
+            sentences, tokens = sentences + len(feed), tokens + feed.tokens
+            notes |= dict.fromkeys(feed.notes)
+    known = {"tokens": tokens, "classes": list(program.tags), "notes": list(notes)}
+    print_prediction(options, program.name, sentences, began, **known)
     return 0
+
+
+def _read(
+    options: PredictOptions, model: Model
+) -> Iterator[tuple[TaggingFeed, TaggedText, Iterator[Sequence[Path]]]]:
+    """The text with the ways to tag it: that of files, or what comes on standard input as it comes."""
+    read, files = options.read, cast(Iterable[Any], [options.files])
+    arriving = options.files == ("-",) and model.schema and not read.pipe
+    if arriving:
+        form = read.format if read.format != "same" else str((model.schema or {}).get("format"))
+        files = arriving_sentences(TaggingConfig(**read.shared()), form in _BY_LINES)
+        read = replace(read, bad_share=1.0)  # a share of few lines says nothing
+    seen, nothing = False, None
+    for some in files:
+        with show_progress(quiet=options.show.quiet or seen) as display:
+            display.phase(_READING)
+            try:
+                feed = open_tagged(model, some, read, options.tagged, with_tags=False)
+            except InputError as error:
+                if not arriving or "no sentences" not in str(error):
+                    raise
+                nothing = error  # comments, or lines that are skipped
+                continue
+            text = feed.text
+            assert text is not None
+            assert text.origin is not None
+            for flag in {"--proba", "--marginals", "--scheme"}.intersection(given(options.write)):
+                if text.origin.format == "segmented":
+                    raise ConfigError(
+                        f"{flag} has no place in segmented text; --nbest 1 writes the probability of each line before "
+                        "it."
+                    )
+            for note in feed.notes:
+                display.say(f"note: {note}")
+            display.phase(_TAGGING)
+            paths = _paths(cast(Tagger, model.program), feed, options)
+            first = next(paths)  # all is compiled then, and the terminal is free for what is written
+        seen = True
+        yield feed, text, chain([first], paths)
+    if nothing is not None and not seen:
+        raise nothing
 
 
 def _paths(program: Tagger, feed: TaggingFeed, options: PredictOptions) -> Iterator[Sequence[Path]]:

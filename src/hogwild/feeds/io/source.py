@@ -265,14 +265,18 @@ def open_sources(paths: Paths, config: Settings | None = None) -> list[Source]:
     one = isinstance(given, (str, os.PathLike)) or not isinstance(given, Iterable) or hasattr(given, "read")
     names = [given] if one else list(given)
     for name in names:
-        if not isinstance(name, (str, os.PathLike)):
+        if not isinstance(name, (str, os.PathLike, Source)):
             raise InputError(f"{type(name).__name__} is no name of a file; give a path, or several in a list. Data in"
                              " memory goes to feed_of, open streams into a file first.")  # fmt: skip
     if not names:
         raise InputError("no input file is given; name one, or `-` for standard input.")
     if names.count("-") > 1:
         raise InputError("standard input (`-`) is named twice; it can be read only once.")
-    return [source for name in names for source in _sources_of(os.fspath(name), config)]
+    return [
+        source
+        for name in names
+        for source in ([name] if isinstance(name, Source) else _sources_of(os.fspath(name), config))
+    ]
 
 
 def _sources_of(name: str, config: Settings) -> list[Source]:
