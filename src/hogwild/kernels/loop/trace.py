@@ -23,7 +23,7 @@ import numpy.typing as npt
 from hogwild.arrays import ORDER_KEY, ORDER_SHIFT, PAD, Floats, Offsets, Scratch
 from hogwild.kernels.compiler.atomics import copy_bytes, load, publish
 from hogwild.kernels.compiler.bytes import load_half, load_word
-from hogwild.kernels.compiler.jit import choice, fresh, kernel
+from hogwild.kernels.compiler.jit import choice, fresh, inner, kernel
 from hogwild.kernels.loop.guard import guard
 from hogwild.kernels.loop.task import apply, gradient
 
@@ -252,7 +252,7 @@ def place_of_row(places: Any, row: Any) -> int:
     return a
 
 
-@kernel
+@inner
 def copy_rows(probe: Any, target: int, scratch: Any) -> None:
     """Copy the rows that are listed in scratch, and the wholes, one after the other."""
     for k in range(scratch.count[0]):
@@ -266,7 +266,7 @@ def copy_rows(probe: Any, target: int, scratch: Any) -> None:
         target += probe.wholes[a, 0]
 
 
-@kernel
+@inner
 def fill_snapshot(probe: Any, copied: int, scratch: Any) -> None:
     """Bring copied rows and wholes to their places in the snapshot: not in the middle of a visit, as pages of it that
     are touched for the first time take longer than all else."""
@@ -281,7 +281,7 @@ def fill_snapshot(probe: Any, copied: int, scratch: Any) -> None:
         copied += probe.wholes[a, 0]
 
 
-@kernel
+@inner
 def has_changed(probe: Any, copied: int, scratch: Any, column: int) -> bool:
     """Whether any listed row, or a whole, differs from its copy; in the weights (column 2) or in the snapshot (3)."""
     for k in range(scratch.count[0]):
