@@ -18,6 +18,7 @@ from hogwild.config.kinds import (
     TagScheme,
 )
 from hogwild.config.models import (
+    BiLSTMConfig,
     CRFConfig,
     FMConfig,
     LinearConfig,
@@ -39,9 +40,8 @@ from hogwild.config.training import (
 )
 
 __all__ = [
-    "MISSING", "AsynGradConfig", "CRFConfig", "ClassConfig", "ClicksConfig", "Column", "Columns", "CorpusConfig",
-    "Directory",
-    "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig", "MadeRatingsConfig", "Mode", "Optimizer",
+    "MISSING", "AsynGradConfig", "BiLSTMConfig", "CRFConfig", "ClassConfig", "ClicksConfig", "Column", "Columns",
+    "CorpusConfig", "Directory", "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig", "MadeRatingsConfig", "Mode", "Optimizer",
     "RatingConfig", "RecommenderConfig", "RecommenderTrainConfig", "SaveConfig", "ScheduleName", "Sharing",
     "ShowConfig", "SparseConfig", "SparseMLPConfig", "TagScheme", "TaggerTrainConfig", "TaggingConfig", "TextConfig",
     "TrainConfig", "WatchConfig", "Word2VecConfig", "WordTrainConfig", "cache_home",

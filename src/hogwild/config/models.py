@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from hogwild.config.kinds import Optimizer
+from hogwild.config.kinds import BestBy, File, Optimizer
 from hogwild.config.options import Config, Shown, require, require_not_negative
 
 Rule = Annotated[Optimizer, Shown(left_out="auto")]  # that of the model
@@ -177,7 +177,7 @@ class CRFConfig(Config):
     """Predict with a running mean of the weights at the ends of epochs, of which the k-th counts k times."""
     rich_edge_templates: Annotated[tuple[str, ...], Shown("TEMPLATE")] = ()
     """Only features of these templates have rich edges, such as w[0] pos[0]. Default: all."""
-    best_by: Literal["loss", "f1", "accuracy"] = "loss"
+    best_by: BestBy = "loss"
     """By which the best epoch is told on the validation text: the lowest loss, or the highest F (of plain tags the
     accuracy) or share of right tags."""
 
@@ -188,6 +188,65 @@ class CRFConfig(Config):
         require(self, "rich_edge_min_count", fits, "it must be at least 1, which takes all features. Try 10.")
         fits = 0 <= self.structure_regularization <= 1000
         require(self, "structure_regularization", fits, "it must lie between 0 (whole sentences) and 1000. Try 4.")
+
+
+@dataclass(frozen=True)
+class BiLSTMConfig(Config):
+    """Options of bidirectional LSTM taggers."""
+
+    hidden: int = 200
+    """Units of a layer, each way."""
+    layers: int = 1
+    """LSTM layers, one on the other."""
+    word_dim: int = 100
+    """Numbers in the embedding of a word: of what the first template that looks at words gives."""
+    feature_dim: int = 25
+    """Numbers in the embedding of what any other template gives: further columns, affixes, shapes."""
+    letters: Literal["none", "convolution"] = "none"
+    """Look into words: a convolution over their letters, and the largest of each filter."""
+    letter_dim: int = 25
+    """Numbers in the embedding of a letter."""
+    letter_filters: int = 50
+    """Filters of the convolution: numbers that a word has of its letters."""
+    output: Literal["softmax", "crf"] = "softmax"
+    """Tags each for itself, or as a chain: with a score for each pair of neighbours."""
+    recurrence: Literal["full", "diagonal"] = "full"
+    """What a unit reads of the token before: what all units gave there, or only itself, as the paper on AsynGrad has
+    it."""
+    batch_size: int = 8
+    """Sentences of a visit, of similar length, which make one step; 1: one at a time, as in the paper."""
+    dropout: float = 0.0
+    """Share of the inputs and outputs of all layers that a sentence does without in training, the same for all its
+    tokens."""
+    word_dropout: float = 0.0
+    """Share of words that are taken for unknown in training."""
+    unknown_share: float = 0.5
+    """How often a word or feature that occurs once is taken for unknown in training: so that it is known what to do
+    with unknown ones."""
+    clip: float = 0.0
+    """Largest norm of the gradient of a visit; 0: any."""
+    optimizer: Optimizer = "adam"
+    """Update rule; adam with the constants of the paper: 0.95 for both means, epsilon 1e-4."""
+    l2: float = 0.0
+    """L2 penalty: the objective is the mean loss of a token + l2 w^2 / 2."""
+    start_vectors: File = ""
+    """Word vectors to start from: a model of word vectors, or a file in the format of word2vec."""
+    best_by: BestBy = "loss"
+    """By which the best epoch is told on the validation text: the lowest loss, or the highest F (of plain tags the
+    accuracy) or share of right tags."""
+
+    def check(self) -> None:
+        for name, most, usual in (
+            ("hidden", 4096, 200), ("layers", 8, 1), ("word_dim", 4096, 100), ("feature_dim", 1024, 25),
+            ("letter_dim", 256, 25), ("letter_filters", 1024, 50), ("batch_size", 4096, 8),
+        ):  # fmt: skip
+            fits = 1 <= getattr(self, name) <= most
+            require(self, name, fits, f"it must lie between 1 and {most}. Try {usual}.")
+        for name in ("dropout", "word_dropout"):
+            require(self, name, 0 <= getattr(self, name) < 1, "it is a share from 0 to below 1. Try 0.3.")
+        require(self, "unknown_share", 0 <= self.unknown_share <= 1, "it is a share between 0 and 1. Try 0.5.")
+        require_not_negative(self, "clip", remedy="Try 5, or 0 for none.")
+        require_not_negative(self, "l2", remedy="Try 0 or 1e-6.")
 
 
 @dataclass(frozen=True)
