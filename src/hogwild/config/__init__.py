@@ -15,9 +15,11 @@ from hogwild.config.kinds import (
     Optimizer,
     ScheduleName,
     Sharing,
+    TaggerModel,
     TagScheme,
 )
 from hogwild.config.models import (
+    BiLSTMConfig,
     CRFConfig,
     FMConfig,
     LinearConfig,
@@ -39,10 +41,10 @@ from hogwild.config.training import (
 )
 
 __all__ = [
-    "MISSING", "AsynGradConfig", "CRFConfig", "ClassConfig", "ClicksConfig", "Column", "Columns", "CorpusConfig",
-    "Directory",
+    "MISSING", "AsynGradConfig", "BiLSTMConfig", "CRFConfig", "ClassConfig", "ClicksConfig", "Column", "Columns",
+    "CorpusConfig", "Directory",
     "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig", "MadeRatingsConfig", "Mode", "Optimizer",
     "RatingConfig", "RecommenderConfig", "RecommenderTrainConfig", "SaveConfig", "ScheduleName", "Sharing",
-    "ShowConfig", "SparseConfig", "SparseMLPConfig", "TagScheme", "TaggerTrainConfig", "TaggingConfig", "TextConfig",
-    "TrainConfig", "WatchConfig", "Word2VecConfig", "WordTrainConfig", "cache_home",
+    "ShowConfig", "SparseConfig", "SparseMLPConfig", "TagScheme", "TaggerModel", "TaggerTrainConfig", "TaggingConfig",
+    "TextConfig", "TrainConfig", "WatchConfig", "Word2VecConfig", "WordTrainConfig", "cache_home",
 ]  # fmt: skip

@@ -4,12 +4,13 @@ program in Python, and what is saved with it."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from hogwild.config.kinds import Optimizer
 from hogwild.config.options import Config, Shown, require, require_not_negative
 
 Rule = Annotated[Optimizer, Shown(left_out="auto")]  # that of the model
+BestBy = Literal["loss", "f1", "accuracy"]
 
 
 @dataclass(frozen=True)
@@ -177,9 +178,11 @@ class CRFConfig(Config):
     """Predict with a running mean of the weights at the ends of epochs, of which the k-th counts k times."""
     rich_edge_templates: Annotated[tuple[str, ...], Shown("TEMPLATE")] = ()
     """Only features of these templates have rich edges, such as w[0] pos[0]. Default: all."""
-    best_by: Literal["loss", "f1", "accuracy"] = "loss"
+    best_by: BestBy = "loss"
     """By which the best epoch is told on the validation text: the lowest loss, or the highest F (of plain tags the
     accuracy) or share of right tags."""
+
+    usual_features: ClassVar[str] = "chunking"
 
     def check(self) -> None:
         require_not_negative(self, "l1", remedy="Try 0.")
@@ -188,6 +191,67 @@ class CRFConfig(Config):
         require(self, "rich_edge_min_count", fits, "it must be at least 1, which takes all features. Try 10.")
         fits = 0 <= self.structure_regularization <= 1000
         require(self, "structure_regularization", fits, "it must lie between 0 (whole sentences) and 1000. Try 4.")
+
+
+@dataclass(frozen=True)
+class BiLSTMConfig(Config):
+    """Options of bidirectional LSTMs."""
+
+    hidden: int = 200
+    """Units of a layer, each way."""
+    layers: int = 1
+    """Layers of the LSTM; each reads both directions of the one below it."""
+    word_dim: int = 100
+    """Numbers in the embedding of a word."""
+    feature_dim: int = 25
+    """Numbers in the embedding of a feature of every other template: columns, affixes, shapes."""
+    letters: Literal["none", "convolution"] = "none"
+    """Whether words are looked into: filters over three letters at a time, of which the largest answers count."""
+    letter_dim: int = 25
+    """Numbers in the embedding of a letter."""
+    letter_filters: int = 50
+    """Filters over letters: what a word gets of them."""
+    output_layer: Literal["softmax", "crf"] = "softmax"
+    """How tags are chosen: each token for itself, or the sentence as a whole, by a chain of tags."""
+    recurrence: Literal["full", "diagonal"] = "full"
+    """Whether a unit reads all units at the token before, or itself alone."""
+    batch_size: int = 8
+    """Sentences of a visit, of similar length, which make one step; 1 is the online setting of AsynGrad."""
+    dropout: float = 0.0
+    """Share of the inputs and outputs of the LSTM that a sentence does without in training, the same at all of its
+    tokens (variational)."""
+    word_dropout: float = 0.0
+    """Share of the words that are taken for unknown in training."""
+    unknown_share: float = 0.5
+    """Share of the visits in which a feature that occurs once in training is taken for unknown: so it is learnt what
+    unknown ones mean."""
+    clip: float = 0.0
+    """Largest norm of the gradient of a visit; larger ones are made shorter. 0: as long as they are."""
+    optimizer: Optimizer = "adam"
+    """Update rule; an embedding moves at the visits in which its feature occurs only."""
+    l2: float = 0.0
+    """L2 penalty: the objective is the mean loss + l2 w^2 / 2."""
+    start_vectors: Annotated[str, Shown("MODEL|FILE")] = ""
+    """Word vectors to start from: a model of word vectors, or a word2vec file: text or binary, compressed or not."""
+    best_by: BestBy = "loss"
+    """By which the best epoch is told on the validation text: the lowest loss, or the highest F (of plain tags the
+    accuracy) or share of right tags."""
+
+    usual_features: ClassVar[str] = "words-shapes"
+
+    def check(self) -> None:
+        most = {
+            "hidden": 4096, "layers": 8, "word_dim": 4096, "feature_dim": 1024, "letter_dim": 256,
+            "letter_filters": 1024, "batch_size": 4096,
+        }  # fmt: skip
+        for name, limit in most.items():
+            fits, usual = 1 <= getattr(self, name) <= limit, getattr(BiLSTMConfig, name)
+            require(self, name, fits, f"it must lie between 1 and {limit}. Try {usual}.")
+        for name, usual in (("dropout", 0.3), ("word_dropout", 0.05)):
+            require(self, name, 0 <= getattr(self, name) < 1, f"it is a share, from 0 to below 1. Try {usual}.")
+        require(self, "unknown_share", 0 <= self.unknown_share <= 1, "it is a share between 0 and 1. Try 0.5.")
+        require_not_negative(self, "clip", remedy="Try 5, or 0 for none.")
+        require_not_negative(self, "l2", remedy="Try 0 or 1e-6.")
 
 
 @dataclass(frozen=True)
