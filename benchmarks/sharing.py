@@ -159,7 +159,7 @@ def reviews(place: Path) -> tuple[Any, Any]:
     """All film reviews as texts."""
     paths = []
     for name in ("train", "test"):
-        lines = read(f"imdb/{name}.tsv").splitlines()
+        lines = read(f"imdb/{name}.tsv").rstrip("\n").split("\n")  # not at other ends of lines, inside of texts
         columns = lines[0].split("\t")
         label, text = columns.index("label"), columns.index("text")
         rows = [line.split("\t") for line in lines[1:]]

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 # Public names and the modules that hold them, imported when first used: `import hogwild` is light.
 _HOMES = {
     "AsyncExecutor": "executor.run",
+    "BiLSTM": "programs.taggers.bilstm",
     "CRF": "programs.taggers.crf",
     "CompiledProgram": "programs.program",
     "ConfigError": "errors",

@@ -64,6 +64,7 @@ from .programs.sparse.text_classifier import TextClassifier as TextClassifier
 from .programs.store import Model as Model
 from .programs.store import load_model as load_model
 from .programs.store import save_model as save_model
+from .programs.taggers.bilstm import BiLSTM as BiLSTM
 from .programs.taggers.crf import CRF as CRF
 from .programs.taggers.scores import TagScores as TagScores
 from .programs.taggers.scores import score_tags as score_tags

@@ -11,6 +11,7 @@ TaggerModel = Literal["crf", "bilstm"]
 Sharing = Literal["auto", "all", "hot", "replica"]
 Optimizer = Literal["sgd", "momentum", "adagrad", "adam", "ftrl"]
 ScheduleName = Literal["constant", "linear", "inverse"]
+BestBy = Literal["loss", "f1", "accuracy"]
 TagScheme = Literal["same", "iob1", "iob2", "bio", "iobes", "bmes", "bilou"]
 Format = Literal[
     "auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text", "multislot", "criteo", "libffm", "libfm", "tfrecord",

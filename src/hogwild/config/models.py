@@ -6,11 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from hogwild.config.kinds import Optimizer
+from hogwild.config.kinds import BestBy, Optimizer
 from hogwild.config.options import Config, Shown, require, require_not_negative
 
 Rule = Annotated[Optimizer, Shown(left_out="auto")]  # that of the model
-BestBy = Literal["loss", "f1", "accuracy"]
 
 
 @dataclass(frozen=True)
@@ -195,44 +194,45 @@ class CRFConfig(Config):
 
 @dataclass(frozen=True)
 class BiLSTMConfig(Config):
-    """Options of bidirectional LSTMs."""
+    """Options of bidirectional LSTM taggers."""
 
     hidden: int = 200
     """Units of a layer, each way."""
     layers: int = 1
-    """Layers of the LSTM; each reads both directions of the one below it."""
+    """LSTM layers, one on the other."""
     word_dim: int = 100
-    """Numbers in the embedding of a word."""
+    """Numbers in the embedding of a word: of what the first template that looks at words gives."""
     feature_dim: int = 25
-    """Numbers in the embedding of a feature of every other template: columns, affixes, shapes."""
+    """Numbers in the embedding of what any other template gives: further columns, affixes, shapes."""
     letters: Literal["none", "convolution"] = "none"
-    """Whether words are looked into: filters over three letters at a time, of which the largest answers count."""
+    """Look into words: a convolution over their letters, and the largest of each filter."""
     letter_dim: int = 25
     """Numbers in the embedding of a letter."""
     letter_filters: int = 50
-    """Filters over letters: what a word gets of them."""
+    """Filters of the convolution: numbers that a word has of its letters."""
     output_layer: Literal["softmax", "crf"] = "softmax"
-    """How tags are chosen: each token for itself, or the sentence as a whole, by a chain of tags."""
+    """Tags each for itself, or as a chain: with a score for each pair of neighbours."""
     recurrence: Literal["full", "diagonal"] = "full"
-    """Whether a unit reads all units at the token before, or itself alone."""
+    """What a unit reads of the token before: what all units gave there, or only itself, as the paper on AsynGrad has
+    it."""
     batch_size: int = 8
-    """Sentences of a visit, of similar length, which make one step; 1 is the online setting of AsynGrad."""
+    """Sentences of a visit, of similar length, which make one step; 1: one at a time, as in the paper."""
     dropout: float = 0.0
-    """Share of the inputs and outputs of the LSTM that a sentence does without in training, the same at all of its
-    tokens (variational)."""
+    """Share of the inputs and outputs of all layers that a sentence does without in training, the same for all its
+    tokens."""
     word_dropout: float = 0.0
-    """Share of the words that are taken for unknown in training."""
+    """Share of words that are taken for unknown in training."""
     unknown_share: float = 0.5
-    """Share of the visits in which a feature that occurs once in training is taken for unknown: so it is learnt what
-    unknown ones mean."""
+    """How often a word or feature that occurs once is taken for unknown in training: so that it is known what to do
+    with unknown ones."""
     clip: float = 0.0
-    """Largest norm of the gradient of a visit; larger ones are made shorter. 0: as long as they are."""
+    """Largest norm of the gradient of a visit; 0: any."""
     optimizer: Optimizer = "adam"
-    """Update rule; an embedding moves at the visits in which its feature occurs only."""
+    """Update rule; adam with the constants of the paper: 0.95 for both means, epsilon 1e-4."""
     l2: float = 0.0
-    """L2 penalty: the objective is the mean loss + l2 w^2 / 2."""
+    """L2 penalty: the objective is the mean loss of a token + l2 w^2 / 2."""
     start_vectors: Annotated[str, Shown("MODEL|FILE")] = ""
-    """Word vectors to start from: a model of word vectors, or a word2vec file: text or binary, compressed or not."""
+    """Word vectors to start from: a model of word vectors, or a file in the format of word2vec."""
     best_by: BestBy = "loss"
     """By which the best epoch is told on the validation text: the lowest loss, or the highest F (of plain tags the
     accuracy) or share of right tags."""
@@ -240,15 +240,14 @@ class BiLSTMConfig(Config):
     usual_features: ClassVar[str] = "words-shapes"
 
     def check(self) -> None:
-        most = {
-            "hidden": 4096, "layers": 8, "word_dim": 4096, "feature_dim": 1024, "letter_dim": 256,
-            "letter_filters": 1024, "batch_size": 4096,
-        }  # fmt: skip
-        for name, limit in most.items():
-            fits, usual = 1 <= getattr(self, name) <= limit, getattr(BiLSTMConfig, name)
-            require(self, name, fits, f"it must lie between 1 and {limit}. Try {usual}.")
-        for name, usual in (("dropout", 0.3), ("word_dropout", 0.05)):
-            require(self, name, 0 <= getattr(self, name) < 1, f"it is a share, from 0 to below 1. Try {usual}.")
+        for name, most, usual in (
+            ("hidden", 4096, 200), ("layers", 8, 1), ("word_dim", 4096, 100), ("feature_dim", 1024, 25),
+            ("letter_dim", 256, 25), ("letter_filters", 1024, 50), ("batch_size", 4096, 8),
+        ):  # fmt: skip
+            fits = 1 <= getattr(self, name) <= most
+            require(self, name, fits, f"it must lie between 1 and {most}. Try {usual}.")
+        for name in ("dropout", "word_dropout"):
+            require(self, name, 0 <= getattr(self, name) < 1, "it is a share from 0 to below 1. Try 0.3.")
         require(self, "unknown_share", 0 <= self.unknown_share <= 1, "it is a share between 0 and 1. Try 0.5.")
         require_not_negative(self, "clip", remedy="Try 5, or 0 for none.")
         require_not_negative(self, "l2", remedy="Try 0 or 1e-6.")

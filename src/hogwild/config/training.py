@@ -87,7 +87,7 @@ class TaggerTrainConfig(TrainConfig):
     """Times that every sentence is visited."""
     lr: Annotated[float | None, Shown("RATE")] = None
     """First learning rate. Default: of a CRF 0.05 for the features chunking, 0.1 for chunking-more, pos and
-    segmentation, else calibrated; of a Bi-LSTM 0.002 with adam, else calibrated."""
+    segmentation, else calibrated; of a Bi-LSTM 0.002 with adam."""
 
     _rates: ClassVar[str] = "Try 0.05 with sgd, 0.002 with adam"
 

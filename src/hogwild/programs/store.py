@@ -23,6 +23,7 @@ from hogwild.programs.saving.sealed import Sealed, check_sealed_output, read_sea
 from hogwild.programs.saving.tensors import Arrays
 
 PROGRAMS = {
+    "bilstm": "hogwild.programs.taggers.bilstm:BiLSTM",
     "crf": "hogwild.programs.taggers.crf:CRF",
     "fm": "hogwild.programs.sparse.fm:FactorizationMachine",
     "linear": "hogwild.programs.sparse.linear:Linear",

@@ -1,5 +1,6 @@
 """PyTorch and our programs; needs the extra `torch`."""
 
 from hogwild.pytorch.export import SparseMLPModule, module_of
+from hogwild.pytorch.tagger import BiLSTMModule
 
-__all__ = ["SparseMLPModule", "module_of"]
+__all__ = ["BiLSTMModule", "SparseMLPModule", "module_of"]

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from hogwild.errors import ConfigError
 from hogwild.programs.sparse.sparse_mlp import SparseMLP
+from hogwild.programs.taggers.bilstm import BiLSTM
+from hogwild.pytorch.tagger import BiLSTMModule
 
 _ACTIVATIONS = {"none": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh}
 
@@ -74,10 +76,13 @@ class SparseMLPModule(nn.Module):
         return scores
 
 
-def module_of(program: Any) -> SparseMLPModule:
+def module_of(program: Any) -> SparseMLPModule | BiLSTMModule:
     """The PyTorch module of a trained program, with copies of its weights; it can be trained further there."""
+    if isinstance(program, BiLSTM):
+        return BiLSTMModule(program)
     if not isinstance(program, SparseMLP):
-        raise ConfigError(f"there is no PyTorch module of a {type(program).__name__}; there is one of a SparseMLP.")
+        kind = type(program).__name__
+        raise ConfigError(f"there is no PyTorch module of a {kind}; there is one of a SparseMLP and of a BiLSTM.")
     return SparseMLPModule(program)
 
 

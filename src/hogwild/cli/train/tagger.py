@@ -112,7 +112,12 @@ class TaggerJob(Job):
 
         return open_tagging(files, self.tagging, schema=feed.schema, names=feed.names, tags=feed.tags)
 
-    def started_notes(self, program: Tagger, feed: TaggingFeed) -> list[str]:
+    def identity(self, program: Tagger, feed: TaggingFeed, valid: TaggingFeed | None) -> dict[str, Any]:
+        """With the vectors to start from, which no model remembers."""
+        same = super().identity(program, feed, valid)
+        return {**same, "start_vectors": self._vectors} if self._vectors else same
+
+    def started_notes(self, program: Any, feed: TaggingFeed) -> list[str]:
         """How much there is to learn, and of what kind."""
         sizes = (counted(len(feed), "sentence"), counted(feed.tokens, "token"), counted(len(feed.names), "feature"))
         notes = [f"{', '.join(sizes)}, {counted(len(feed.tags), 'tag')}."]
@@ -120,6 +125,7 @@ class TaggerJob(Job):
         if isinstance(program.config, BiLSTMConfig):
             layers, units = counted(model["layers"], "layer"), counted(model["hidden"], "unit")
             notes.append(f"{layers} of {units} each way, {counted(model['numbers'], 'number')} in all.")
+            notes += program.notes
         elif pairs := model["rich_pairs"]:
             with_edges = counted(model["rich_features"], "feature")
             notes.append(f"Rich edges: {with_edges} with {counted(pairs, 'pair')} of tags.")

@@ -1,0 +1,619 @@
+"""A visit of a Bi-LSTM tagger to a batch of sentences: look rows up, LSTM layers both ways, scores, and the way back.
+
+The loss of a sentence is -log p of its tags; the gradient of a visit is that of the mean over its tokens. What is left
+to chance (words taken for unknown, units that are left out) is drawn from the random state of the worker.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.arrays import ORDER_KEY, Chains, Floats, Ids, Offsets, Scratch
+from hogwild.kernels.compiler.jit import choice, inner, open_kernel
+from hogwild.kernels.compiler.rng import draw, mix
+from hogwild.kernels.crf.gradient import begin_sentence, end_sentence, pair_gradients, tag_gradients
+from hogwild.kernels.crf.task import ChainTask, ChainWeights, Tagged, floats_for
+from hogwild.kernels.crf.task import places_of as chain_places
+from hogwild.kernels.loop.order import row_at
+from hogwild.kernels.loop.task import apply, gradient
+from hogwild.kernels.nn.blas import Block, multiply, multiply_by_transposed, multiply_transposed
+from hogwild.kernels.nn.letters import clear_letters, spell, unspell
+from hogwild.kernels.nn.lstm import (
+    Batch,
+    Layer,
+    Memory,
+    keep_gradient,
+    read_back,
+    read_forward,
+    recurrent_rows,
+    send_to_inputs,
+)
+from hogwild.kernels.optim.penalties import weight_at
+from hogwild.kernels.optim.rules import begin_row, step_dense, stride, update
+from hogwild.kernels.simd.panels import PANEL, UNITS
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Sentences(NamedTuple):
+    """What a Bi-LSTM reads. Token t has the rows rows[t slots:(t + 1) slots], numbered over both tables; of slot 0, that
+    of the words, first. Of a visit v the sentences are `order` at the places first[v] … first[v] + count[v] - 1,
+    shuffled anew in every epoch among `block_size` of them from block[v] on, which are of similar length.
+
+    rare: 1 for rows that occur once in training. unknown: the row of each slot for what is not known.
+    words: the number of each token's word, whose letters are letters[word_starts[w]:word_starts[w + 1]].
+    steps, places: numbers from 0 on.
+    """
+
+    offsets: Offsets
+    tags: Ids
+    rows: Ids
+    order: Ids
+    first: Offsets
+    count: Offsets  # type: ignore[assignment]  # not the method of tuples
+    block: Offsets
+    block_size: Offsets
+    rare: npt.NDArray[np.uint8]
+    unknown: Ids
+    words: Ids
+    word_starts: Offsets
+    letters: Ids
+    steps: Offsets
+    places: Ids
+
+
+class TaggerWeights(NamedTuple):
+    """words, features: a row each, with what the update rule remembers of it; then DenseParameters, whose values are
+    the layers (see lstm.py), the output (a row an input, the last one 1; a column a tag), the pairs of tags of a CRF (a
+    row a former tag), and what letters.py has."""
+
+    words: Floats
+    features: Floats
+    values: Floats
+    first: Floats
+    second: Floats
+    steps: Floats
+
+
+class EachAlone(NamedTuple):
+    """Tags do not depend on each other: a softmax for each token."""
+
+
+class AsChain(NamedTuple):
+    """Tags are a chain, with a score for each pair of neighbours. width: of the rows of pairs."""
+
+    width: int
+
+
+class TaggerTask(NamedTuple):
+    """What selects the code (rule, penalty, head, recurrence, spelling, chain) and sizes.
+
+    slots: rows a token; inputs: numbers a token, the last one 1; units: of a layer and direction, whole panels;
+    output_at, pairs_at: places in the dense values; places: size of the table that finds rows again (a power of two).
+    """
+
+    rule: Any
+    penalty: Any
+    head: Any
+    recurrence: Any
+    spelling: Any
+    chain: ChainTask
+    word_dim: int
+    feature_dim: int
+    slots: int
+    inputs: int
+    units: int
+    layers: int
+    tags: int
+    output_at: int
+    pairs_at: int
+    filters: int
+    places: int
+    dropout: np.float32
+    word_dropout: np.float32
+    unknown_share: np.float32
+    clip: np.float32
+    l2: np.float32
+
+
+def lstm_cells(task: Any) -> int:
+    """Weights of all layers."""
+    extra = recurrent_rows(task.recurrence, task.units)
+    rows = task.inputs + extra + (task.layers - 1) * (2 * task.units + 1 + extra)
+    return int(2 * rows * task.units // UNITS * PANEL)
+
+
+class Places(NamedTuple):
+    """Where in scratch.floats and scratch.ints a visit has its numbers."""
+
+    inputs: int
+    outs: int
+    memory: int
+    turned: int
+    former: int
+    slopes: int
+    others: int
+    own: int
+    scores: int
+    carried: int
+    zeros: int
+    masks: int
+    nodes: int
+    chain: int
+    base: int
+    lengths: int
+    chosen: int
+    token: int
+    mirror: int
+    owner: int
+    rows: int
+    best: int
+    found: int
+    ends: int
+    marks: int
+
+
+@inner
+def places_of(task: Any, tokens: int, sentences: int, times: int) -> Any:
+    """The places of a visit to so many tokens of so many sentences, of which the longest has so many tokens."""
+    width = 2 * task.units + 1
+    widest = max(task.inputs, width)
+    outs = tokens * task.inputs
+    memory = outs + task.layers * tokens * width
+    turned = memory + 2 * task.layers * tokens * 7 * task.units
+    former = turned + tokens * widest
+    slopes = former + tokens * task.units
+    others = slopes + tokens * widest
+    own = others + tokens * widest
+    scores = own + tokens * task.units
+    carried = scores + tokens * task.tags
+    zeros = carried + sentences * task.units
+    masks = zeros + task.units
+    nodes = (masks + sentences * (task.inputs + task.layers * 2 * task.units) + 15) // 16 * 16
+    chain = nodes + (times * chain_places(task.chain, times).width + 15) // 16 * 16
+    lengths = times + 1
+    chosen = lengths + sentences
+    token = chosen + sentences
+    mirror = token + tokens
+    owner = mirror + tokens
+    rows = owner + tokens
+    best = rows + tokens * task.slots
+    found = best + tokens * task.filters
+    ends = found + task.places
+    return Places(
+        0, outs, memory, turned, former, slopes, others, own, scores, carried, zeros, masks, nodes, chain, 0, lengths,
+        chosen, token, mirror, owner, rows, best, found, ends, ends + 2,
+    )  # fmt: skip
+
+
+def room_for(task: Any, tokens: int, sentences: int, times: int) -> tuple[int, int]:
+    """Floats and ints of scratch that a visit needs."""
+    places = places_of(task, tokens, sentences, times)
+    return int(places.chain) + floats_for(task.chain, times), int(places.marks) + times + sentences
+
+
+# -- packing --------------------------------------------------------------------------------------------------------
+
+
+@inner
+def pack(task: Any, samples: Any, visit: int, scratch: Any) -> Any:
+    """Choose the sentences of a visit, the longest first, and lay out their rows; returns the batch and its places."""
+    ints, count = scratch.ints, samples.count[visit]
+    key = scratch.count[ORDER_KEY]
+    chosen = ints[len(ints) - count :]  # until it is known where it goes
+    tokens = 0
+    for k in range(count):
+        place = samples.first[visit] - samples.block[visit] + k
+        size = samples.block_size[visit]
+        sentence = np.int64(samples.order[samples.block[visit] + row_at(place, size, size, key)])
+        length = samples.offsets[sentence + 1] - samples.offsets[sentence]
+        tokens += length
+        at = k
+        while at > 0 and length > samples.offsets[chosen[at - 1] + 1] - samples.offsets[chosen[at - 1]]:
+            chosen[at] = chosen[at - 1]
+            at -= 1
+        chosen[at] = sentence
+    times = samples.offsets[chosen[0] + 1] - samples.offsets[chosen[0]]
+    places = places_of(task, tokens, count, times)
+    for k in range(count):
+        ints[places.chosen + k] = chosen[k]
+        ints[places.lengths + k] = samples.offsets[chosen[k] + 1] - samples.offsets[chosen[k]]
+    active, row = count, 0
+    for t in range(times):
+        while ints[places.lengths + active - 1] <= t:
+            active -= 1
+        ints[places.base + t] = row
+        row += active
+    ints[places.base + times] = row
+    for t in range(times):
+        for row in range(ints[places.base + t], ints[places.base + t + 1]):
+            s = row - ints[places.base + t]
+            ints[places.token + row] = samples.offsets[ints[places.chosen + s]] + t
+            ints[places.mirror + row] = ints[places.base + ints[places.lengths + s] - 1 - t] + s
+            ints[places.owner + row] = s
+    base = ints[places.base : places.base + times + 1]
+    mirror = ints[places.mirror : places.mirror + tokens]
+    return Batch(base, mirror, tokens, times), places
+
+
+@inner
+def chance(seed: Any, number: int) -> Any:
+    """A number from 0 to below 1."""
+    return np.float32(np.int64(mix(seed + np.uint64(number) * _GAMMA) >> np.uint64(40))) * np.float32(2.0**-24)
+
+
+@inner
+def draw_masks(task: Any, sentences: int, scratch: Any, places: Any, seed: Any) -> None:
+    """For each sentence what its inputs and the outputs of its layers are multiplied by: 0, or more than 1."""
+    width = task.inputs + task.layers * 2 * task.units
+    kept = np.float32(1) / (np.float32(1) - task.dropout)
+    for k in range(sentences * width):
+        off = chance(seed, k) < task.dropout
+        scratch.floats[places.masks + k] = np.float32(0) if off else kept
+    for s in range(sentences):
+        scratch.floats[places.masks + s * width + task.inputs - 1] = np.float32(1)
+
+
+@inner
+def mask(task: Any, batch: Any, scratch: Any, places: Any, cells: int, width: int, shift: int) -> None:
+    """Multiply the rows of a matrix, or of its derivatives, by the masks of their sentences from `shift` on."""
+    if task.dropout == np.float32(0):
+        return
+    floats, all_masks = scratch.floats, task.inputs + task.layers * 2 * task.units
+    size = width if shift == 0 else width - 1
+    for row in range(batch.tokens):
+        own = places.masks + scratch.ints[places.owner + row] * all_masks + shift
+        for k in range(size):
+            floats[cells + row * width + k] *= floats[own + k]
+
+
+# -- the inputs -----------------------------------------------------------------------------------------------------
+
+
+@inner
+def look_up(task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any, seed: Any) -> None:
+    """The inputs of the first layer; which rows they are of is kept."""
+    floats, ints, slots = scratch.floats, scratch.ints, task.slots
+    wide, narrow = stride(task.rule, task.penalty, task.word_dim), stride(task.rule, task.penalty, task.feature_dim)
+    words = len(weights.words) // wide
+    for at in range(batch.tokens):
+        token, to = ints[places.token + at], places.inputs + at * task.inputs
+        for slot in range(slots):
+            row = np.int64(samples.rows[token * slots + slot])
+            drawn = chance(seed, at * slots + slot)
+            if samples.rare[row] == 1 and drawn < task.unknown_share:
+                row = np.int64(samples.unknown[slot])
+            elif slot == 0 and np.float32(1) - drawn <= task.word_dropout:
+                row = np.int64(samples.unknown[slot])
+            ints[places.rows + at * slots + slot] = row
+            if slot == 0:
+                read_row(task, weights.words, row * wide, wide, task.word_dim, floats, to, scratch.clock[0])
+                to += task.word_dim
+            else:
+                first = (row - words) * narrow
+                read_row(task, weights.features, first, narrow, task.feature_dim, floats, to, scratch.clock[0])
+                to += task.feature_dim
+        spell(task.spelling, samples, token, weights.values, floats, to, ints, places.best + at * task.filters)
+        floats[places.inputs + (at + 1) * task.inputs - 1] = np.float32(1)
+
+
+@inner
+def read_row(task: Any, table: Any, at: int, cells: int, dim: int, floats: Any, to: int, elapsed: Any) -> None:
+    """Copy a row, unpaid penalty deducted."""
+    own, into = table[at : at + cells], floats[to : to + dim]
+    for c in range(dim):  # RACE(stale read): docs/races.md
+        into[c] = weight_at(task.penalty, task.rule, own, c, dim, cells - 1, elapsed)
+
+
+@inner
+def keep_rows(task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> None:
+    """The gradient in each distinct row, and in letters, from the derivatives in the inputs."""
+    floats, ints, slots = scratch.floats, scratch.ints, task.slots
+    found, bits = ints[places.found : places.found + task.places], task.places - 1
+    found[:] = 0
+    lines = 0
+    clear_letters(task.spelling, scratch.dense)
+    for at in range(batch.tokens):
+        slope = places.others + at * task.inputs
+        for slot in range(slots):
+            row = ints[places.rows + at * slots + slot]
+            place = np.int64(np.uint32(row) * np.uint32(2654435761)) & bits
+            while found[place] != 0 and scratch.rows[found[place] - 1] != row:
+                place = (place + 1) & bits
+            line = found[place] - 1
+            if line < 0:
+                line = lines
+                lines += 1
+                found[place] = lines
+                scratch.rows[line] = row
+                scratch.grads[line, :] = np.float32(0)
+            dim = task.word_dim if slot == 0 else task.feature_dim
+            total, own = scratch.grads[line], floats[slope : slope + dim]
+            for c in range(dim):
+                total[c] += own[c]
+            slope += dim
+        shift = slope - places.others
+        unspell(
+            task.spelling, samples, ints[places.token + at], weights.values, floats, places.inputs + shift, slope,
+            ints, places.best + at * task.filters, scratch.dense,
+        )  # fmt: skip
+    scratch.count[0] = lines
+
+
+# -- the layers -----------------------------------------------------------------------------------------------------
+
+
+@inner
+def layer_of(task: Any, values: Any, number: int, direction: int) -> Any:
+    """The weights of a layer in one direction."""
+    extra = recurrent_rows(task.recurrence, task.units)
+    width = 2 * task.units + 1
+    cells = task.units // UNITS * PANEL
+    inputs = task.inputs if number == 0 else width
+    at = direction * (inputs + extra) * cells
+    if number > 0:
+        at += 2 * cells * (task.inputs + extra + (number - 1) * (width + extra))
+    return Layer(values, at, inputs, inputs + extra, task.units)
+
+
+@inner
+def memory_of(task: Any, scratch: Any, batch: Any, places: Any, number: int, direction: int) -> Any:
+    """The memory of a layer in one direction."""
+    rows = batch.tokens * task.units
+    at = places.memory + (2 * number + direction) * 7 * rows
+    return Memory(scratch.floats, at, at + 4 * rows, at + 5 * rows, at + 6 * rows, places.zeros)
+
+
+@inner
+def turn(floats: Any, source: int, target: int, width: int, batch: Any) -> None:
+    """Copy rows into the time of the other direction."""
+    for row in range(batch.tokens):
+        at, to = source + row * width, target + batch.mirror[row] * width
+        for k in range(width):
+            floats[to + k] = floats[at + k]
+
+
+@inner
+def run_layers(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> None:
+    """All layers, from the inputs on."""
+    floats, units = scratch.floats, task.units
+    width = 2 * units + 1
+    for u in range(units):
+        floats[places.zeros + u] = np.float32(0)
+    source, inputs = places.inputs, task.inputs
+    for number in range(task.layers):
+        out = places.outs + number * batch.tokens * width
+        for direction in range(2):
+            layer = layer_of(task, weights.values, number, direction)
+            memory = memory_of(task, scratch, batch, places, number, direction)
+            begin = source
+            if direction == 1:
+                turn(floats, source, places.turned, inputs, batch)
+                begin = places.turned
+            read_forward(task.recurrence, layer, batch, memory, begin)
+            for row in range(batch.tokens):
+                at = memory.given + (batch.mirror[row] if direction == 1 else row) * units
+                to = out + row * width + direction * units
+                for u in range(units):
+                    floats[to + u] = floats[at + u]
+        for row in range(batch.tokens):
+            floats[out + row * width + width - 1] = np.float32(1)
+        mask(task, batch, scratch, places, out, width, task.inputs + number * 2 * units)
+        source, inputs = out, width
+
+
+@inner
+def give_scores(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> None:
+    """The score of each tag at each row."""
+    width = 2 * task.units + 1
+    out = places.outs + (task.layers - 1) * batch.tokens * width
+    multiply(  # RACE(stale read): docs/races.md
+        Block(scratch.floats, out, width), Block(weights.values, task.output_at, task.tags),
+        Block(scratch.floats, places.scores, task.tags), batch.tokens, task.tags, width, np.float32(1), np.float32(0),
+    )  # fmt: skip
+
+
+@inner
+def go_back(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> None:
+    """The gradient in all layers, from the derivatives in the scores; those in the inputs, to places.others."""
+    floats, units, tokens = scratch.floats, task.units, batch.tokens
+    width = 2 * units + 1
+    out = places.outs + (task.layers - 1) * tokens * width
+    scores = Block(floats, places.scores, task.tags)
+    multiply_transposed(
+        Block(floats, out, width), scores, Block(scratch.dense, task.output_at, task.tags), width, task.tags, tokens,
+        np.float32(1), np.float32(0),
+    )  # fmt: skip
+    multiply_by_transposed(
+        scores, Block(weights.values, task.output_at, task.tags), Block(floats, places.slopes, width), tokens, width,
+        task.tags, np.float32(1), np.float32(0),
+    )  # fmt: skip
+    for number in range(task.layers - 1, -1, -1):
+        source = places.inputs if number == 0 else places.outs + (number - 1) * tokens * width
+        inputs = task.inputs if number == 0 else width
+        mask(task, batch, scratch, places, places.slopes, width, task.inputs + number * 2 * units)
+        for direction in range(2):
+            layer = layer_of(task, weights.values, number, direction)
+            memory = memory_of(task, scratch, batch, places, number, direction)
+            for row in range(tokens):
+                at = places.slopes + row * width + direction * units
+                to = places.own + (batch.mirror[row] if direction == 1 else row) * units
+                for u in range(units):
+                    floats[to + u] = floats[at + u]
+            read_back(task.recurrence, layer, batch, memory, places.own, places.carried)
+            begin = source
+            if direction == 1:
+                turn(floats, source, places.turned, inputs, batch)
+                begin = places.turned
+            keep_gradient(task.recurrence, layer, batch, memory, begin, places.former, scratch.dense)
+            send_to_inputs(layer, batch, memory, places.others if direction == 0 else places.turned)
+        for row in range(tokens):
+            to, at = places.others + row * inputs, places.turned + batch.mirror[row] * inputs
+            for k in range(inputs):
+                floats[to + k] += floats[at + k]
+        if number > 0:
+            for k in range(tokens * inputs):
+                floats[places.slopes + k] = floats[places.others + k]
+
+
+# -- the loss -------------------------------------------------------------------------------------------------------
+
+
+@choice
+def turn_scores(head: Any, task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> Any:
+    """Scores into derivatives of the mean over tokens; returns the sum of the losses of the sentences."""
+
+
+@turn_scores.of(EachAlone)
+def _each_alone(head: Any, task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> Any:
+    floats, part = scratch.floats, np.float32(1) / np.float32(batch.tokens)
+    loss = 0.0
+    for row in range(batch.tokens):
+        first = places.scores + row * task.tags
+        scores = floats[first : first + task.tags]
+        tag = samples.tags[scratch.ints[places.token + row]]
+        top = scores[0]
+        for k in range(1, task.tags):
+            top = max(top, scores[k])
+        gold, total = scores[tag] - top, np.float32(0)
+        for k in range(task.tags):
+            scores[k] = np.float32(math.exp(scores[k] - top))
+            total += scores[k]
+        loss += math.log(total) - gold
+        for k in range(task.tags):
+            scores[k] *= part / total
+        scores[tag] -= part
+    return loss
+
+
+@turn_scores.of(AsChain)
+def _as_chain(head: Any, task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> Any:
+    floats, ints, width = scratch.floats, scratch.ints, head.width
+    part, chain = np.float32(1) / np.float32(batch.tokens), task.chain
+    pairs = weights.values[task.pairs_at : task.pairs_at + task.tags * width]
+    grads = scratch.dense[task.pairs_at : task.pairs_at + task.tags * width]
+    grads[:] = np.float32(0)
+    table = ChainWeights(floats[places.nodes : places.chain], pairs, pairs[:0])
+    own = Scratch(
+        scratch.count, scratch.rows, scratch.grads, scratch.clock, scratch.random, floats[places.chain :],
+        ints[places.marks :], scratch.dense,
+    )  # fmt: skip
+    loss = 0.0
+    for s in range(batch.base[1]):
+        length, first = ints[places.lengths + s], samples.offsets[ints[places.chosen + s]]
+        ints[places.ends], ints[places.ends + 1] = 0, length
+        chains = Chains(
+            ints[places.ends : places.ends + 2], samples.steps, samples.places, samples.tags[first : first + length]
+        )
+        for t in range(length):
+            at, to = places.scores + (batch.base[t] + s) * task.tags, places.nodes + t * width
+            for y in range(task.tags):
+                floats[to + y] = floats[at + y]
+            for y in range(task.tags, width):
+                floats[to + y] = np.float32(0)
+        found, near = begin_sentence(chain, Tagged(chains, samples.steps, samples.places), 0, table, own)
+        loss += found
+        inner_places = chain_places(chain, length)
+        for t in range(length - 1, -1, -1):
+            tag = np.int64(chains.tags[t])
+            tag_gradients(chain, length, t, near, tag, own, inner_places)
+            to = places.scores + (batch.base[t] + s) * task.tags
+            for y in range(task.tags):
+                floats[to + y] = part * own.floats[inner_places.residual + y]
+            if t > 0:
+                pair_gradients(chain, t, near, np.int64(chains.tags[t - 1]) * width + tag, own, inner_places)
+        end_sentence(chain, chains, 0, near, own, inner_places)
+        for k in range(task.tags * width):
+            grads[k] += part * own.floats[inner_places.totals + k]
+    return loss
+
+
+# -- a visit --------------------------------------------------------------------------------------------------------
+
+
+@gradient.of(TaggerTask)
+def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
+    batch, places = pack(task, samples, visit, scratch)
+    sentences = batch.base[1]
+    look_up(task, samples, weights, scratch, batch, places, draw(scratch.random))
+    if task.dropout > np.float32(0):
+        draw_masks(task, sentences, scratch, places, draw(scratch.random))
+    mask(task, batch, scratch, places, places.inputs, task.inputs, 0)
+    run_layers(task, weights, scratch, batch, places)
+    give_scores(task, weights, scratch, batch, places)
+    loss = turn_scores(task.head, task, samples, weights, scratch, batch, places)
+    go_back(task, weights, scratch, batch, places)
+    mask(task, batch, scratch, places, places.others, task.inputs, 0)
+    keep_rows(task, samples, weights, scratch, batch, places)
+    finish_gradient(task, weights, scratch)
+    return loss / sentences
+
+
+@inner
+def finish_gradient(task: Any, weights: Any, scratch: Any) -> None:
+    """Add the penalty of the dense weights, and shorten the gradient to what is allowed."""
+    grads, lines = scratch.dense, scratch.count[0]
+    if task.l2 > np.float32(0):
+        for k in range(len(grads)):
+            grads[k] += task.l2 * weights.values[k]
+    if task.clip > np.float32(0):
+        total = 0.0
+        for k in range(len(grads)):
+            total += grads[k] * grads[k]
+        for line in range(lines):
+            for c in range(scratch.grads.shape[1]):
+                total += scratch.grads[line, c] * scratch.grads[line, c]
+        size = np.float32(math.sqrt(total))
+        if size > task.clip:
+            for k in range(len(grads)):
+                grads[k] *= task.clip / size
+            for line in range(lines):
+                for c in range(scratch.grads.shape[1]):
+                    scratch.grads[line, c] *= task.clip / size
+
+
+@apply.of(TaggerTask)
+def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    step_dense(task.rule, weights, scratch.dense, step.rate)
+    move_rows(task, weights, scratch, step)
+
+
+@inner
+def move_rows(task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    """Move the rows that were looked up."""
+    words = len(weights.words) // stride(task.rule, task.penalty, task.word_dim)
+    for line in range(scratch.count[0]):
+        row = np.int64(scratch.rows[line])
+        if row < words:
+            move_row(task, weights.words, row, task.word_dim, scratch.grads[line], step)
+        else:
+            move_row(task, weights.features, row - words, task.feature_dim, scratch.grads[line], step)
+
+
+@inner
+def move_row(task: Any, table: Any, row: Any, dim: int, grads: Any, step: Any) -> None:
+    """Move one row."""
+    cells = stride(task.rule, task.penalty, dim)
+    count = begin_row(task.rule, task.penalty, table, row, dim, step)
+    own = table[row * cells : (row + 1) * cells]
+    for c in range(dim):
+        update(task.rule, own, c, dim, grads[c], step.rate, count)
+
+
+@open_kernel
+def score_sentences(task: Any, samples: Any, weights: Any, scratch: Any, span: Any, out: Any) -> None:
+    """The scores of the tags of the visits span[0] … span[1] - 1, in the rows of `out` of their tokens. The task leaves
+    nothing to chance, and the weights have paid their penalties."""
+    for visit in range(span[0], span[1]):
+        batch, places = pack(task, samples, visit, scratch)
+        look_up(task, samples, weights, scratch, batch, places, np.uint64(0))
+        run_layers(task, weights, scratch, batch, places)
+        give_scores(task, weights, scratch, batch, places)
+        for row in range(batch.tokens):
+            token = scratch.ints[places.token + row]
+            for k in range(task.tags):
+                out[token, k] = scratch.floats[places.scores + row * task.tags + k]

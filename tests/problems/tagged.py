@@ -1,0 +1,31 @@
+"""Made sentences with words, parts of speech and chunks, as text and as feeds of a neural tagger."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hogwild.config import TaggingConfig
+from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
+from hogwild.feeds.tagged.feed import TaggingFeed
+from hogwild.feeds.tagged.open import open_tagging
+
+TEMPLATES = "lower(w)[0]\npos[0]\nsuffix(lower(w),2)[0]\n"
+
+
+def write_text(place: Path, count: int, part: int = 0) -> Path:
+    """A file of so many sentences, and the templates beside it."""
+    path = place / f"made-{count}-{part}.txt"
+    path.write_text(write_lines("chunking", make_sentences(count, 1, part), 1), encoding="utf-8")
+    (place / "templates").write_text(TEMPLATES, encoding="utf-8")
+    return path
+
+
+def made_feed(count: int, part: int = 0, like: TaggingFeed | None = None) -> TaggingFeed:
+    """A feed of so many sentences; like: one whose features and tags it is to have."""
+    with tempfile.TemporaryDirectory() as place:
+        path = write_text(Path(place), count, part)
+        config = TaggingConfig(features=str(Path(place) / "templates"), cache=False)
+        if like is None:
+            return open_tagging(path, config)
+        return open_tagging(path, config, schema=like.schema, names=like.names, tags=like.tags)
