@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import hogwild
@@ -92,11 +93,14 @@ class TaggerJob(Job):
     def make_program(self) -> Tagger:
         """The model that the flags ask for."""
         from hogwild.feeds.tagged.templates import open_templates
+        from hogwild.programs.words.vectors import Vectors
 
         own = self.options.own
         if own.best_by != "loss" and not self.options.valid:
             raise ConfigError(f"--best-by {own.best_by} needs text to measure it on; add --valid FILE.")
         open_templates(self.tagging.features)  # what is wrong with them is said before the text is read
+        if self._vectors and not Path(self._vectors).exists():
+            Vectors.load(self._vectors)  # says so
         program: Tagger = getattr(hogwild, PROGRAMS[type(own)])(**vars(own))
         return program
 
