@@ -80,6 +80,24 @@ def test_own_templates(hogwild, texts, tmp_path):
     assert found["options"]["lr"] == 0.05  # the task's, though the features are others
 
 
+def test_a_bilstm(hogwild, texts, tmp_path):
+    text = ("--train", texts / "train.txt", "--test", texts / "test.txt")
+    small = ("--hidden", 8, "--word-dim", 8, "--feature-dim", 4, "--threads", 1, 2, "--epochs", 2, "--seeds", 1)
+    said = hogwild("experiment", "asyngrad", "--model", "bilstm", *text, *small, "--json")
+    found = said.json
+    assert (found["model"], found["complete"]) == ("bilstm", True)
+    assert {run["method"] for run in found["runs"]} == {"sgd", "synchronous", "asyngrad"}
+    options = found["options"]
+    assert (options["hidden"], options["batch_size"], options["lr"], options["l2"]) == (8, 1, 0.002, 0)
+    assert (options["optimizer"], options["recurrence"]) == ("adam", "full")
+    assert "rich_edges" not in options
+    assert found["data"]["templates"] == open_templates("words-pos").lines()
+    last = next(run for run in found["runs"] if run["traced"] and run["threads"] == 2)["iterations"][-1]["errors"]
+    assert 0 < last["looked_at"] <= last["gradients"] == 60
+    alone = next(entry for entry in found["methods"] if (entry["method"], entry["threads"]) == ("asyngrad", 1))
+    assert alone["score_difference"] == 0  # one thread is one thread, whatever it is called
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted(number, hogwild, tmp_path, monkeypatch):
     whole = Experiment.run
@@ -130,6 +148,10 @@ def test_quiet_says_nothing(hogwild, tmp_path):
         (("--train", "nowhere.txt", "--test", "nowhere.txt"), "nowhere.txt"),
         (("--structure-regularization", 1), "structure_regularization is 1"),
         (("--epoch", 3), "--epochs"),
+        (("--model", "bilstm", "--structure-regularization", 4), "is for --model crf, not bilstm"),
+        (("--hidden", 4), "--hidden is for --model bilstm, not crf"),
+        (("--model", "bilstm", "--hidden", -4), "hidden is -4"),
+        (("--model", "bilstm", "--best-by", "f1"), "unknown flag --best-by"),
     ],
     ids=str,
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hogwild.config import (
+    BiLSTMConfig,
     ClassConfig,
     CorpusConfig,
     CRFConfig,
@@ -47,7 +48,7 @@ from hogwild.errors import ConfigError
 ALL = (
     FeedConfig, TrainConfig, LinearConfig, SaveConfig, WatchConfig, ShowConfig, SparseConfig, CorpusConfig,
     Word2VecConfig, WordTrainConfig, TaggingConfig, CRFConfig, TaggerTrainConfig, ClassConfig, TextConfig, FMConfig,
-    SparseMLPConfig, RatingConfig, RecommenderConfig, RecommenderTrainConfig,
+    BiLSTMConfig, SparseMLPConfig, RatingConfig, RecommenderConfig, RecommenderTrainConfig,
 )  # fmt: skip
 
 
@@ -101,14 +102,27 @@ def test_nested_options_are_in_line():
         (LinearConfig, {"l1": float("nan")}, "finite"),
         (ClassConfig, {"class_weight": {"a": 0.0}}, "positive"),
         (ClassConfig, {"class_weight": {"a": 2.0}, "balanced": True}, "choose one"),
-        (TaggingConfig, {"features": ""}, "name a preset"),
         (TaggingConfig, {"min_count": 0}, "at least 1"),
         (TaggingConfig, {"format": "conl"}, "did you mean conll"),
         (CRFConfig, {"l2": -1.0}, "negative"),
         (CRFConfig, {"l1": float("nan")}, "finite"),
         (CRFConfig, {"rich_edge_min_count": 0}, "at least 1"),
         (CRFConfig, {"structure_regularization": 1001}, "between 0"),
-        (TaggerTrainConfig, {"lr": 0.0}, "Try 0.05 with sgd, or leave it out."),
+        (BiLSTMConfig, {"hidden": 0}, "between 1 and 4096. Try 200."),
+        (BiLSTMConfig, {"layers": 9}, "between 1 and 8. Try 1."),
+        (BiLSTMConfig, {"word_dim": -1}, "between 1 and 4096. Try 100."),
+        (BiLSTMConfig, {"feature_dim": 1025}, "between 1 and 1024. Try 25."),
+        (BiLSTMConfig, {"letter_dim": 0}, "between 1 and 256. Try 25."),
+        (BiLSTMConfig, {"letter_filters": 0}, "between 1 and 1024. Try 50."),
+        (BiLSTMConfig, {"batch_size": 0}, "between 1 and 4096. Try 8."),
+        (BiLSTMConfig, {"dropout": 1.0}, "from 0 to below 1. Try 0.3."),
+        (BiLSTMConfig, {"word_dropout": -0.1}, "from 0 to below 1"),
+        (BiLSTMConfig, {"unknown_share": 1.1}, "between 0 and 1. Try 0.5."),
+        (BiLSTMConfig, {"clip": -1.0}, "negative. Try 5"),
+        (BiLSTMConfig, {"l2": -1.0}, "negative"),
+        (BiLSTMConfig, {"recurrence": "ful"}, "did you mean full"),
+        (BiLSTMConfig, {"letters": "lstm"}, "choose one of none, convolution"),
+        (TaggerTrainConfig, {"lr": 0.0}, "Try 0.05 with sgd, 0.002 with adam, or leave it out."),
         (SaveConfig, {"resume": True}, "output"),
         (SaveConfig, {"checkpoint_every": "10m"}, "output"),
         (SparseConfig, {"nonzeros": "9:3"}, "low before high"),

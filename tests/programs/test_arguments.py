@@ -11,6 +11,7 @@ import pytest
 
 import hogwild
 from hogwild.config import (
+    BiLSTMConfig,
     CRFConfig,
     FMConfig,
     LinearConfig,
@@ -27,6 +28,7 @@ PROGRAMS: dict[str, tuple[type, set[str]]] = {
     "SparseMLP": (SparseMLPConfig, {*ROWS, "slots", "dense"}),
     "TextClassifier": (TextConfig, {*ROWS, "hashing"}),
     "MatrixFactorization": (RecommenderConfig, {"users", "items", "constants"}),
+    "BiLSTM": (BiLSTMConfig, {"tags", "names", "slots", "alphabet", "constants"}),
     "CRF": (CRFConfig, {"tags", "names", "preset", "constants", "pruned"}),
     "Word2Vec": (Word2VecConfig, {"words"}),
 }

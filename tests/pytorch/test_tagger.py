@@ -19,9 +19,9 @@ from problems.tagged import made_feed  # noqa: E402
 
 CASES: list[dict[str, Any]] = [
     {},
-    {"hidden": 16, "layers": 2, "output": "crf"},
+    {"hidden": 16, "layers": 2, "output_layer": "crf"},
     {"recurrence": "diagonal", "letters": "convolution", "letter_dim": 5, "letter_filters": 7},
-    {"layers": 3, "recurrence": "diagonal", "batch_size": 1, "output": "crf", "letters": "convolution"},
+    {"layers": 3, "recurrence": "diagonal", "batch_size": 1, "output_layer": "crf", "letters": "convolution"},
     {"batch_size": 1, "hidden": 33},
     {"batch_size": 30, "layers": 2},
 ]
@@ -30,7 +30,7 @@ CASES: list[dict[str, Any]] = [
 def _program(feed: TaggingFeed, options: dict[str, Any]) -> Any:
     program = hogwild.BiLSTM(**{"hidden": 21, "word_dim": 9, "feature_dim": 4, "unknown_share": 0.0, **options})
     program.startup(feed, seed=3)
-    if program.config.output == "crf":
+    if program.config.output_layer == "crf":
         arrays = program.arrays()
         arrays["pairs"] = np.random.default_rng(4).normal(size=arrays["pairs"].shape).astype(np.float32)
         bilstm_weights.put_plain(program.shape, arrays, program.weights.values)

@@ -16,7 +16,8 @@ from hogwild.cli.flags import Page
 from hogwild.cli.interrupt import Interrupts
 from hogwild.cli.outputs import check_outputs
 from hogwild.cli.summary import add_row, make_table, print_json, print_tables
-from hogwild.config import AsynGradConfig, File, ShowConfig, TaggingConfig
+from hogwild.config import AsynGradConfig, File, ShowConfig, TaggerModel, TaggingConfig
+from hogwild.config.experiments import AsynGradOptions, AsynGradRuns
 from hogwild.config.options import Shown
 from hogwild.errors import ConfigError, SaveError
 from hogwild.messages import say, show
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
 PAGE = Page(
     "hogwild experiment asyngrad",
-    """Repeat the experiment of AsynGrad on your data: train a CRF with one thread (SGD), with threads that wait for
-each other (round-robin), with threads that overwrite each other (AsynGrad), and so with structure regularization.
+    """Repeat the experiment of AsynGrad on your data: train a tagger with one thread (SGD), with threads that wait for
+each other (round-robin), and with threads that overwrite each other (AsynGrad); a CRF so with structure regularization
+too. With --model bilstm it is a bidirectional LSTM, of which every thread writes every weight at each step.
 
 The JSON object has, for each iteration and thread, how many gradients were wrong and by how much, the score on the
 test file, the seconds, and the speed-up for each number of threads. docs/experiments.md describes it.
@@ -40,6 +42,7 @@ Examples:
   hogwild experiment asyngrad
   hogwild experiment asyngrad --task chunking --train train.txt --test test.txt --output chunking.json
   hogwild experiment asyngrad --task pos --train en.conllu --test en-test.conllu --threads 1 2 4 --output pos.json
+  hogwild experiment asyngrad --model bilstm --task chunking --train train.txt --test test.txt --output lstm.json
   hogwild experiment asyngrad --task segmentation --train words.txt --test test.txt --seeds 1 --json""",
 )
 
@@ -53,14 +56,9 @@ _INTERRUPTED = 130
 class ReadConfig(TaggingConfig):
     """How tagged text is read."""
 
-    features: Annotated[str, Shown("chunking|pos|segmentation|FILE")] = ""
-    """Feature templates: a preset, or a file of templates. Default: those of the task."""
-
-    def check(self) -> None:
-        if self.features:
-            super().check()
-        else:
-            replace(self, features="chunking")  # all else is checked
+    features: Annotated[str, Shown("PRESET|FILE")] = ""
+    """Feature templates: a preset, or a file of templates. Default: those of the task; of a Bi-LSTM words-shapes for
+    pos, words-pos for chunking, characters for segmentation."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,10 @@ class TextConfig:
 class Options:
     """All flags of the command."""
 
+    model: TaggerModel = "crf"
+    """Kind of model: crf (linear-chain conditional random field), or bilstm (embeddings, then a bidirectional LSTM)."""
     text: TextConfig = field(default_factory=TextConfig)
-    runs: AsynGradConfig = field(default_factory=AsynGradConfig)
+    runs: AsynGradOptions = field(default_factory=AsynGradConfig)
     read: ReadConfig = field(default_factory=ReadConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
 
@@ -97,8 +97,9 @@ def run(options: Options) -> int:
     from hogwild.observe.theory.asyngrad import Experiment
 
     text, features = options.text, options.read.features
-    inputs = (text.train, text.test, options.show.config, "" if features in PRESETS else features)
-    check_outputs([text.output], inputs)
+    vectors = getattr(options.runs, "start_vectors", "")
+    inputs = (text.train, text.test, options.show.config, "" if features in PRESETS else features, vectors)
+    check_outputs([text.output], inputs, [vectors])
     config = options.runs if options.text.train else replace(options.runs, small=True)
     with Interrupts() as interrupts:
         with show_progress(quiet=options.show.quiet, epochs=config.iterations) as display:
@@ -131,11 +132,10 @@ def run(options: Options) -> int:
     return _INTERRUPTED
 
 
-def _open(options: Options, config: AsynGradConfig, display: Display) -> tuple[TaggingFeed, TaggingFeed]:
+def _open(options: Options, config: AsynGradRuns, display: Display) -> tuple[TaggingFeed, TaggingFeed]:
     from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
 
-    text, read = options.text, options.read
-    read = replace(read, features=read.features or config.task)
+    text, read = options.text, options.read.with_features(config.templates)
     if text.train:
         display.phase(f"reading {text.train} and {text.test}")
         return _open_both(read, text.train, text.test)
@@ -188,9 +188,9 @@ def _outcome(run: Run, experiment: Experiment) -> str:
     score = f"{experiment.score} {100 * iterations[-1]['score']:.2f}"
     if not run.traced:
         return f"{run}: {score}, {median(found['seconds'] for found in iterations):.3g} s an iteration"
-    gradients = sum(found["errors"]["gradients"] for found in iterations)
+    looked_at = sum(found["errors"]["looked_at"] for found in iterations)
     errors = sum(found["errors"]["errors"] for found in iterations)
-    return f"{run}: {score}, gradient errors {errors / max(gradients, 1):.2%}"
+    return f"{run}: {score}, gradient errors {errors / max(looked_at, 1):.2%}"
 
 
 def _save(options: Options, experiment: Experiment) -> None:

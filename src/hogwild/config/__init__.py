@@ -3,7 +3,7 @@
 from hogwild.config import wording as wording
 from hogwild.config.classifying import ClassConfig
 from hogwild.config.datasets import ClicksConfig, MadeRatingsConfig, SparseConfig
-from hogwild.config.experiments import AsynGradConfig
+from hogwild.config.experiments import AsynGradBiLSTMConfig, AsynGradConfig
 from hogwild.config.kinds import (
     Column,
     Columns,
@@ -15,6 +15,7 @@ from hogwild.config.kinds import (
     Optimizer,
     ScheduleName,
     Sharing,
+    TaggerModel,
     TagScheme,
 )
 from hogwild.config.models import (
@@ -40,9 +41,10 @@ from hogwild.config.training import (
 )
 
 __all__ = [
-    "MISSING", "AsynGradConfig", "BiLSTMConfig", "CRFConfig", "ClassConfig", "ClicksConfig", "Column", "Columns",
-    "CorpusConfig", "Directory", "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig", "MadeRatingsConfig", "Mode", "Optimizer",
+    "MISSING", "AsynGradBiLSTMConfig", "AsynGradConfig", "BiLSTMConfig", "CRFConfig", "ClassConfig", "ClicksConfig",
+    "Column", "Columns", "CorpusConfig", "Directory",
+    "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig", "MadeRatingsConfig", "Mode", "Optimizer",
     "RatingConfig", "RecommenderConfig", "RecommenderTrainConfig", "SaveConfig", "ScheduleName", "Sharing",
-    "ShowConfig", "SparseConfig", "SparseMLPConfig", "TagScheme", "TaggerTrainConfig", "TaggingConfig", "TextConfig",
-    "TrainConfig", "WatchConfig", "Word2VecConfig", "WordTrainConfig", "cache_home",
+    "ShowConfig", "SparseConfig", "SparseMLPConfig", "TagScheme", "TaggerModel", "TaggerTrainConfig", "TaggingConfig",
+    "TextConfig", "TrainConfig", "WatchConfig", "Word2VecConfig", "WordTrainConfig", "cache_home",
 ]  # fmt: skip

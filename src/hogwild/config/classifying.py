@@ -1,11 +1,11 @@
-"""Options of `hogwild train classifier` and `hogwild train ctr`: which model; its own options are its dataclass's."""
+"""Options of `hogwild train classifier`, `ctr` and `tagger`: which model; its own options are its dataclass's."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from hogwild.config.models import FMConfig, LinearConfig, SparseMLPConfig, TextConfig
+from hogwild.config.models import BiLSTMConfig, CRFConfig, FMConfig, LinearConfig, SparseMLPConfig, TextConfig
 from hogwild.config.options import Chosen, Config, Shown, Variant, require
 
 
@@ -41,3 +41,5 @@ CtrOptions = Annotated[Any, Chosen("model", {
     "ffm": Variant(FMConfig, {"loss": "auto", "field_aware": True}),
     "linear": Variant(LinearConfig, {"loss": "auto"}),
 })]  # fmt: skip
+
+TaggerOptions = Annotated[Any, Chosen("model", {"crf": Variant(CRFConfig), "bilstm": Variant(BiLSTMConfig)})]

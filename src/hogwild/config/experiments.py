@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar, Literal
 
-from hogwild.config.options import Config, Shown, require, require_not_negative
+from hogwild.config.kinds import TaggerModel
+from hogwild.config.models import BiLSTMConfig
+from hogwild.config.options import Chosen, Config, Shown, Variant, require, require_not_negative
 
 _THREADS, _FEW_THREADS = tuple(range(1, 11)), (1, 2, 4)
 _EPOCHS, _FEW_EPOCHS = 10, 5
 _SEEDS, _FEW_SEEDS = 5, 2
+_SIZES = {"pos": 170, "chunking": 280, "segmentation": 220}  # of the paper, for words and for units
+_TEMPLATES = {"pos": "words-shapes", "chunking": "words-pos", "segmentation": "characters"}
 
 
 @dataclass(frozen=True)
-class AsynGradConfig(Config):
-    """What the experiment of AsynGrad trains."""
+class AsynGradRuns(Config):
+    """Which runs the experiment of AsynGrad makes, of whatever model."""
 
+    model: ClassVar[TaggerModel]
     task: Literal["chunking", "pos", "segmentation"] = "chunking"
-    """Feature templates, learning rate and L2 penalty: those of the paper for this task."""
+    """What is learnt, with feature templates and other options that suit it."""
     threads: Annotated[tuple[int, ...], Shown("N", many=True)] = ()
     """Numbers of threads to compare. Default: 1 to 10; with --small 1 2 4."""
     epochs: int | None = None
@@ -29,15 +34,7 @@ class AsynGradConfig(Config):
     small: bool = False
     """Few threads, iterations and seeds. So it is where --train is left out: then the text is made up."""
     lr: Annotated[float | None, Shown("RATE")] = None
-    """First learning rate. Default: 0.02, 0.05, 0.1 for the tasks pos, chunking, segmentation."""
-    l2: float | None = None
-    """L2 penalty. Default: 0.5 for chunking, else 1."""
-    rich_edges: bool = True
-    """Let frequent features weigh pairs of neighbouring tags too, not only single tags."""
-    rich_edge_min_count: int = 10
-    """Features that occur at least this often have rich edges."""
-    structure_regularization: Annotated[int, Shown("ALPHA")] = 4
-    """Pieces that AsynGrad with structure regularization cuts each sentence into."""
+    """First learning rate. Default: that of the model."""
 
     def check(self) -> None:
         fits = all(1 <= count <= 4096 for count in self.threads)
@@ -50,12 +47,17 @@ class AsynGradConfig(Config):
             require(self, "seeds", 1 <= self.seeds < 2**30, "it must lie between 1 and 1073741823. Try 5.")
         require(self, "seed", 0 <= self.seed < 2**62, "it must not be negative and fit 62 bits. Try 1.")
         if self.lr is not None:
-            require(self, "lr", self.lr > 0, "it must be positive and finite. Try 0.05.")
-        require_not_negative(self, "l2", remedy="Try 1.")
-        fits = self.rich_edge_min_count >= 1
-        require(self, "rich_edge_min_count", fits, "it must be at least 1, which takes all features. Try 10.")
-        fits = 2 <= self.structure_regularization <= 1000
-        require(self, "structure_regularization", fits, "it must lie between 2 and 1000. Try 4.")
+            require(self, "lr", self.lr > 0, "it must be positive and finite; leave it out for that of the model.")
+
+    @property
+    def templates(self) -> str:
+        """The preset of feature templates."""
+        return self.task
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of structure regularization; 0: the model has none."""
+        return 0
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -71,3 +73,66 @@ class AsynGradConfig(Config):
     def repeats(self) -> int:
         """Runs of each kind."""
         return self.seeds or (_FEW_SEEDS if self.small else _SEEDS)
+
+
+@dataclass(frozen=True)
+class AsynGradConfig(AsynGradRuns):
+    """What the experiment of AsynGrad trains, with CRFs."""
+
+    model: ClassVar[TaggerModel] = "crf"
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: 0.02, 0.05, 0.1 for the tasks pos, chunking, segmentation."""
+    l2: float | None = None
+    """L2 penalty. Default: 0.5 for chunking, else 1."""
+    rich_edges: bool = True
+    """Let frequent features weigh pairs of neighbouring tags too, not only single tags."""
+    rich_edge_min_count: int = 10
+    """Features that occur at least this often have rich edges."""
+    structure_regularization: Annotated[int, Shown("ALPHA")] = 4
+    """Pieces that AsynGrad with structure regularization cuts each sentence into."""
+
+    def check(self) -> None:
+        super().check()
+        require_not_negative(self, "l2", remedy="Try 1.")
+        fits = self.rich_edge_min_count >= 1
+        require(self, "rich_edge_min_count", fits, "it must be at least 1, which takes all features. Try 10.")
+        fits = 2 <= self.structure_regularization <= 1000
+        require(self, "structure_regularization", fits, "it must lie between 2 and 1000. Try 4.")
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of structure regularization."""
+        return self.structure_regularization
+
+
+@dataclass(frozen=True)
+class AsynGradBiLSTMConfig(AsynGradRuns, BiLSTMConfig):
+    """What the experiment of AsynGrad trains, with Bi-LSTMs."""
+
+    model: ClassVar[TaggerModel] = "bilstm"
+    hidden: int = 0
+    """Units of a layer, each way; 0: 170, 280, 220 for the tasks pos, chunking, segmentation, as in the paper."""
+    word_dim: int = 0
+    """Numbers in the embedding of a word; 0: as many as the paper has units."""
+    batch_size: int = 1
+    """Sentences of a visit, of similar length, which make one step; 1: one at a time, as in the paper."""
+
+    def check(self) -> None:
+        AsynGradRuns.check(self)
+        for name in ("hidden", "word_dim"):
+            object.__setattr__(self, name, getattr(self, name) or _SIZES[self.task])
+        BiLSTMConfig.check(self)
+
+    @property
+    def templates(self) -> str:
+        """The preset of feature templates."""
+        return _TEMPLATES[self.task]
+
+    def program(self) -> dict[str, Any]:
+        """The options of the program."""
+        return {item.name: getattr(self, item.name) for item in fields(BiLSTMConfig)}
+
+
+AsynGradOptions = Annotated[Any, Chosen("model", {
+    "crf": Variant(AsynGradConfig), "bilstm": Variant(AsynGradBiLSTMConfig, {"best_by": "loss"}),
+})]  # fmt: skip

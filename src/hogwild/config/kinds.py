@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from hogwild.config.options import Shown
 
 Mode = Literal["hogwild", "serial", "locked", "round-robin", "minibatch"]
+TaggerModel = Literal["crf", "bilstm"]
 Sharing = Literal["auto", "all", "hot", "replica"]
 Optimizer = Literal["sgd", "momentum", "adagrad", "adam", "ftrl"]
 ScheduleName = Literal["constant", "linear", "inverse"]

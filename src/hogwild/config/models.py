@@ -4,9 +4,9 @@ program in Python, and what is saved with it."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from hogwild.config.kinds import BestBy, File, Optimizer
+from hogwild.config.kinds import BestBy, Optimizer
 from hogwild.config.options import Config, Shown, require, require_not_negative
 
 Rule = Annotated[Optimizer, Shown(left_out="auto")]  # that of the model
@@ -181,6 +181,8 @@ class CRFConfig(Config):
     """By which the best epoch is told on the validation text: the lowest loss, or the highest F (of plain tags the
     accuracy) or share of right tags."""
 
+    usual_features: ClassVar[str] = "chunking"
+
     def check(self) -> None:
         require_not_negative(self, "l1", remedy="Try 0.")
         require_not_negative(self, "l2", remedy="Try 1.")
@@ -208,7 +210,7 @@ class BiLSTMConfig(Config):
     """Numbers in the embedding of a letter."""
     letter_filters: int = 50
     """Filters of the convolution: numbers that a word has of its letters."""
-    output: Literal["softmax", "crf"] = "softmax"
+    output_layer: Literal["softmax", "crf"] = "softmax"
     """Tags each for itself, or as a chain: with a score for each pair of neighbours."""
     recurrence: Literal["full", "diagonal"] = "full"
     """What a unit reads of the token before: what all units gave there, or only itself, as the paper on AsynGrad has
@@ -229,11 +231,13 @@ class BiLSTMConfig(Config):
     """Update rule; adam with the constants of the paper: 0.95 for both means, epsilon 1e-4."""
     l2: float = 0.0
     """L2 penalty: the objective is the mean loss of a token + l2 w^2 / 2."""
-    start_vectors: File = ""
+    start_vectors: Annotated[str, Shown("MODEL|FILE")] = ""
     """Word vectors to start from: a model of word vectors, or a file in the format of word2vec."""
     best_by: BestBy = "loss"
     """By which the best epoch is told on the validation text: the lowest loss, or the highest F (of plain tags the
     accuracy) or share of right tags."""
+
+    usual_features: ClassVar[str] = "words-shapes"
 
     def check(self) -> None:
         for name, most, usual in (

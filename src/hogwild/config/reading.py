@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from hogwild.config.kinds import Column, Columns, File, Format, TagScheme
 from hogwild.config.options import Config, Shown, require, require_not_negative
@@ -176,8 +176,9 @@ class TaggingConfig(LinesConfig):
     format: Literal["auto", "conll", "conllu", "segmented", "jsonl", "tokens"] = "auto"
     """Kind of file: columns, CoNLL-U, words separated by spaces, JSON lines, or, for prediction, lines of tokens;
     `auto` goes by name and content."""
-    features: Annotated[str, Shown("chunking|chunking-more|pos|segmentation|FILE")] = "chunking"
-    """Feature templates: a preset, or a file of templates."""
+    features: Annotated[str, Shown("PRESET|FILE")] = ""
+    """Feature templates: a preset (chunking, chunking-more, pos, segmentation; for a Bi-LSTM words, words-shapes,
+    words-pos, characters), or a file of templates. Default: of a CRF chunking, of a Bi-LSTM words-shapes."""
     columns: Annotated[tuple[str, ...], Shown("NAME,NAME")] = ()
     """Names of the columns of CoNLL files, or the fields of JSON lines, in order; - leaves one out. Default: all."""
     tag_column: Annotated[str, Shown("NAME|N")] = ""
@@ -194,8 +195,11 @@ class TaggingConfig(LinesConfig):
 
     def check(self) -> None:
         super().check()
-        require(self, "features", bool(self.features), "name a preset (chunking, pos, segmentation) or a file.")
         require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every feature. Try 1.")
+
+    def with_features(self, usual: str) -> Self:
+        """The same, with these templates where the user names none."""
+        return self if self.features else replace(self, features=usual)
 
 
 @dataclass(frozen=True)

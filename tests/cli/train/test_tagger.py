@@ -146,6 +146,64 @@ def test_no_shell_command_travels_in_a_model(hogwild, tagged, tmp_path):
     assert load_model(tmp_path / "m").schema["templates"][0] == "w[-2]"
 
 
+# -- bidirectional LSTMs ---------------------------------------------------------------------------------------------
+
+LSTM = ("--model", "bilstm", "--hidden", 16, "--word-dim", 12, "--feature-dim", 4, "--batch-size", 4)
+
+
+def test_the_json_object_of_a_bilstm(hogwild, tagged, tmp_path):
+    words = ["train", "tagger", tagged / "train.txt", *LSTM, *SERIAL, "--valid", tagged / "test.txt"]
+    said = hogwild(*words, "--output", tmp_path / "m", "--json")
+    found = said.json
+    assert (found["program"], found["hidden"], found["layers"], found["l2"]) == ("bilstm", 16, 1, 0)
+    assert not {"rich_features", "rich_pairs"} & set(found)
+    assert found["throughput"]["unit"] == "tokens"
+    assert "note: 1 layer of 16 units each way, " in said.err
+    assert "Rich edges" not in said.err
+    model = load_model(tmp_path / "m")
+    assert model.schema["preset"] == "words-shapes"  # unless others are named
+    assert found["numbers"] == sum(array.size for array in model.program.arrays().values())
+    assert model.metrics == pytest.approx(found["metrics"])
+    scored = hogwild("evaluate", tmp_path / "m", tagged / "test.txt", "--json").json
+    assert scored["metrics"]["f1"] == pytest.approx(found["metrics"]["f1"])
+    assert hogwild("predict", tmp_path / "m", tagged / "test.txt").out.count("\n\n") == 80
+
+
+@pytest.mark.parametrize(("features", "text"), [("words-pos", "train.txt"), ("characters", "words.txt")])
+def test_other_features_of_a_bilstm(hogwild, tagged, tmp_path, features, text):
+    words = ["train", "tagger", tagged / text, *LSTM, *SERIAL, "--features", features, "--output", tmp_path / "m"]
+    assert hogwild(*words).code == 0
+    assert load_model(tmp_path / "m").schema["preset"] == features
+
+
+def test_vectors_to_start_from(hogwild, refused, tagged, tmp_path):
+    plain = [line.split()[0] if line else "\n" for line in (tagged / "train.txt").read_text().splitlines()]
+    (tmp_path / "text.txt").write_text(" ".join(plain).lower())
+    vectors = tmp_path / "vectors"
+    made = ["train", "word2vec", tmp_path / "text.txt", "--dim", 12, "--min-count", 1, "--output", vectors]
+    assert hogwild(*made, "--quiet", "--mode", "serial").code == 0
+    words = ["train", "tagger", tagged / "train.txt", *LSTM, *SERIAL, "--start-vectors", vectors]
+    said = hogwild(*words, "--output", tmp_path / "m", "--checkpoint-every", "1epoch")
+    assert f"note: {vectors}: vectors for " in said.err
+    assert "words (100 %)." in said.err
+    assert not any(bytes(vectors) in path.read_bytes() for path in (tmp_path / "m").iterdir())
+    assert load_model(tmp_path / "m").program.config.start_vectors == ""
+    assert f"the model {vectors} is read; choose another output" in refused(*words, "--output", vectors)
+    assert "nowhere: there is no such model" in refused(*words[:-1], tmp_path / "nowhere")
+    assert "12 numbers, but word_dim is 9; make it 12" in refused(*[9 if word == 12 else word for word in words])
+    others = [word for word in words if word not in ("--start-vectors", vectors)]
+    assert "start_vectors was " in refused(*others, "--output", tmp_path / "m", "--resume")
+
+
+def test_the_help_has_the_flags_of_the_model_that_is_meant(hogwild):
+    crf, lstm = (hogwild("train", "tagger", "--model", model, "--help").out for model in ("crf", "bilstm"))
+    assert "--rich-edges" in crf
+    assert "--hidden" not in crf
+    assert all(flag in lstm for flag in ("--hidden N", "--output-layer {softmax,crf}", "--start-vectors MODEL|FILE"))
+    assert "--rich-edges" not in lstm
+    assert "Of --model bilstm. Others have their own: --model crf --help" in lstm
+
+
 # -- going on --------------------------------------------------------------------------------------------------------
 
 
@@ -240,7 +298,17 @@ def test_one_sentence_of_many_tokens(hogwild, tagged, tmp_path):
         ("a b O\n" * 9, ("--tag-column", "7"), "there is no column `7` (--tag-column)"),
         ("a b O\n" * 9, ("--tag-column", "tagg"), "Did you mean `tag`?"),
         ("a b O\n" * 9, ("--columns", "w,tag"), "3 columns found, 2 expected (w, tag)"),
-        ("a b O\n" * 9, ("--model", "bilstm"), "--model is 'bilstm'; choose one of crf."),
+        ("a b O\n" * 9, ("--model", "lstm"), "--model is 'lstm' (did you mean bilstm?); choose one of crf, bilstm."),
+        ("a b O\n" * 9, ("--hidden", "9"), "--hidden is for --model bilstm, not crf; leave it out."),
+        ("a b O\n" * 9, ("--model", "bilstm", "--rich-edges"), "--rich-edges is for --model crf, not bilstm"),
+        ("a b O\n" * 9, ("--model", "bilstm", "--structure-regularization", "2"), "is for --model crf, not bilstm"),
+        ("a b O\n" * 9, ("--model", "bilstm", "--hidden", "0"), "hidden is 0; it must lie between 1 and 4096. Try 200"),
+        ("a b O\n" * 9, ("--model", "bilstm", "--output-layer", "cfr"), "did you mean crf?"),
+        ("a b O\n" * 9, ("--model", "bilstm", "--hidden-size", "9"), "did you mean --hidden?"),
+        ("a b O\n" * 9, ("--model", "bilstm", "--pretrained", "v"), "did you mean --start-vectors?"),
+        ("a b O\n" * 9, ("--model", "bilstm", "--start-vectors", ""), "--start-vectors is there without a name"),
+        ("a b O\n" * 9, ("--model", "bilstm", "--best-by", "f1"), "--best-by f1 needs text to measure it on"),
+        ("a b O\n" * 9, ("--model", "bilstm", "--features", "wrods"), "nor a file of templates (did you mean words?)"),
         ("a b O\n" * 9, ("--min-count", "0"), "min_count is 0"),
         ("a b O\n" * 9, ("--min-count", "99"), "no feature occurs 99 times"),
         ("a b O\n" * 9, ("--l2", "-1"), "l2 is -1.0"),

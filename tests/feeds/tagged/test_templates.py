@@ -10,7 +10,7 @@ import pytest
 from hogwild.config import TaggingConfig
 from hogwild.errors import InputError
 from hogwild.feeds.tagged.open import open_tagging
-from hogwild.feeds.tagged.templates import PRESETS, TRANSFORMS, open_templates, parse_templates
+from hogwild.feeds.tagged.templates import PRESETS, TRANSFORMS, open_templates, parse_templates, preset_of
 
 
 @pytest.mark.parametrize(
@@ -106,10 +106,33 @@ def test_a_file_with_a_preset(tmp_path: Path) -> None:
 def test_presets() -> None:
     counts = {name: len(open_templates(name)) for name in PRESETS}
     assert counts["chunking"] == 19
-    assert set(counts) == {"chunking", "chunking-more", "pos", "segmentation"}
     assert counts["chunking-more"] == 33
-    for name in ("pos", "segmentation"):
+    single = {"words": 1, "words-shapes": 6, "words-pos": 7, "characters": 3}
+    assert {name: counts[name] for name in single} == single
+    assert set(counts) == {"chunking", "chunking-more", "pos", "segmentation", *single}
+    assert open_templates("words-pos").lines() == [*open_templates("words-shapes").lines(), "pos[0]"]
+    for name in ("pos", "segmentation", "words", "words-shapes", "characters"):
         assert {atom.column for template in open_templates(name).items for atom in template.atoms} == {"w"}
+
+
+def test_each_preset_is_told_by_its_templates() -> None:
+    assert [preset_of(open_templates(name)) for name in PRESETS] == list(PRESETS)
+
+
+def test_without_a_name_it_is_chunking_or_what_the_caller_says() -> None:
+    assert open_templates().lines() == open_templates("chunking").lines()
+    assert TaggingConfig().with_features("words").features == "words"
+    assert TaggingConfig(features="pos").with_features("words").features == "pos"
+
+
+def test_text_without_gaps_has_the_features_of_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its format goes by its content, whatever the features."""
+    monkeypatch.setenv("HOGWILD_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "words.txt").write_text("to be or not to be\nthat is the question\nto die to sleep no\nno more and\n")
+    for features in ("segmentation", "characters"):
+        feed = open_tagging(tmp_path / "words.txt", TaggingConfig(features=features))
+        assert (feed.schema["format"], feed.schema["preset"]) == ("segmented", features)
+    assert {"w[0]=q", "w[-1]|w[0]=q|u", "class(w)[0]=letter"} <= set(feed.names)
 
 
 def test_columns_are_checked() -> None:

@@ -7,10 +7,11 @@ from collections import Counter
 
 import pytest
 
-from hogwild.config import AsynGradConfig
+from hogwild.config import AsynGradBiLSTMConfig, AsynGradConfig, BiLSTMConfig
 from hogwild.errors import ConfigError, WorkerError
 from hogwild.feeds.synthetic.sentences import make_sentences
 from hogwild.feeds.tagged.lists import tagging_of
+from hogwild.feeds.tagged.templates import open_templates
 from hogwild.observe.theory.asyngrad import Experiment, Run, compare, plan_runs
 
 SETTING = AsynGradConfig(threads=(1, 2), epochs=2, seeds=2, rich_edges=False, seed=5)
@@ -49,6 +50,21 @@ def test_the_plan():
     ]  # fmt: skip
 
 
+def test_a_model_without_structure_regularization_has_no_such_runs():
+    own = [run for run in plan_runs(AsynGradConfig(threads=(1, 4), seeds=2)) if run.method != "asyngrad+sr"]
+    assert plan_runs(AsynGradBiLSTMConfig(threads=(1, 4), seeds=2)) == own
+
+
+def test_sizes_and_templates_of_a_bilstm_are_those_of_the_task():
+    for task, size in {"pos": 170, "chunking": 280, "segmentation": 220}.items():
+        config = AsynGradBiLSTMConfig(task=task)
+        assert (config.hidden, config.word_dim, config.batch_size) == (size, size, 1)
+        assert open_templates(config.templates)
+    own = AsynGradBiLSTMConfig(hidden=20, word_dim=10, batch_size=4)
+    assert (own.hidden, own.word_dim, own.batch_size) == (20, 10, 4)
+    assert own.program() == vars(BiLSTMConfig(hidden=20, word_dim=10, batch_size=4))
+
+
 def test_defaults_and_small():
     usual, small = AsynGradConfig(), AsynGradConfig(small=True)
     assert (usual.counts, usual.iterations, usual.repeats) == (tuple(range(1, 11)), 10, 5)
@@ -69,6 +85,12 @@ def test_defaults_and_small():
 def test_values_that_cannot_work(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         AsynGradConfig(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"threads": (0,)}, {"hidden": -1}, {"word_dim": 5000}, {"batch_size": 0}], ids=str)
+def test_values_that_cannot_work_for_a_bilstm(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        AsynGradBiLSTMConfig(**wrong)
 
 
 # -- what is kept ----------------------------------------------------------------------------------------------------

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+import hogwild
 from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job, RunOptions
-from hogwild.config import CRFConfig, Files, SaveConfig, ShowConfig, TaggerTrainConfig, TaggingConfig, WatchConfig
+from hogwild.config import (
+    BiLSTMConfig,
+    CRFConfig,
+    Files,
+    SaveConfig,
+    ShowConfig,
+    TaggerModel,
+    TaggerTrainConfig,
+    TaggingConfig,
+    WatchConfig,
+)
+from hogwild.config.classifying import TaggerOptions
 from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
 from hogwild.messages import counted, shown
 
 if TYPE_CHECKING:
     from hogwild.feeds.tagged.feed import TaggingFeed
-    from hogwild.programs.taggers.crf import CRF
+    from hogwild.programs.taggers.tagger import Tagger
 
 PAGE = Page(
     "hogwild train tagger",
-    """Train a tagger: chunks, names, parts of speech, or words of text that is written without gaps.
+    """Train a tagger: chunks, names, parts of speech, or words of text that is written without gaps. It is a
+conditional random field, or a bidirectional LSTM (--model bilstm).
 
 Files hold a token a line in columns, the tag the last of them, and a blank line after each sentence (CoNLL); or
 CoNLL-U, JSON lines, or words with spaces between them (--features segmentation); compressed or not.
@@ -29,6 +43,7 @@ Examples:
   hogwild train tagger en-train.conllu --features pos --valid en-dev.conllu --patience 2 --output pos-tagger
   hogwild train tagger words.txt.xz --features segmentation --epochs 20 --output segmenter
   hogwild train tagger ner.tsv --columns w,pos,-,tag --features my-templates.txt --average --output ner
+  hogwild train tagger train.txt --model bilstm --output-layer crf --start-vectors vectors --output chunker
   hogwild train tagger train.txt --mode serial --structure-regularization 4 --trace --json""",
 )
 
@@ -41,9 +56,9 @@ class Options(RunOptions):
     """Training files; globs are expanded, - is standard input."""
     valid: Files = ()
     """Validation file, evaluated after each epoch; the model of the best epoch is kept."""
-    model: Literal["crf"] = "crf"
-    """Kind of model: a linear-chain conditional random field."""
-    crf: CRFConfig = field(default_factory=CRFConfig)
+    model: TaggerModel = "crf"
+    """Kind of model: crf (linear-chain conditional random field), or bilstm (embeddings, then a bidirectional LSTM)."""
+    own: TaggerOptions = field(default_factory=CRFConfig)
     train: TaggerTrainConfig = field(default_factory=TaggerTrainConfig)
     save: SaveConfig = field(default_factory=SaveConfig)
     tagging: TaggingConfig = field(default_factory=TaggingConfig)
@@ -54,59 +69,88 @@ class Options(RunOptions):
 _SHOWN = 5  # tags that a note names
 
 
+PROGRAMS = {CRFConfig: "CRF", BiLSTMConfig: "BiLSTM"}
+
+
 class TaggerJob(Job):
-    """A linear-chain CRF."""
+    """A tagger. Text has the features that are usual for its model, unless the user names others."""
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self.tagging: TaggingConfig = options.tagging.with_features(options.own.usual_features)
+        self._vectors: str = getattr(options.own, "start_vectors", "")
 
     def inputs(self) -> list[str]:
-        """A file of templates."""
+        """A file of templates, and one of vectors to start from."""
         from hogwild.feeds.tagged.templates import PRESETS
 
-        return [] if self.options.tagging.features in PRESETS else [self.options.tagging.features]
+        return [*([] if self.tagging.features in PRESETS else [self.tagging.features]), self._vectors]
 
-    def make_program(self) -> CRF:
+    def models(self) -> list[str]:
+        """A model of vectors to start from."""
+        return [self._vectors]
+
+    def make_program(self) -> Tagger:
         """The model that the flags ask for."""
         from hogwild.feeds.tagged.templates import open_templates
-        from hogwild.programs.taggers.crf import CRF
+        from hogwild.programs.words.vectors import Vectors
 
-        if self.options.crf.best_by != "loss" and not self.options.valid:
-            raise ConfigError(f"--best-by {self.options.crf.best_by} needs text to measure it on; add --valid FILE.")
-        open_templates(self.options.tagging.features)  # what is wrong with them is said before the text is read
-        return CRF(**vars(self.options.crf))
+        own = self.options.own
+        if own.best_by != "loss" and not self.options.valid:
+            raise ConfigError(f"--best-by {own.best_by} needs text to measure it on; add --valid FILE.")
+        open_templates(self.tagging.features)  # what is wrong with them is said before the text is read
+        if self._vectors and not Path(self._vectors).exists():
+            Vectors.load(self._vectors)  # says so
+        program: Tagger = getattr(hogwild, PROGRAMS[type(own)])(**vars(own))
+        return program
 
     def open(self, files: tuple[str, ...]) -> TaggingFeed:
         """The tagged text."""
         from hogwild.feeds.tagged.open import open_tagging
 
-        return open_tagging(files, self.options.tagging)
+        return open_tagging(files, self.tagging)
 
     def open_valid(self, files: tuple[str, ...], feed: TaggingFeed) -> TaggingFeed:
         """Tagged text in the features and tags of the training text."""
         from hogwild.feeds.tagged.open import open_tagging
 
-        config = self.options.tagging
-        return open_tagging(files, config, schema=feed.schema, names=feed.names, tags=feed.tags)
+        return open_tagging(files, self.tagging, schema=feed.schema, names=feed.names, tags=feed.tags)
 
-    def started_notes(self, program: CRF, feed: TaggingFeed) -> list[str]:
+    def identity(self, program: Tagger, feed: TaggingFeed, valid: TaggingFeed | None) -> dict[str, Any]:
+        """With the vectors to start from, which no model remembers."""
+        same = super().identity(program, feed, valid)
+        return {**same, "start_vectors": self._vectors} if self._vectors else same
+
+    def started_notes(self, program: Any, feed: TaggingFeed) -> list[str]:
         """How much there is to learn, and of what kind."""
         sizes = (counted(len(feed), "sentence"), counted(feed.tokens, "token"), counted(len(feed.names), "feature"))
         notes = [f"{', '.join(sizes)}, {counted(len(feed.tags), 'tag')}."]
-        if pairs := len(program.pairs.pairs):
-            notes.append(f"Rich edges: {counted(_rich(program), 'feature')} with {counted(pairs, 'pair')} of tags.")
+        model = _sizes(program)
+        if isinstance(program.config, BiLSTMConfig):
+            layers, units = counted(model["layers"], "layer"), counted(model["hidden"], "unit")
+            notes.append(f"{layers} of {units} each way, {counted(model['numbers'], 'number')} in all.")
+            notes += program.notes
+        elif pairs := model["rich_pairs"]:
+            with_edges = counted(model["rich_features"], "feature")
+            notes.append(f"Rich edges: {with_edges} with {counted(pairs, 'pair')} of tags.")
         return [*notes, *tag_notes(feed)]
 
-    def counts(self, program: CRF, feed: TaggingFeed) -> dict[str, Any]:
+    def counts(self, program: Tagger, feed: TaggingFeed) -> dict[str, Any]:
         """Sizes of the text and of the model."""
-        return {
-            "sentences": len(feed), "tokens": feed.tokens, "features": len(program.names), "tags": len(program.tags),
-            "rich_features": _rich(program), "rich_pairs": len(program.pairs.pairs), "l2": program.l2,
-        }  # fmt: skip
+        text = {"sentences": len(feed), "tokens": feed.tokens}
+        return {**text, "features": len(program.names), "tags": len(program.tags), **_sizes(program)}
 
 
-def _rich(program: CRF) -> int:
-    """Features that weigh pairs of tags."""
+def _sizes(program: Any) -> dict[str, Any]:
+    """What only a model of this kind has."""
     import numpy as np
 
-    return int(np.count_nonzero(np.diff(program.pairs.starts)))
+    config = program.config
+    if isinstance(config, BiLSTMConfig):
+        numbers = sum(array.size for array in program.arrays().values())
+        return {"hidden": config.hidden, "layers": config.layers, "numbers": numbers, "l2": config.l2}
+    rich = int(np.count_nonzero(np.diff(program.pairs.starts)))
+    return {"rich_features": rich, "rich_pairs": len(program.pairs.pairs), "l2": program.l2}
 
 
 def tag_notes(feed: TaggingFeed) -> list[str]:

@@ -56,7 +56,20 @@ PRESETS = {
         f"""{_WINDOW} w[-2]|w[-1] w[-1]|w[0] w[0]|w[1] w[1]|w[2] w[-1]|w[1] w[-1]|w[0]|w[1]
         same(w)[0,-1] same(w)[0,-2] class(w)[0] class(w)[-1]|class(w)[0]|class(w)[1]""",
     ),
+    # For models that see the sentence around a token by themselves.
+    "words": _preset("The word itself, in lower case.", "lower(w)[0]"),
+    "words-shapes": _preset(
+        "The word itself, with its shape, beginnings and endings.",
+        """lower(w)[0] shape(w)[0] prefix(lower(w),2)[0] prefix(lower(w),3)[0] suffix(lower(w),2)[0]
+        suffix(lower(w),3)[0]""",
+    ),
+    "words-pos": _preset("As words-shapes; the part of speech.", "pos[0]", include="words-shapes"),
+    "characters": _preset(
+        "For segmentation: the character itself, its pair with the one before, its class.",
+        "w[0] w[-1]|w[0] class(w)[0]",
+    ),
 }
+USUAL = "chunking"  # where nobody says which
 
 
 # -- transforms of the values of a column -----------------------------------------------------------------------------
@@ -241,8 +254,9 @@ def _named(template: Template, columns: Sequence[str], tag: int) -> Template:
     return replace(template, atoms=tuple(atoms))
 
 
-def open_templates(features: str) -> Templates:
-    """The templates of a preset, or of a file."""
+def open_templates(features: str = "") -> Templates:
+    """The templates of a preset, or of a file; the usual ones for no name."""
+    features = features or USUAL
     if features in PRESETS:
         return parse_templates(PRESETS[features], features)
     try:

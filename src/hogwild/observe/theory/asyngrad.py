@@ -1,5 +1,5 @@
-"""The experiment of AsynGrad: the same CRF trained by SGD, by threads that wait for each other, and by threads that
-overwrite each other, with and without structure regularization.
+"""The experiment of AsynGrad: the same tagger trained by one thread, by threads that wait for each other, and by
+threads that overwrite each other; a CRF also with structure regularization.
 
 A traced run is several times slower than one without a trace. So each kind of run is made both ways: seconds come from
 runs without, gradient errors from runs with a trace.
@@ -15,14 +15,17 @@ from statistics import mean, median, stdev
 from typing import Any
 
 from hogwild import __version__
-from hogwild.config import AsynGradConfig, Mode
+from hogwild.config import Mode
+from hogwild.config.experiments import AsynGradBiLSTMConfig, AsynGradConfig
 from hogwild.executor.events import EpochEnded, Event, Finished, Started
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.trace import KINDS, add_up
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.machine import cores, processor
 from hogwild.observe.logs import plain
+from hogwild.programs.taggers.bilstm import BiLSTM
 from hogwild.programs.taggers.crf import CRF
+from hogwild.programs.taggers.tagger import Tagger
 
 # -- What the runs of an experiment come to: scores, speed-ups and error rates of each method and number of threads ---
 
@@ -31,6 +34,7 @@ SGD, SYNCHRONOUS, ASYNGRAD, REGULARIZED = "sgd", "synchronous", "asyngrad", "asy
 METHODS = (SGD, SYNCHRONOUS, ASYNGRAD, REGULARIZED)
 
 Record = Mapping[str, Any]
+AnyConfig = AsynGradConfig | AsynGradBiLSTMConfig
 
 
 def compare(runs: Sequence[Record]) -> list[dict[str, Any]]:
@@ -134,8 +138,8 @@ class Run:
         return f"{self.method}, {threads}, seed {self.seed}{', traced' if self.traced else ''}"
 
 
-def plan_runs(config: AsynGradConfig) -> list[Run]:
-    """All runs in their order.
+def plan_runs(config: AnyConfig) -> list[Run]:
+    """All runs in their order; without structure regularization where the model has none.
 
     What is to be compared is near in time; what one seed can tell is known before the next one begins.
     """
@@ -144,10 +148,10 @@ def plan_runs(config: AsynGradConfig) -> list[Run]:
     for seed in range(config.seed, config.seed + config.repeats):
         found.append(Run(SGD, 1, seed))
         found += [Run(method, count, seed) for count in config.counts for method in (SYNCHRONOUS, ASYNGRAD)]
-        found.append(Run(REGULARIZED, most, seed))
+        found += [Run(REGULARIZED, most, seed)] * bool(config.pieces)
         if seed == config.seed:
             found += [Run(ASYNGRAD, count, seed, traced=True) for count in config.counts]
-            found.append(Run(REGULARIZED, most, seed, traced=True))
+            found += [Run(REGULARIZED, most, seed, traced=True)] * bool(config.pieces)
     return found
 
 
@@ -165,10 +169,12 @@ class Experiment:
     1.0
     """
 
-    def __init__(self, config: AsynGradConfig, train: TaggingFeed, test: TaggingFeed) -> None:
+    def __init__(self, config: AnyConfig, train: TaggingFeed, test: TaggingFeed) -> None:
         self.config, self.train, self.test = config, train, test
-        asked = CRF(preset=config.task, l2=config.l2)
-        self.lr, self.l2 = config.lr or RATES[config.task], asked.l2
+        if isinstance(config, AsynGradBiLSTMConfig):
+            self.lr, self.l2 = config.lr or BiLSTM(**config.program()).rate, config.l2
+        else:
+            self.lr, self.l2 = config.lr or RATES[config.task], CRF(preset=config.task, l2=config.l2).l2
         self.plan = plan_runs(config)
         self.score = "accuracy" if config.task == "pos" else "f1"
         self.records: list[dict[str, Any]] = []
@@ -190,13 +196,25 @@ class Experiment:
             for event in self._events(run):
                 yield run, event
 
+    def _model(self) -> dict[str, Any]:
+        """The options of the model."""
+        config = self.config
+        if isinstance(config, AsynGradBiLSTMConfig):
+            return config.program()
+        return {
+            "l2": self.l2, "rich_edges": config.rich_edges, "rich_edge_min_count": config.rich_edge_min_count,
+            "structure_regularization": config.structure_regularization,
+        }  # fmt: skip
+
+    def _program(self, pieces: int) -> Tagger:
+        if isinstance(self.config, AsynGradBiLSTMConfig):
+            return BiLSTM(**self._model())
+        return CRF(**{**self._model(), "structure_regularization": pieces})
+
     def _events(self, run: Run) -> Iterator[Event]:
         config = self.config
-        pieces = config.structure_regularization if run.method == REGULARIZED else 0
-        program = CRF(
-            l2=self.l2, rich_edges=config.rich_edges, rich_edge_min_count=config.rich_edge_min_count,
-            structure_regularization=pieces,
-        )  # fmt: skip
+        pieces = config.pieces if run.method == REGULARIZED else 0
+        program = self._program(pieces)
         self._executor = AsyncExecutor(
             run.threads, run.mode, "all", epochs=config.iterations, lr=self.lr, seed=run.seed, trace=run.traced
         )
@@ -237,13 +255,11 @@ class Experiment:
         config = self.config
         whole: dict[str, Any] = plain({
             "schema": SCHEMA, "version": VERSION, "complete": self.complete, "hogwild": __version__,
-            "task": config.task, "score": self.score, "seconds_from": "runs without a trace",
+            "model": config.model, "task": config.task, "score": self.score, "seconds_from": "runs without a trace",
             "errors_from": "traced runs",
             "options": {
                 "threads": list(config.counts), "iterations": config.iterations, "lr": self.lr, "l2": self.l2,
-                "seeds": [config.seed + place for place in range(config.repeats)], "sharing": "all",
-                "rich_edges": config.rich_edges, "rich_edge_min_count": config.rich_edge_min_count,
-                "structure_regularization": config.structure_regularization,
+                "seeds": [config.seed + place for place in range(config.repeats)], "sharing": "all", **self._model(),
             },
             "data": {
                 "train": _facts(self.train), "test": _facts(self.test), "features": len(self.train.names),

@@ -75,6 +75,7 @@ class BiLSTM(RowProgram, Tagger):
     """
 
     name = "bilstm"
+    config: BiLSTMConfig
     sharing = "all"
 
     def __init__(
@@ -112,7 +113,7 @@ class BiLSTM(RowProgram, Tagger):
         letters = KNOWN + len(self.alphabet) if filters else 0
         return Shape(
             inputs, config.hidden, config.layers, config.recurrence == "diagonal", len(self.tags),
-            config.output == "crf", letters, config.letter_dim, filters,
+            config.output_layer == "crf", letters, config.letter_dim, filters,
         )  # fmt: skip
 
     @property
@@ -320,7 +321,7 @@ class BiLSTM(RowProgram, Tagger):
         """What reads tags off scores."""
         tags = len(self.tags)
         pairs = np.zeros((tags, tags), np.float32)
-        if self.config.output == "crf":
+        if self.config.output_layer == "crf":
             pairs = bilstm_weights.plain_of(self.shape, self.trained().values)["pairs"]
         tokens = np.arange(len(scores) + 1)
         chains = Chains(feed.samples.offsets, tokens, tokens[:-1].astype(np.int32), feed.samples.tags)

@@ -18,7 +18,7 @@ from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, Sgd, row_cells, row_table
 from hogwild.kernels.simd.rows8 import LANES, layout
 from hogwild.machine import check_memory
-from hogwild.programs.program import Metrics, RowIds, plain_constants
+from hogwild.programs.program import RowIds, plain_constants
 from hogwild.programs.row_ids import hash_names, hash_pairs
 from hogwild.programs.rows import RowProgram
 from hogwild.programs.sparse.supervised import make_rule
@@ -52,6 +52,7 @@ class CRF(RowProgram, Tagger):
     """
 
     name = "crf"
+    config: CRFConfig
     hot_rows, merge_every = 4096, 200  # measured: docs/performance.md
 
     def __init__(
@@ -222,12 +223,6 @@ class CRF(RowProgram, Tagger):
     def penalized(self, weights: ChainWeights) -> list[tuple[Floats, int]]:
         """Features, pairs of tags, and the pairs of frequent features."""
         return [(weights.nodes, self.width), (weights.edges, self.width), (weights.rich, LANES)]
-
-    def judge(self, metrics: Metrics, loss: float) -> float:
-        """The validation loss, or what the user calls the best."""
-        if self.config.best_by == "loss" or "accuracy" not in metrics:
-            return super().judge(metrics, loss)
-        return -metrics.get(self.config.best_by, metrics["accuracy"])
 
     def watchable(self) -> Mapping[str, Any]:
         """nodes: (features, tags), edges: (tags, tags), rich: a weight for each pair of each frequent feature."""

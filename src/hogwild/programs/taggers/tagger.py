@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hogwild.arrays import Floats, Ids
-from hogwild.config import TaggerTrainConfig
+from hogwild.config import BiLSTMConfig, CRFConfig, TaggerTrainConfig
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.tagged.features import encode
 from hogwild.feeds.tagged.feed import TaggingFeed, check_known
@@ -56,6 +56,7 @@ class Tagger(CompiledProgram):
     unit = "tokens"
     training = TaggerTrainConfig
     tells_units = True
+    config: CRFConfig | BiLSTMConfig
     tags: tuple[str, ...]
     names: tuple[str, ...]
     pruned: int = 0
@@ -67,6 +68,12 @@ class Tagger(CompiledProgram):
     def units(self, feed: TaggingFeed) -> int:
         """Tokens."""
         return feed.tokens
+
+    def judge(self, metrics: Metrics, loss: float) -> float:
+        """The validation loss, or what the user calls the best."""
+        if self.config.best_by == "loss" or "accuracy" not in metrics:
+            return super().judge(metrics, loss)
+        return -metrics.get(self.config.best_by, metrics["accuracy"])
 
     # -- feeds ------------------------------------------------------------------------------------------------------
 
