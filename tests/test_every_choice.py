@@ -11,7 +11,7 @@ import pytest
 
 import hogwild
 from hogwild.config import Mode, Optimizer
-from problems import crf, mlp, word_topics
+from problems import crf, mlp, tagged, word_topics
 
 pytestmark = pytest.mark.full
 
@@ -20,6 +20,7 @@ MODES = get_args(Mode)
 PRIVATE = ("hot", "replica")
 RATES = {"sgd": 0.1, "momentum": 0.02, "adagrad": 0.2, "adam": 0.02, "ftrl": 0.2}
 EPOCHS = 4
+TINY = {"hidden": 16, "word_dim": 8, "feature_dim": 4, "batch_size": 4, "l2": 1e-6}
 
 
 class Kind(NamedTuple):
@@ -70,6 +71,7 @@ KINDS = {
     "text": Kind(lambda **o: hogwild.TextClassifier(dim=8, **o), _texts),
     "ratings": Kind(lambda **o: hogwild.MatrixFactorization(dim=4, **o), _ratings),
     "crf": Kind(lambda **o: hogwild.CRF(rich_edge_min_count=1, **o), _sentences, rate=0.5),
+    "bilstm": Kind(lambda **o: hogwild.BiLSTM(**{**TINY, **o}), lambda: tagged.made_feed(80)),
     "skip-gram": Kind(lambda **_: word_topics.made(), lambda: word_topics.corpus(80), ("",)),
     "cbow": Kind(lambda **_: word_topics.made(cbow=True), lambda: word_topics.corpus(80), ("",)),
 }
@@ -84,7 +86,7 @@ def _train(kind: Kind, rule: str, mode: str, **options: Any) -> tuple[list[Any],
     executor = hogwild.AsyncExecutor(threads=threads, mode=mode, lr=lr or program.rate, schedule="constant", **options)
     events = list(executor.run(program, feed, epochs=EPOCHS))
     visits = program.visits(feed)
-    assert events[-1].samples == EPOCHS * (len(feed) if isinstance(program, hogwild.SparseMLP) else visits)
+    assert events[-1].samples == EPOCHS * program.epoch_samples(feed)
     assert all(np.isfinite(array).all() for array in program.arrays().values())
     return [event for event in events if event.kind == "epoch"], visits
 
@@ -108,7 +110,7 @@ def test_private_copies_lose_no_visit(name: str, rule: str, sharing: str) -> Non
     assert all(math.isfinite(epoch.loss) for epoch in epochs)
 
 
-@pytest.mark.parametrize(("name", "rule"), [("linear", "sgd"), ("mlp", "adam"), ("crf", "sgd"), ("skip-gram", "")])
+@pytest.mark.parametrize(("name", "rule"), [("linear", "sgd"), ("mlp", "adam"), ("crf", "sgd"), ("bilstm", "adam"), ("skip-gram", "")])
 def test_a_trace_counts_every_gradient_once(name: str, rule: str) -> None:
     epochs, visits = _train(KINDS[name], rule, "hogwild", sharing="all", trace=True)
     for epoch in epochs:

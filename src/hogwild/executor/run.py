@@ -294,7 +294,7 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
             "with the data, batch size, mode and threads that it had."
         )
     if plan.workers > plan.visits:
-        what = "batches" if plan.program.unit == "samples" and plan.program.tells_units else "samples"
+        what = "samples" if plan.program.epoch_samples(feed) == plan.whole else "batches"
         notes.append(f"{plan.workers} workers for {plan.visits} {what}: some have nothing to do.")
     began = time.perf_counter()
     with timed("compile"):
@@ -316,8 +316,9 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
     plan.program.weights = crew.store.weights
     with timed("compile"):
         compiling += crew.prepare()
-    units = round(plan.program.units(feed) * plan.visits / max(1, plan.whole))
-    course = Course(plan, crew, units, start)
+    program, part = plan.program, plan.visits / max(1, plan.whole)
+    sizes = round(program.epoch_samples(feed) * part), round(program.units(feed) * part)
+    course = Course(plan, crew, sizes, start)
     return course, course.started(compiling, time.perf_counter() - began - compiling, notes)
 
 

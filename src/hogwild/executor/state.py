@@ -56,9 +56,9 @@ class RunState:
 
 
 class Course:
-    """The progress of one run: epochs, visits, losses, clocks, the best so far."""
+    """The progress of one run: epochs, visits, losses, clocks, the best so far. sizes: samples and units of an epoch."""
 
-    def __init__(self, plan: Plan, crew: Crew, units: int, start: RunState | None) -> None:
+    def __init__(self, plan: Plan, crew: Crew, sizes: tuple[int, int], start: RunState | None) -> None:
         self.plan, self.crew, self.trace = plan, crew, crew.backend.trace
         self.epoch, self.offset = start.position if start else (0, 0)
         self.best_loss = start.best_loss if start else math.inf
@@ -66,9 +66,7 @@ class Course:
         self.metrics: dict[str, float] = {}
         self.watch_every = 0
         """Samples after which the workers stand still to be looked at; 0: never."""
-        self._units = units
-        # Where a visit is a batch, samples are what the user calls so, and not visits.
-        self._epoch_samples = units if plan.program.unit == "samples" and plan.program.tells_units else plan.visits
+        self._epoch_samples, self._units = sizes
         self._loss = start.last_loss if start else math.nan
         self._loss_sum = start.loss_sum if start else 0.0
         self._seconds_before = start.train_seconds if start else 0.0

@@ -118,6 +118,10 @@ class Program(ABC):
         """Visits in one epoch."""
         return len(feed)
 
+    def epoch_samples(self, feed: Any) -> int:
+        """Samples in one epoch: of a program whose visits are batches, not its visits."""
+        return self.visits(feed)
+
     def units(self, feed: Any) -> int:
         """Units of work in one epoch (what throughput counts besides samples)."""
         return self.visits(feed)

@@ -137,6 +137,10 @@ class SentenceFeatures:
         rows = [sorted([place for place in row if place >= 0]) for row in zip(*found, strict=True)]
         return rows, total - sum(map(len, rows))
 
+    def words(self, sentence: Any, column: str) -> list[str]:
+        """What the tokens have in a column."""
+        return self.cells.columns(sentence, "the sentence")[self.cells.names.index(column)]
+
     def _values(self, atom: Atom, column: list[str], made: dict[Any, list[str | None]]) -> list[str | None]:
         """What an atom gives at each token."""
         wanted = atom.column, atom.steps

@@ -304,7 +304,7 @@ def look_up(task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, pla
 
 
 @inner
-def read_row(task: Any, table: Any, at: int, cells: int, dim: int, floats: Any, to: int, elapsed: Any) -> None:
+def read_row(task: Any, table: Any, at: Any, cells: int, dim: int, floats: Any, to: int, elapsed: Any) -> None:
     """Copy a row, unpaid penalty deducted."""
     own, into = table[at : at + cells], floats[to : to + dim]
     for c in range(dim):  # RACE(stale read): docs/races.md
@@ -521,7 +521,7 @@ def _as_chain(head: Any, task: Any, samples: Any, weights: Any, scratch: Any, ba
         loss += found
         inner_places = chain_places(chain, length)
         for t in range(length - 1, -1, -1):
-            tag = np.int64(chains.tags[t])
+            tag: Any = np.int64(chains.tags[t])
             tag_gradients(chain, length, t, near, tag, own, inner_places)
             to = places.scores + (batch.base[t] + s) * task.tags
             for y in range(task.tags):

@@ -414,6 +414,10 @@ class SparseMLP(Tabled):
         """Batches of an epoch, or parts of batches."""
         return -(-len(feed) // self._batch)
 
+    def epoch_samples(self, feed: Feed) -> int:
+        """Samples of all batches."""
+        return len(feed)
+
     def units(self, feed: Feed) -> int:
         """Samples."""
         return len(feed)

@@ -96,8 +96,7 @@ def _parts(shape: Shape, values: Floats) -> Iterator[tuple[str, Floats]]:
     yield "output_backward", output[units : units + hidden]
     yield "output_bias", output[-1]
     if shape.chained:
-        rows = values[shape.pairs_at : shape.letters_at].reshape(shape.tags, -1)
-        yield "pairs", rows[:, : shape.tags]
+        yield "pairs", values[shape.pairs_at : shape.letters_at].reshape(shape.tags, -1)[:, : shape.tags]
     if shape.letters:
         at, dim = shape.letters_at, shape.letter_dim
         yield "letters", values[at : at + shape.letters * dim].reshape(-1, dim)

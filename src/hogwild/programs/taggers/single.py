@@ -44,7 +44,7 @@ class Excerpts:
             self._features = SentenceFeatures(self.schema, templates_of(self.schema), self._places)
         rows, unknown = self._features.rows(sentence)
         ids, ends = list(chain.from_iterable(rows)), list(accumulate(map(len, rows)))
-        self._check(len(ids), unknown, REMEDY, strict=True)
+        check_excerpt(len(ids), unknown, REMEDY, pruned=bool(self.schema.get("pruned")))
         return self._named(self._chain.best(ids, ends, self._rules_for(constrain))) if rows else []
 
     def best(self, sentences: Sequence[Any], threads: int, constrain: bool) -> list[list[str]]:
@@ -70,18 +70,10 @@ class Excerpts:
 
     def _feed(self, sentences: Sequence[Any], strict: bool = False) -> TaggingFeed:
         samples, unknown = chains_of(sentences, self._places)
-        self._check(len(samples.ids), unknown, STRANGE if strict else "name features as in training.", strict)
+        remedy, pruned = STRANGE if strict else "name features as in training.", bool(self.schema.get("pruned"))
+        check_excerpt(len(samples.ids), unknown, remedy, strict, pruned)
         counts = np.zeros(0, np.int64)  # nobody asks
         return TaggingFeed(samples, self.names, counts, self.tags, unknown=unknown)
-
-    def _check(self, known: int, unknown: int, remedy: str, strict: bool) -> None:
-        """As `check_known`, for a few sentences: the warning is always the same one, so that it is shown once."""
-        if unknown and not known and strict:
-            what = f"none of the {counted(unknown, 'feature')} of the sentence is known to the model"
-            raise InputError(f"{what}, which could only guess the tags; {remedy}")
-        if unknown > known and not self.schema.get("pruned"):
-            what = "more than half of the features of what is to be tagged are not known to the model"
-            warnings.warn(f"{what}; {remedy}", HogwildWarning, stacklevel=5)
 
     @cached_property
     def _chain(self) -> OneChain:
@@ -94,6 +86,16 @@ class Excerpts:
 
     def _named(self, codes: list[int]) -> list[str]:
         return [self.tags[code] for code in codes]
+
+
+def check_excerpt(known: int, unknown: int, remedy: str, strict: bool = True, pruned: bool = False) -> None:
+    """As `check_known`, for a few sentences: the warning is always the same one, so that it is shown once."""
+    if unknown and not known and strict:
+        what = f"none of the {counted(unknown, 'feature')} of the sentence is known to the model"
+        raise InputError(f"{what}, which could only guess the tags; {remedy}")
+    if unknown > known and not pruned:
+        what = "more than half of the features of what is to be tagged are not known to the model"
+        warnings.warn(f"{what}; {remedy}", HogwildWarning, stacklevel=5)
 
 
 def _by_sentence(feed: TaggingFeed, tokens: list[Any]) -> list[list[Any]]:
