@@ -23,6 +23,7 @@ CASES: list[dict[str, Any]] = [
     {"recurrence": "diagonal", "letters": "convolution", "letter_dim": 5, "letter_filters": 7},
     {"layers": 3, "recurrence": "diagonal", "batch_size": 1, "output_layer": "crf", "letters": "convolution"},
     {"batch_size": 1, "hidden": 33},
+    {"batch_size": 30, "layers": 2},
 ]
 
 

@@ -46,7 +46,8 @@ class BiLSTMModule(nn.Module):
                 self._set(f"bias_hh_{place}", np.zeros(4 * shape.hidden))
         self.output = nn.Linear(2 * shape.hidden, shape.tags)
         weight = np.concatenate([arrays["output_forward"], arrays["output_backward"]]).T
-        self.output.weight, self.output.bias = nn.Parameter(_tensor(weight)), nn.Parameter(_tensor(arrays["output_bias"]))
+        self.output.weight = nn.Parameter(_tensor(weight))
+        self.output.bias = nn.Parameter(_tensor(arrays["output_bias"]))
         for name in ("pairs", "letters", "filters", "filter_bias"):
             setattr(self, name, nn.Parameter(_tensor(arrays[name])) if name in arrays else None)
 

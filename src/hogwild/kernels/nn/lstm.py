@@ -24,6 +24,20 @@ _STRIPS = (0,) * (2 if WIDE else 1)  # of tiles with many rows: sums for which t
 _ONE, _TWO, _FOUR = (0,), (0, 0), (0, 0, 0, 0)
 _THREE, _FIVE, _SIX = (0,) * 3, (0,) * 5, (0,) * 6
 KEPT, ANEW = (0,), ()  # whether a product is added to what stands there
+_STRETCH = 192  # tokens whose gates and inputs the nearest cache holds while a gradient is summed up
+MANY = 128  # tokens from which on it pays to turn the weights over for the way back
+
+
+@inner
+def apart_for(tokens: int) -> int:
+    """Rows that a panel has room for: an odd number, so that those of several panels share no place of a cache."""
+    return tokens | 1
+
+
+@inner
+def padded(cells: int) -> int:
+    """So many cells filled up to whole strips."""
+    return (cells + STRIP - 1) // STRIP * STRIP
 
 
 class Full(NamedTuple):
@@ -35,27 +49,31 @@ class Diagonal(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A packed batch: base[t] is the first row of time t; mirror: see above; tokens: rows; times: of the longest."""
+    """A packed batch: base[t] is the first row of time t; mirror: see above; tokens: rows; times: of the longest;
+    apart: rows that a panel of gates has room for."""
 
     base: Any
     mirror: Any
     tokens: int
     times: int
+    apart: int
 
 
 class Layer(NamedTuple):
-    """Weights and gradients of one layer and direction: both begin at `at`, with panels of `rows` rows."""
+    """Weights and gradients of one layer and direction: both begin at `at`, with panels of `rows` rows. stride: cells
+    from the inputs of one token to those of the next."""
 
     values: Any
     at: int
     inputs: int
+    stride: int
     rows: int
     units: int
 
 
 class Memory(NamedTuple):
     """Where in `floats` one layer and direction has what it needs: gates (as panels), and a row a token of: cells;
-    their tanh; what is given. before: a row of zeros for each sentence, the cells before the first token."""
+    their tanh; what is given. zeros: the cells before the first token; flipped: room for `flipped_cells`."""
 
     floats: Any
     gates: int
@@ -63,6 +81,7 @@ class Memory(NamedTuple):
     curved: int
     given: int
     zeros: int
+    flipped: int
 
 
 @choice
@@ -74,6 +93,12 @@ recurrent_rows.of(Full)(lambda recurrence, units: units)
 recurrent_rows.of(Diagonal)(lambda recurrence, units: 1)
 
 
+@inner
+def panel_rows(recurrence: Any, inputs: int, units: int) -> Any:
+    """Rows of a panel; odd, see `apart_for`."""
+    return (inputs + recurrent_rows(recurrence, units)) | 1
+
+
 # -- products of a matrix with panels -------------------------------------------------------------------------------
 
 
@@ -81,8 +106,8 @@ recurrent_rows.of(Diagonal)(lambda recurrence, units: 1)
 def multiply_panels(keep: Any, size: Any, a: Any, a_places: Any, b: Any, b_places: Any, c: Any, c_places: Any) -> None:
     """c = (c +) a b, where b and c are panels. size: rows of c, numbers that each of its cells is a sum of, panels.
 
-    a_places: beginning, cells from row to row and from column to column; b_places, c_places: beginning, cells from panel
-    to panel.
+    a_places: beginning, cells from row to row and from column to column; b_places, c_places: beginning, cells from
+    panel to panel.
     """
     rows, count, panels = size
     at, by_row, by_step = a_places
@@ -141,6 +166,51 @@ def multiply_back(size: Any, a: Any, a_places: Any, b: Any, b_places: Any, c: An
         column += take
 
 
+@inner
+def flip(size: Any, b: Any, b_places: Any, floats: Any, to: int) -> None:
+    """Turn rows of panels over: strips of 16 columns, one for each of the rows, with a row for each column of the
+    panels. size: rows, panels; b_places: beginning, cells from panel to panel. What fills up the last strip is zero."""
+    rows, panels = size
+    for strip in range(padded(rows) // STRIP):
+        first, count = strip * STRIP, min(STRIP, rows - strip * STRIP)
+        for panel in range(panels):
+            at = b_places[0] + panel * b_places[1] + first * PANEL
+            into = to + (strip * panels + panel) * PANEL * STRIP
+            for k in range(STRIP):
+                for column in range(PANEL):  # RACE(stale read): docs/races.md
+                    cell = b[at + k * PANEL + column] if k < count else np.float32(0)
+                    floats[into + column * STRIP + k] = cell
+
+
+@inner
+def multiply_flipped(size: Any, a: Any, a_places: Any, floats: Any, flipped: int, c: Any, c_places: Any) -> None:
+    """As `multiply_back`, with what `flip` made of b; columns are filled up to whole strips, and so must c be."""
+    rows, columns, panels = size
+    for strip in range(padded(columns) // STRIP):
+        place, to = flipped + strip * panels * PANEL * STRIP, c_places[0] + strip * STRIP
+        row = 0
+        while row < rows:
+            at, into = a_places[0] + row * PANEL, to + row * c_places[1]
+            many = rows - row
+            for panel in range(panels):
+                own, other = at + panel * a_places[1], place + panel * PANEL * STRIP
+                if many >= 6:
+                    tile(_SIX, _ONE, KEPT, PANEL, a, own, PANEL, 1, floats, other, STRIP, c, into, c_places[1])
+                elif many >= 4:
+                    tile(_FOUR, _ONE, KEPT, PANEL, a, own, PANEL, 1, floats, other, STRIP, c, into, c_places[1])
+                elif many >= 2:
+                    tile(_TWO, _ONE, KEPT, PANEL, a, own, PANEL, 1, floats, other, STRIP, c, into, c_places[1])
+                else:
+                    tile(_ONE, _ONE, KEPT, PANEL, a, own, PANEL, 1, floats, other, STRIP, c, into, c_places[1])
+            row += 6 if many >= 6 else 4 if many >= 4 else 2 if many >= 2 else 1
+
+
+@inner
+def flipped_cells(stride: int, units: int) -> int:
+    """Cells that weights turned over need, of inputs or of units."""
+    return max(stride, padded(units)) * 4 * units
+
+
 # -- what units read of the token before ----------------------------------------------------------------------------
 
 
@@ -156,7 +226,7 @@ def _read_all(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int) -> N
     multiply_panels(
         KEPT, (rows, layer.units, panels), floats, (memory.given + batch.base[t - 1] * layer.units, layer.units, 1),
         layer.values, (layer.at + layer.inputs * PANEL, layer.rows * PANEL), floats,
-        (memory.gates + batch.base[t] * PANEL, batch.tokens * PANEL),
+        (memory.gates + batch.base[t] * PANEL, batch.apart * PANEL),
     )  # fmt: skip
 
 
@@ -169,7 +239,7 @@ def _read_own(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int) -> N
         for s in range(batch.base[t + 1] - batch.base[t]):
             at = memory.given + (batch.base[t - 1] + s) * units + panel * UNITS
             given = floats[at : at + UNITS]
-            to = memory.gates + (panel * batch.tokens + batch.base[t] + s) * PANEL
+            to = memory.gates + (panel * batch.apart + batch.base[t] + s) * PANEL
             for gate in range(0, PANEL, UNITS):
                 for u in range(UNITS):
                     floats[to + gate + u] += own[gate + u] * given[u]
@@ -182,13 +252,17 @@ def send_back(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int, slop
 
 @send_back.of(Full)
 def _send_all(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int, slopes: int) -> None:
-    rows, floats = batch.base[t + 1] - batch.base[t], memory.floats
-    multiply_back(
-        (rows, layer.units, layer.units // UNITS), floats,
-        (memory.gates + batch.base[t] * PANEL, batch.tokens * PANEL), layer.values,
-        (layer.at + layer.inputs * PANEL, layer.rows * PANEL), floats,
-        (slopes + batch.base[t - 1] * layer.units, layer.units),
-    )  # fmt: skip
+    floats, panels = memory.floats, layer.units // UNITS
+    size = (batch.base[t + 1] - batch.base[t], layer.units, panels)
+    gates = (memory.gates + batch.base[t] * PANEL, batch.apart * PANEL)
+    weights = (layer.at + layer.inputs * PANEL, layer.rows * PANEL)
+    target = (slopes + batch.base[t - 1] * layer.units, layer.units)
+    if batch.tokens >= MANY:
+        if t == batch.times - 1:
+            flip((layer.units, panels), layer.values, weights, floats, memory.flipped)
+        multiply_flipped(size, floats, gates, floats, memory.flipped, floats, target)
+    else:
+        multiply_back(size, floats, gates, layer.values, weights, floats, target)
 
 
 @send_back.of(Diagonal)
@@ -198,7 +272,7 @@ def _send_own(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int, slop
         first = layer.at + (panel * layer.rows + layer.inputs) * PANEL
         own = layer.values[first : first + PANEL]  # RACE(stale read): docs/races.md
         for s in range(batch.base[t + 1] - batch.base[t]):
-            at = memory.gates + (panel * batch.tokens + batch.base[t] + s) * PANEL
+            at = memory.gates + (panel * batch.apart + batch.base[t] + s) * PANEL
             to = slopes + (batch.base[t - 1] + s) * units + panel * UNITS
             for gate in range(0, PANEL, UNITS):
                 for u in range(UNITS):
@@ -212,11 +286,8 @@ def keep_recurrent(recurrence: Any, layer: Any, batch: Any, memory: Any, former:
 
 @keep_recurrent.of(Full)
 def _keep_all(recurrence: Any, layer: Any, batch: Any, memory: Any, former: int, grads: Any) -> None:
-    multiply_panels(
-        ANEW, (layer.units, batch.tokens, layer.units // UNITS), memory.floats, (former, 1, layer.units),
-        memory.floats, (memory.gates, batch.tokens * PANEL), grads,
-        (layer.at + layer.inputs * PANEL, layer.rows * PANEL),
-    )  # fmt: skip
+    first = layer.at + layer.inputs * PANEL
+    sum_gradient(layer.units, first, layer, batch, memory, former, layer.units, grads)
 
 
 @keep_recurrent.of(Diagonal)
@@ -227,11 +298,25 @@ def _keep_own(recurrence: Any, layer: Any, batch: Any, memory: Any, former: int,
         own = grads[first : first + PANEL]
         own[:] = np.float32(0)
         for row in range(batch.tokens):
-            at = memory.gates + (panel * batch.tokens + row) * PANEL
-            given = floats[former + row * layer.units + panel * UNITS : former + row * layer.units + panel * UNITS + UNITS]
+            at = memory.gates + (panel * batch.apart + row) * PANEL
+            read = former + row * layer.units + panel * UNITS
+            given = floats[read : read + UNITS]
             for gate in range(0, PANEL, UNITS):
                 for u in range(UNITS):
                     own[gate + u] += floats[at + gate + u] * given[u]
+
+
+@inner
+def sum_gradient(rows: int, at: int, layer: Any, batch: Any, memory: Any, source: int, stride: int, grads: Any) -> None:
+    """The gradient in so many rows of the panels of a layer, from `at` on: what was read, from `source` on with rows
+    `stride` cells apart, times the derivatives in the gates; some tokens after the other."""
+    for first in range(0, batch.tokens, _STRETCH):
+        size = (rows, min(_STRETCH, batch.tokens - first), layer.units // UNITS)
+        read, gates = (source + first * stride, 1, stride), (memory.gates + first * PANEL, batch.apart * PANEL)
+        if first == 0:
+            multiply_panels(ANEW, size, memory.floats, read, memory.floats, gates, grads, (at, layer.rows * PANEL))
+        else:
+            multiply_panels(KEPT, size, memory.floats, read, memory.floats, gates, grads, (at, layer.rows * PANEL))
 
 
 # -- one layer in one direction -------------------------------------------------------------------------------------
@@ -242,8 +327,8 @@ def read_forward(recurrence: Any, layer: Any, batch: Any, memory: Any, source: i
     """Fill the memory of a layer from its inputs, which stand from `source` on, a row a token, in its own time."""
     floats, units, panels = memory.floats, layer.units, layer.units // UNITS
     multiply_panels(
-        ANEW, (batch.tokens, layer.inputs, panels), floats, (source, layer.inputs, 1), layer.values,
-        (layer.at, layer.rows * PANEL), floats, (memory.gates, batch.tokens * PANEL),
+        ANEW, (batch.tokens, layer.inputs, panels), floats, (source, layer.stride, 1), layer.values,
+        (layer.at, layer.rows * PANEL), floats, (memory.gates, batch.apart * PANEL),
     )  # fmt: skip
     for t in range(batch.times):
         if t > 0:
@@ -253,7 +338,7 @@ def read_forward(recurrence: Any, layer: Any, batch: Any, memory: Any, source: i
             if t > 0:
                 former = memory.cells + (batch.base[t - 1] + row - batch.base[t]) * units
             open_cells(
-                panels, floats, memory.gates + row * PANEL, batch.tokens * PANEL, floats, former,
+                panels, floats, memory.gates + row * PANEL, batch.apart * PANEL, floats, former,
                 memory.cells + row * units, memory.curved + row * units, memory.given + row * units,
             )  # fmt: skip
 
@@ -270,7 +355,7 @@ def read_back(recurrence: Any, layer: Any, batch: Any, memory: Any, slopes: int,
             sentence = row - batch.base[t]
             former = memory.zeros if t == 0 else memory.cells + (batch.base[t - 1] + sentence) * units
             close_cells(
-                panels, floats, memory.gates + row * PANEL, batch.tokens * PANEL, floats, former,
+                panels, floats, memory.gates + row * PANEL, batch.apart * PANEL, floats, former,
                 memory.curved + row * units, slopes + row * units, carried + sentence * units,
             )  # fmt: skip
         if t > 0:
@@ -281,10 +366,7 @@ def read_back(recurrence: Any, layer: Any, batch: Any, memory: Any, slopes: int,
 def keep_gradient(recurrence: Any, layer: Any, batch: Any, memory: Any, source: int, former: int, grads: Any) -> None:
     """The gradient in the weights of a layer, from the derivatives in its gates; former: room for a row a token."""
     floats, units = memory.floats, layer.units
-    multiply_panels(
-        ANEW, (layer.inputs, batch.tokens, units // UNITS), floats, (source, 1, layer.inputs), floats,
-        (memory.gates, batch.tokens * PANEL), grads, (layer.at, layer.rows * PANEL),
-    )  # fmt: skip
+    sum_gradient(layer.inputs, layer.at, layer, batch, memory, source, layer.stride, grads)
     for t in range(batch.times):
         for row in range(batch.base[t], batch.base[t + 1]):
             to = former + row * units
@@ -301,10 +383,13 @@ def keep_gradient(recurrence: Any, layer: Any, batch: Any, memory: Any, source: 
 @inner
 def send_to_inputs(layer: Any, batch: Any, memory: Any, slopes: int) -> None:
     """The derivatives in the inputs, a row a token, to `slopes`."""
-    floats = memory.floats
-    for k in range(batch.tokens * layer.inputs):
+    floats, panels = memory.floats, layer.units // UNITS
+    for k in range(batch.tokens * layer.stride):
         floats[slopes + k] = np.float32(0)
-    multiply_back(
-        (batch.tokens, layer.inputs - 1, layer.units // UNITS), floats, (memory.gates, batch.tokens * PANEL),
-        layer.values, (layer.at, layer.rows * PANEL), floats, (slopes, layer.inputs),
-    )  # fmt: skip
+    size, weights = (batch.tokens, layer.inputs - 1, panels), (layer.at, layer.rows * PANEL)
+    gates, target = (memory.gates, batch.apart * PANEL), (slopes, layer.stride)
+    if batch.tokens >= MANY:
+        flip((layer.inputs - 1, panels), layer.values, weights, floats, memory.flipped)
+        multiply_flipped(size, floats, gates, floats, memory.flipped, floats, target)
+    else:
+        multiply_back(size, floats, gates, layer.values, weights, floats, target)

@@ -23,13 +23,17 @@ from hogwild.kernels.loop.task import apply, gradient
 from hogwild.kernels.nn.blas import Block, multiply, multiply_by_transposed, multiply_transposed
 from hogwild.kernels.nn.letters import clear_letters, spell, unspell
 from hogwild.kernels.nn.lstm import (
+    MANY,
     Batch,
     Layer,
     Memory,
+    apart_for,
+    flipped_cells,
     keep_gradient,
+    padded,
+    panel_rows,
     read_back,
     read_forward,
-    recurrent_rows,
     send_to_inputs,
 )
 from hogwild.kernels.optim.penalties import weight_at
@@ -40,8 +44,8 @@ _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Sentences(NamedTuple):
-    """What a Bi-LSTM reads. Token t has the rows rows[t slots:(t + 1) slots], numbered over both tables; of slot 0, that
-    of the words, first. Of a visit v the sentences are `order` at the places first[v] … first[v] + count[v] - 1,
+    """What a Bi-LSTM reads. Token t has the rows rows[t slots:(t + 1) slots], numbered over both tables; slot 0 is that
+    of the words. Of a visit v the sentences are `order` at the places first[v] … first[v] + count[v] - 1,
     shuffled anew in every epoch among `block_size` of them from block[v] on, which are of similar length.
 
     rare: 1 for rows that occur once in training. unknown: the row of each slot for what is not known.
@@ -120,19 +124,13 @@ class TaggerTask(NamedTuple):
     l2: np.float32
 
 
-def lstm_cells(task: Any) -> int:
-    """Weights of all layers."""
-    extra = recurrent_rows(task.recurrence, task.units)
-    rows = task.inputs + extra + (task.layers - 1) * (2 * task.units + 1 + extra)
-    return int(2 * rows * task.units // UNITS * PANEL)
-
-
 class Places(NamedTuple):
     """Where in scratch.floats and scratch.ints a visit has its numbers."""
 
     inputs: int
     outs: int
     memory: int
+    flipped: int
     turned: int
     former: int
     slopes: int
@@ -158,13 +156,20 @@ class Places(NamedTuple):
 
 
 @inner
+def memory_cells(task: Any, tokens: int) -> Any:
+    """Cells of the memory of one layer and direction."""
+    return (4 * apart_for(tokens) + 3 * tokens) * task.units
+
+
+@inner
 def places_of(task: Any, tokens: int, sentences: int, times: int) -> Any:
     """The places of a visit to so many tokens of so many sentences, of which the longest has so many tokens."""
-    width = 2 * task.units + 1
-    widest = max(task.inputs, width)
-    outs = tokens * task.inputs
+    stride, width = padded(task.inputs), padded(2 * task.units + 1)
+    widest = max(stride, width)
+    outs = tokens * stride
     memory = outs + task.layers * tokens * width
-    turned = memory + 2 * task.layers * tokens * 7 * task.units
+    flipped = memory + 2 * task.layers * memory_cells(task, tokens)
+    turned = flipped + (flipped_cells(widest, task.units) if tokens >= MANY else 0)
     former = turned + tokens * widest
     slopes = former + tokens * task.units
     others = slopes + tokens * widest
@@ -185,8 +190,8 @@ def places_of(task: Any, tokens: int, sentences: int, times: int) -> Any:
     found = best + tokens * task.filters
     ends = found + task.places
     return Places(
-        0, outs, memory, turned, former, slopes, others, own, scores, carried, zeros, masks, nodes, chain, 0, lengths,
-        chosen, token, mirror, owner, rows, best, found, ends, ends + 2,
+        0, outs, memory, flipped, turned, former, slopes, others, own, scores, carried, zeros, masks, nodes, chain, 0,
+        lengths, chosen, token, mirror, owner, rows, best, found, ends, ends + 2,
     )  # fmt: skip
 
 
@@ -237,7 +242,7 @@ def pack(task: Any, samples: Any, visit: int, scratch: Any) -> Any:
             ints[places.owner + row] = s
     base = ints[places.base : places.base + times + 1]
     mirror = ints[places.mirror : places.mirror + tokens]
-    return Batch(base, mirror, tokens, times), places
+    return Batch(base, mirror, tokens, times, apart_for(tokens)), places
 
 
 @inner
@@ -254,21 +259,19 @@ def draw_masks(task: Any, sentences: int, scratch: Any, places: Any, seed: Any) 
     for k in range(sentences * width):
         off = chance(seed, k) < task.dropout
         scratch.floats[places.masks + k] = np.float32(0) if off else kept
-    for s in range(sentences):
-        scratch.floats[places.masks + s * width + task.inputs - 1] = np.float32(1)
 
 
 @inner
-def mask(task: Any, batch: Any, scratch: Any, places: Any, cells: int, width: int, shift: int) -> None:
-    """Multiply the rows of a matrix, or of its derivatives, by the masks of their sentences from `shift` on."""
+def mask(task: Any, batch: Any, scratch: Any, places: Any, cells: int, size: int, shift: int) -> None:
+    """Multiply the first `size` numbers of each row, or the derivatives in them, by the masks of its sentence from
+    `shift` on. The last number of a row is always 1."""
     if task.dropout == np.float32(0):
         return
     floats, all_masks = scratch.floats, task.inputs + task.layers * 2 * task.units
-    size = width if shift == 0 else width - 1
     for row in range(batch.tokens):
         own = places.masks + scratch.ints[places.owner + row] * all_masks + shift
         for k in range(size):
-            floats[cells + row * width + k] *= floats[own + k]
+            floats[cells + row * padded(size + 1) + k] *= floats[own + k]
 
 
 # -- the inputs -----------------------------------------------------------------------------------------------------
@@ -281,13 +284,12 @@ def look_up(task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, pla
     wide, narrow = stride(task.rule, task.penalty, task.word_dim), stride(task.rule, task.penalty, task.feature_dim)
     words = len(weights.words) // wide
     for at in range(batch.tokens):
-        token, to = ints[places.token + at], places.inputs + at * task.inputs
+        token, to = ints[places.token + at], places.inputs + at * padded(task.inputs)
         for slot in range(slots):
             row = np.int64(samples.rows[token * slots + slot])
             drawn = chance(seed, at * slots + slot)
-            if samples.rare[row] == 1 and drawn < task.unknown_share:
-                row = np.int64(samples.unknown[slot])
-            elif slot == 0 and np.float32(1) - drawn <= task.word_dropout:
+            rare = samples.rare[row] == 1 and drawn < task.unknown_share
+            if rare or (slot == 0 and np.float32(1) - drawn <= task.word_dropout):
                 row = np.int64(samples.unknown[slot])
             ints[places.rows + at * slots + slot] = row
             if slot == 0:
@@ -298,7 +300,7 @@ def look_up(task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, pla
                 read_row(task, weights.features, first, narrow, task.feature_dim, floats, to, scratch.clock[0])
                 to += task.feature_dim
         spell(task.spelling, samples, token, weights.values, floats, to, ints, places.best + at * task.filters)
-        floats[places.inputs + (at + 1) * task.inputs - 1] = np.float32(1)
+        floats[places.inputs + at * padded(task.inputs) + task.inputs - 1] = np.float32(1)
 
 
 @inner
@@ -318,7 +320,7 @@ def keep_rows(task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, p
     lines = 0
     clear_letters(task.spelling, scratch.dense)
     for at in range(batch.tokens):
-        slope = places.others + at * task.inputs
+        slope = places.others + at * padded(task.inputs)
         for slot in range(slots):
             row = ints[places.rows + at * slots + slot]
             place = np.int64(np.uint32(row) * np.uint32(2654435761)) & bits
@@ -350,22 +352,22 @@ def keep_rows(task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, p
 @inner
 def layer_of(task: Any, values: Any, number: int, direction: int) -> Any:
     """The weights of a layer in one direction."""
-    extra = recurrent_rows(task.recurrence, task.units)
-    width = 2 * task.units + 1
-    cells = task.units // UNITS * PANEL
+    width, cells = 2 * task.units + 1, task.units // UNITS * PANEL
     inputs = task.inputs if number == 0 else width
-    at = direction * (inputs + extra) * cells
+    rows, later = panel_rows(task.recurrence, inputs, task.units), panel_rows(task.recurrence, width, task.units)
+    at = direction * rows * cells
     if number > 0:
-        at += 2 * cells * (task.inputs + extra + (number - 1) * (width + extra))
-    return Layer(values, at, inputs, inputs + extra, task.units)
+        at += 2 * cells * (panel_rows(task.recurrence, task.inputs, task.units) + (number - 1) * later)
+    return Layer(values, at, inputs, padded(inputs), rows, task.units)
 
 
 @inner
 def memory_of(task: Any, scratch: Any, batch: Any, places: Any, number: int, direction: int) -> Any:
     """The memory of a layer in one direction."""
     rows = batch.tokens * task.units
-    at = places.memory + (2 * number + direction) * 7 * rows
-    return Memory(scratch.floats, at, at + 4 * rows, at + 5 * rows, at + 6 * rows, places.zeros)
+    at = places.memory + (2 * number + direction) * memory_cells(task, batch.tokens)
+    cells = at + 4 * batch.apart * task.units
+    return Memory(scratch.floats, at, cells, cells + rows, cells + 2 * rows, places.zeros, places.flipped)
 
 
 @inner
@@ -381,10 +383,10 @@ def turn(floats: Any, source: int, target: int, width: int, batch: Any) -> None:
 def run_layers(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> None:
     """All layers, from the inputs on."""
     floats, units = scratch.floats, task.units
-    width = 2 * units + 1
+    width = padded(2 * units + 1)
     for u in range(units):
         floats[places.zeros + u] = np.float32(0)
-    source, inputs = places.inputs, task.inputs
+    source, stride = places.inputs, padded(task.inputs)
     for number in range(task.layers):
         out = places.outs + number * batch.tokens * width
         for direction in range(2):
@@ -392,7 +394,7 @@ def run_layers(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -
             memory = memory_of(task, scratch, batch, places, number, direction)
             begin = source
             if direction == 1:
-                turn(floats, source, places.turned, inputs, batch)
+                turn(floats, source, places.turned, stride, batch)
                 begin = places.turned
             read_forward(task.recurrence, layer, batch, memory, begin)
             for row in range(batch.tokens):
@@ -401,19 +403,19 @@ def run_layers(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -
                 for u in range(units):
                     floats[to + u] = floats[at + u]
         for row in range(batch.tokens):
-            floats[out + row * width + width - 1] = np.float32(1)
-        mask(task, batch, scratch, places, out, width, task.inputs + number * 2 * units)
-        source, inputs = out, width
+            floats[out + row * width + 2 * units] = np.float32(1)
+        mask(task, batch, scratch, places, out, 2 * units, task.inputs + number * 2 * units)
+        source, stride = out, width
 
 
 @inner
 def give_scores(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> None:
     """The score of each tag at each row."""
-    width = 2 * task.units + 1
+    inputs, width = 2 * task.units + 1, padded(2 * task.units + 1)
     out = places.outs + (task.layers - 1) * batch.tokens * width
     multiply(  # RACE(stale read): docs/races.md
         Block(scratch.floats, out, width), Block(weights.values, task.output_at, task.tags),
-        Block(scratch.floats, places.scores, task.tags), batch.tokens, task.tags, width, np.float32(1), np.float32(0),
+        Block(scratch.floats, places.scores, task.tags), batch.tokens, task.tags, inputs, np.float32(1), np.float32(0),
     )  # fmt: skip
 
 
@@ -421,21 +423,21 @@ def give_scores(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) 
 def go_back(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> None:
     """The gradient in all layers, from the derivatives in the scores; those in the inputs, to places.others."""
     floats, units, tokens = scratch.floats, task.units, batch.tokens
-    width = 2 * units + 1
+    given, width = 2 * units + 1, padded(2 * units + 1)
     out = places.outs + (task.layers - 1) * tokens * width
     scores = Block(floats, places.scores, task.tags)
     multiply_transposed(
-        Block(floats, out, width), scores, Block(scratch.dense, task.output_at, task.tags), width, task.tags, tokens,
+        Block(floats, out, width), scores, Block(scratch.dense, task.output_at, task.tags), given, task.tags, tokens,
         np.float32(1), np.float32(0),
     )  # fmt: skip
     multiply_by_transposed(
-        scores, Block(weights.values, task.output_at, task.tags), Block(floats, places.slopes, width), tokens, width,
+        scores, Block(weights.values, task.output_at, task.tags), Block(floats, places.slopes, width), tokens, given,
         task.tags, np.float32(1), np.float32(0),
     )  # fmt: skip
     for number in range(task.layers - 1, -1, -1):
         source = places.inputs if number == 0 else places.outs + (number - 1) * tokens * width
-        inputs = task.inputs if number == 0 else width
-        mask(task, batch, scratch, places, places.slopes, width, task.inputs + number * 2 * units)
+        stride = padded(task.inputs) if number == 0 else width
+        mask(task, batch, scratch, places, places.slopes, 2 * units, task.inputs + number * 2 * units)
         for direction in range(2):
             layer = layer_of(task, weights.values, number, direction)
             memory = memory_of(task, scratch, batch, places, number, direction)
@@ -447,16 +449,16 @@ def go_back(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> N
             read_back(task.recurrence, layer, batch, memory, places.own, places.carried)
             begin = source
             if direction == 1:
-                turn(floats, source, places.turned, inputs, batch)
+                turn(floats, source, places.turned, stride, batch)
                 begin = places.turned
             keep_gradient(task.recurrence, layer, batch, memory, begin, places.former, scratch.dense)
             send_to_inputs(layer, batch, memory, places.others if direction == 0 else places.turned)
         for row in range(tokens):
-            to, at = places.others + row * inputs, places.turned + batch.mirror[row] * inputs
-            for k in range(inputs):
+            to, at = places.others + row * stride, places.turned + batch.mirror[row] * stride
+            for k in range(stride):
                 floats[to + k] += floats[at + k]
         if number > 0:
-            for k in range(tokens * inputs):
+            for k in range(tokens * stride):
                 floats[places.slopes + k] = floats[places.others + k]
 
 
@@ -542,12 +544,12 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
     look_up(task, samples, weights, scratch, batch, places, draw(scratch.random))
     if task.dropout > np.float32(0):
         draw_masks(task, sentences, scratch, places, draw(scratch.random))
-    mask(task, batch, scratch, places, places.inputs, task.inputs, 0)
+    mask(task, batch, scratch, places, places.inputs, task.inputs - 1, 0)
     run_layers(task, weights, scratch, batch, places)
     give_scores(task, weights, scratch, batch, places)
     loss = turn_scores(task.head, task, samples, weights, scratch, batch, places)
     go_back(task, weights, scratch, batch, places)
-    mask(task, batch, scratch, places, places.others, task.inputs, 0)
+    mask(task, batch, scratch, places, places.others, task.inputs - 1, 0)
     keep_rows(task, samples, weights, scratch, batch, places)
     finish_gradient(task, weights, scratch)
     return loss / sentences

@@ -161,9 +161,10 @@ def open_cells(b_: Any, panels: Any, gates: Any, at: Any, by_panel: Any, floats:
 
 def _close_cells(panels: Any, gates: Any, at: Any, by_panel: Any, floats: Any, before: Any, curved: Any, slope: Any, carried: Any) -> None:  # noqa: E501
     for panel in range(panels):
-        own = gates[at + panel * by_panel : at + panel * by_panel + PANEL].reshape(4, UNITS)
-        places = (slice(place + panel * UNITS, place + (panel + 1) * UNITS) for place in (before, curved, slope, carried))
-        was, bent, dh, dc = (floats[place] for place in places)
+        first = at + panel * by_panel
+        own = gates[first : first + PANEL].reshape(4, UNITS)
+        unit = panel * UNITS
+        was, bent, dh, dc = (floats[place + unit : place + unit + UNITS] for place in (before, curved, slope, carried))
         i, f, g, o = own.copy()
         cell = dc + dh * o * (1 - bent * bent)
         own[0], own[1] = cell * g * i * (1 - i), cell * was * f * (1 - f)

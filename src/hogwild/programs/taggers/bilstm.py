@@ -233,7 +233,7 @@ class BiLSTM(RowProgram, Tagger):
         return self._samples(feed, self.config.batch_size)
 
     def _samples(self, feed: TaggingFeed, batch: int) -> Sentences:
-        chains, slots = feed.samples, len(self.slots)
+        chains = feed.samples
         rows = np.tile(self._unknown(), (feed.tokens, 1))
         tokens = np.repeat(np.arange(feed.tokens), np.diff(chains.starts))
         row_of, words, features = self._rows()
@@ -332,7 +332,8 @@ class BiLSTM(RowProgram, Tagger):
         """(tokens, tags): what the layers make of each token."""
         weights = self.paid_weights()
         samples = self._samples(feed, _TOGETHER)
-        longest = _longest(samples.offsets, samples.order, samples.first, samples.count, samples.block, samples.block_size)
+        visits = samples.order, samples.first, samples.count, samples.block, samples.block_size
+        longest = _longest(samples.offsets, *visits)
         calm = {"dropout": np.float32(0), "word_dropout": np.float32(0), "unknown_share": np.float32(0)}
         task = self.task._replace(**calm, places=1)
         floats, ints = room_for(task, *longest)
@@ -358,7 +359,6 @@ class BiLSTM(RowProgram, Tagger):
 
         With `state` also both tables with what the update rule remembers of them, and what it does of dense weights.
         """
-        config = self.config
         weights = self.trained() if state else self.paid_weights()
         tables = []
         for table, dim in self.penalized(weights):

@@ -10,6 +10,7 @@ import numpy as np
 
 from hogwild.arrays import Floats
 from hogwild.kernels.nn.letters import letter_cells
+from hogwild.kernels.nn.lstm import Diagonal, Full, panel_rows
 from hogwild.kernels.simd.panels import UNITS
 from hogwild.kernels.simd.rows8 import LANES, layout
 from hogwild.programs.saving.tensors import Arrays, required
@@ -45,8 +46,8 @@ class Shape:
         return LANES * len(lanes) * len(blocks)
 
     def rows(self, layer: int) -> int:
-        """Rows of a panel: inputs, of which the last is 1, and what is read of the token before."""
-        return self.width(layer) + (1 if self.diagonal else self.units)
+        """Rows of a panel: inputs, of which the last is 1, what is read of the token before, and what fills it up."""
+        return int(panel_rows(Diagonal() if self.diagonal else Full(), self.width(layer), self.units))
 
     def width(self, layer: int) -> int:
         """Inputs of a layer, with the one that is always 1."""
@@ -88,7 +89,7 @@ def _parts(shape: Shape, values: Floats) -> Iterator[tuple[str, Floats]]:
                 yield f"{name}_input_forward", panels[:, :hidden]
                 yield f"{name}_input_backward", panels[:, units : units + hidden]
             yield f"{name}_bias", panels[:, width - 1 : width]
-            yield f"{name}_hidden", panels[:, width:] if shape.diagonal else panels[:, width : width + hidden]
+            yield f"{name}_hidden", panels[:, width : width + (1 if shape.diagonal else hidden)]
             at += size
     output = values[at : at + (2 * units + 1) * shape.tags].reshape(-1, shape.tags)
     yield "output_forward", output[:hidden]
@@ -106,7 +107,8 @@ def _parts(shape: Shape, values: Floats) -> Iterator[tuple[str, Floats]]:
 
 
 def plain_of(shape: Shape, values: Floats) -> dict[str, Floats]:
-    """Copies of all dense weights by name. Those of gates have columns input, forget, candidate, output, `hidden` each."""
+    """Copies of all dense weights by name. Those of gates have `hidden` columns each for input, forget, candidate and
+    output."""
     return {name: _unfolded(shape, part) if part.ndim == 4 else part.copy() for name, part in _parts(shape, values)}
 
 
