@@ -86,6 +86,7 @@ bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/word2vec.py --quality
 	$(PEERS)/bin/python benchmarks/crf.py --quality
 	$(PEERS)/bin/python benchmarks/crf_c1.py
+	$(PEERS)/bin/python benchmarks/bilstm.py --quality
 	$(PEERS)/bin/python benchmarks/recommender.py
 	$(PEERS)/bin/python benchmarks/ctr.py --quality
 	$(PEERS)/bin/python benchmarks/sparse_mlp.py
