@@ -110,7 +110,10 @@ def test_private_copies_lose_no_visit(name: str, rule: str, sharing: str) -> Non
     assert all(math.isfinite(epoch.loss) for epoch in epochs)
 
 
-@pytest.mark.parametrize(("name", "rule"), [("linear", "sgd"), ("mlp", "adam"), ("crf", "sgd"), ("bilstm", "adam"), ("skip-gram", "")])
+TRACED = [("linear", "sgd"), ("mlp", "adam"), ("crf", "sgd"), ("bilstm", "adam"), ("skip-gram", "")]
+
+
+@pytest.mark.parametrize(("name", "rule"), TRACED)
 def test_a_trace_counts_every_gradient_once(name: str, rule: str) -> None:
     epochs, visits = _train(KINDS[name], rule, "hogwild", sharing="all", trace=True)
     for epoch in epochs:

@@ -1,9 +1,11 @@
-"""Made sentences with words, parts of speech and chunks, as text and as feeds of a neural tagger."""
+"""Made sentences with words, parts of speech and chunks, as text and as feeds; true and guessed tags to score."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+
+import numpy as np
 
 from hogwild.config import TaggingConfig
 from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
@@ -29,3 +31,18 @@ def made_feed(count: int, part: int = 0, like: TaggingFeed | None = None) -> Tag
         if like is None:
             return open_tagging(path, config)
         return open_tagging(path, config, schema=like.schema, names=like.names, tags=like.tags)
+
+
+CHUNKS = ["O", "O", *(f"{letter}-{kind}" for letter in "BIES" for kind in ("NP", "VP", "PP"))]
+
+
+def random_pair(tags, sentences, noise=0.2, seed=0):
+    """True and guessed tags; a share of the guesses is random."""
+    rng = np.random.default_rng(seed)
+    gold = [rng.choice(tags, rng.integers(1, 15)).tolist() for _ in range(sentences)]
+    guess = [[str(rng.choice(tags)) if rng.random() < noise else tag for tag in sentence] for sentence in gold]
+    return gold, guess
+
+
+def flat(sentences):
+    return [tag for sentence in sentences for tag in sentence]

@@ -85,7 +85,8 @@ def test_the_gradient_is_that_of_pytorch(options: dict[str, Any]) -> None:
         expected = _by_our_names(program, module)
         assert set(found) == set(expected)
         for name, array in expected.items():
-            np.testing.assert_allclose(found[name], array, rtol=1e-3, atol=1e-4 * np.abs(array).max() + 1e-7, err_msg=name)
+            least = 1e-4 * np.abs(array).max() + 1e-7
+            np.testing.assert_allclose(found[name], array, rtol=1e-3, atol=least, err_msg=name)
         _check_rows(program, module, scratch)
 
 
@@ -115,7 +116,8 @@ def _by_our_names(program: Any, module: Any) -> dict[str, np.ndarray[Any, Any]]:
             found[f"{name}_bias"] = getattr(module.lstm, f"bias_ih_{place}").grad.numpy()[None]
             full = grads["weight_hh"].T
             gates = [full[:, gate * hidden : (gate + 1) * hidden] for gate in range(4)]
-            found[f"{name}_hidden"] = np.concatenate([np.diag(gate) for gate in gates])[None] if shape.diagonal else full
+            own = np.concatenate([np.diag(gate) for gate in gates])[None]
+            found[f"{name}_hidden"] = own if shape.diagonal else full
     output = module.output.weight.grad.numpy().T
     found["output_forward"], found["output_backward"] = output[:hidden], output[hidden:]
     found["output_bias"] = module.output.bias.grad.numpy()

@@ -1,4 +1,4 @@
-"""A Bi-LSTM tagger in float64, a token and a unit at a time as the formulas are written: its loss, from plain arrays."""
+"""A Bi-LSTM tagger in float64, a token at a time, as the formulas are written: its loss, from plain arrays."""
 
 from __future__ import annotations
 

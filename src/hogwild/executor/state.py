@@ -56,7 +56,7 @@ class RunState:
 
 
 class Course:
-    """The progress of one run: epochs, visits, losses, clocks, the best so far. sizes: samples and units of an epoch."""
+    """The progress of one run: epochs, visits, losses, clocks, the best so far. sizes: samples and units an epoch."""
 
     def __init__(self, plan: Plan, crew: Crew, sizes: tuple[int, int], start: RunState | None) -> None:
         self.plan, self.crew, self.trace = plan, crew, crew.backend.trace

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 import hogwild
 from hogwild.programs.taggers.scores import Lexicon, Score, score_tags
-from problems.tag_pairs import CHUNKS, flat, random_pair
+from problems.tagged import CHUNKS, flat, random_pair
 
 
 def test_text_for_the_terminal():

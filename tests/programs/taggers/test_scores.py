@@ -17,7 +17,7 @@ from sklearn.metrics import precision_recall_fscore_support
 from hogwild.feeds.tagged.schemes import coded
 from hogwild.programs.taggers.scores import Lexicon, score_codes, score_tags
 from places import DATA
-from problems.tag_pairs import CHUNKS, flat, random_pair
+from problems.tagged import CHUNKS, flat, random_pair
 from reference.tags import bmes, spans_of_words
 
 

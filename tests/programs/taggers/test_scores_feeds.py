@@ -14,7 +14,7 @@ from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.schemes import coded
 from hogwild.feeds.tagged.text import TaggedText, TextColumn
 from hogwild.programs.taggers.scores import UNSEEN, Lexicon, score_codes, score_feed, score_tags, vocabulary_of
-from problems.tag_pairs import flat
+from problems.tagged import flat
 
 
 def feed_of_tags(sentences, tags, text=True, schema=None):

@@ -17,7 +17,7 @@ from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.task import ChainTask, PlainEdges, Quick
 from hogwild.kernels.nn.letters import KNOWN, Convolution, NoLetters
 from hogwild.kernels.nn.lstm import Diagonal, Full
-from hogwild.kernels.nn.lstm_tagger import AsChain, EachAlone, Sentences, TaggerTask, TaggerWeights, room_for
+from hogwild.kernels.nn.lstm_batch import AsChain, EachAlone, Sentences, TaggerTask, TaggerWeights, room_for
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import Sgd, dense_tables, make_dense, row_cells, row_table
 from hogwild.kernels.simd.rows8 import layout
@@ -138,9 +138,10 @@ class BiLSTM(RowProgram, Tagger):
     @property
     def reader(self) -> Reader:
         """How features become rows."""
-        if self._reader is None or self._reader.names is not self.names:
-            self._reader = Reader(self.names, self.slots, None if self.config.letters == "none" else self.alphabet)
-        return self._reader
+        alphabet, found = None if self.config.letters == "none" else self.alphabet, self._reader
+        if found is None or found.names is not self.names or (found.slots, found.alphabet) != (self.slots, alphabet):
+            self._reader = found = Reader(self.names, self.slots, alphabet)
+        return found
 
     def _zeros(self) -> TaggerWeights:
         shape, config, reader = self.shape, self.config, self.reader

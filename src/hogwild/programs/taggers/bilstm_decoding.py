@@ -16,7 +16,8 @@ from hogwild.feeds.tagged.open import templates_of
 from hogwild.feeds.tagged.sentences import SentenceFeatures
 from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.crf.viterbi import Rules
-from hogwild.kernels.nn.lstm_tagger import Sentences, TaggerTask, TaggerWeights, room_for, score_sentences
+from hogwild.kernels.nn.lstm_batch import Sentences, TaggerTask, TaggerWeights, room_for
+from hogwild.kernels.nn.lstm_tagger import score_sentences
 from hogwild.machine import one_blas_thread
 from hogwild.programs.taggers.bilstm_reading import Reader, Visits
 from hogwild.programs.taggers.crf_weights import Plain, no_pairs
@@ -129,5 +130,4 @@ class OneSentence:
         arguments = (net.task, samples, net.weights, self._scratch, (0, 1), scores)
         if self._call is None:
             self._call = entry(score_sentences, *arguments)
-        with one_blas_thread():
-            self._call(*arguments)
+        self._call(*arguments)  # products so small are made in one thread
