@@ -173,6 +173,7 @@ class MatrixFactorization(RowProgram):
         if not isinstance(feed, RatingFeed):
             raise ConfigError(f"{type(feed).__name__} holds no ratings; use hogwild.open_ratings or ratings_of.")
         feed.check()
+        self._one = None
         self._settle_loss(feed)
         self._check_same(feed)
         strange = len(feed) - int(np.count_nonzero(feed.known))
@@ -252,6 +253,20 @@ class MatrixFactorization(RowProgram):
     def penalized(self, weights: FactorWeights) -> list[tuple[Floats, int]]:
         """Users and items."""
         return [(table, self.width) for table in weights]
+
+    def settle(self, elapsed: float) -> bool:
+        """Pay lazy penalties; the weights have changed."""
+        self._one = None
+        return super().settle(elapsed)
+
+    def take_back(self, kept: Any) -> None:
+        """Come back to weights."""
+        self._one = None
+        super().take_back(kept)
+
+    def finish(self, feed: RatingFeed) -> None:
+        """The weights have changed."""
+        self._one = None
 
     def judge(self, metrics: Metrics, loss: float) -> float:
         """What early stopping and the choice of the best epoch go by: the loss of ratings; of rankings, NDCG."""
