@@ -69,6 +69,7 @@ class Course:
         self._units = units
         # Where a visit is a batch, samples are what the user calls so, and not visits.
         self._epoch_samples = units if plan.program.unit == "samples" and plan.program.tells_units else plan.visits
+        crew.each = self._epoch_samples / plan.visits
         self._loss = start.last_loss if start else math.nan
         self._loss_sum = start.loss_sum if start else 0.0
         self._seconds_before = start.train_seconds if start else 0.0
