@@ -185,6 +185,14 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_says_where() -> None:
     assert isinstance(caught.value.__cause__, DivergedError)
 
 
+def test_batches_are_told_as_their_samples() -> None:
+    feed = hogwild.feed_of(np.full((1000, 2), 1e3, np.float32), np.linspace(-1, 1, 1000))
+    program = hogwild.SparseMLP(hidden=(4,), dim=2, batch_size=100, loss="squared", optimizer="sgd")
+    with pytest.raises(WorkerError, match=r"in samples \d+-\d+00 of") as caught:
+        events(program, feed, lr=1e30, epochs=5, mode="serial", threads=1)
+    assert caught.value.span[1] <= 10
+
+
 def test_a_rate_that_is_far_too_large_is_reported_as_divergence() -> None:
     feed = hogwild.feed_of(np.full((50, 2), 100.0, np.float32), np.linspace(-1, 1, 50))
     with pytest.raises(WorkerError, match="smaller --lr"):

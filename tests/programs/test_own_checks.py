@@ -149,6 +149,44 @@ def test_every_visit_of_a_run_is_looked_at(mode: str, trace: bool) -> None:
     assert not program.weights.values[ROWS - 2].any()
 
 
+class Spill(NamedTuple):
+    """As Add, with a visit that writes behind its room."""
+
+    grads: bool
+
+
+@hogwild.gradient_of(Spill)
+def spill_gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
+    k = 2 if samples.amounts[visit] == 2 else 0
+    scratch.rows[0] = samples.rows[visit]
+    scratch.grads[0, :] = np.float32(1)
+    if task.grads:
+        scratch.grads[k, 0] = np.float32(1)
+    else:
+        scratch.rows[k] = 1
+    scratch.count[0] = 1
+    return np.float32(1)
+
+
+@hogwild.apply_of(Spill)
+def spill_apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
+    for k in range(scratch.count[0]):
+        for c in range(WIDTH):
+            weights.values[scratch.rows[k], c] += scratch.grads[k, c]
+
+
+@pytest.mark.parametrize("mode", ["serial", "hogwild", "minibatch"])
+@pytest.mark.parametrize(("grads", "line"), [(True, "scratch.grads[k, 0] ="), (False, "scratch.rows[k] = 1")])
+def test_what_is_written_behind_its_room_is_found_in_every_visit(mode: str, grads: bool, line: str) -> None:
+    """Behind the visits that are rehearsed too: it was lost without a word."""
+    samples = Touches(np.zeros(20_000, np.int32), np.zeros(20_000, np.float32))
+    samples.amounts[15_000], samples.amounts[19_000] = 2, 9  # the largest number, which is looked at first, is sound
+    number = _line(spill_gradient, line)
+    executor = hogwild.AsyncExecutor(threads=2, mode=mode, sharing="all", shuffle=False)
+    with pytest.raises(hogwild.HogwildError, match=rf"visit 15000: .*line {number}\): index 2 is out of bounds"):
+        list(executor.run(_program(Spill(grads)), samples, epochs=1, lr=1.0))
+
+
 def test_arrays_of_unequal_lengths_are_refused_and_visits_allow_them() -> None:
     samples = Touches(np.zeros(100, np.int32), np.ones(10, np.float32))
     with pytest.raises(hogwild.InputError, match=r"differ in length \(rows 100, amounts 10\).*`visits`"):

@@ -67,6 +67,7 @@ class Course:
         self.watch_every = 0
         """Samples after which the workers stand still to be looked at; 0: never."""
         self._epoch_samples, self._units = sizes
+        crew.each = self._epoch_samples / plan.visits
         self._loss = start.last_loss if start else math.nan
         self._loss_sum = start.loss_sum if start else 0.0
         self._seconds_before = start.train_seconds if start else 0.0

@@ -73,6 +73,8 @@ class Crew:
     before: int = 0
     threads: list[threading.Thread] = field(default_factory=list)
     log: SpanLog | None = None
+    each: float = 1.0
+    """Samples of a visit: more than one where it is a batch."""
 
     def prepare(self) -> float:
         """Compile, or start, whatever the workers need; returns seconds."""
@@ -140,7 +142,7 @@ class Crew:
                     self.log.add(worker, claim.epoch, visits, times, self.backend.phases(worker))
             except BaseException as error:
                 self.backend.stop()
-                claims.fail(_located(error, worker, claim))
+                claims.fail(self._located(error, worker, claim))
                 return
             claims.done(claim.stop - claim.start, trained - began)
             free = time.perf_counter()
@@ -151,19 +153,21 @@ class Crew:
         rate = rate_after(self.schedule, self.before + claim.start)
         largest = max(float(np.abs(array).max(initial=0.0)) for array in weights)
         raise DivergedError(
-            f"the loss became {loss} in samples {claim.start}-{claim.stop} of epoch {claim.epoch + 1} "
+            f"the loss became {loss} in {self._samples_of(claim)} of epoch {claim.epoch + 1} "
             f"(learning rate {rate:.4g}, largest weight {largest:.4g}). "
             f"Use a smaller --lr (try {rate / 10:.2g}), or check the data for extreme values."
         )
 
+    def _located(self, error: BaseException, worker: int, claim: Claim) -> WorkerError:
+        """The error with its place; our own errors keep their text, which says what to do."""
+        where = f"worker {worker}, epoch {claim.epoch + 1}, {self._samples_of(claim)}"
+        text = str(error) if isinstance(error, HogwildError) else f"{where}: {type(error).__name__}: {error}"
+        located = WorkerError(text, worker, claim.epoch, (claim.start, claim.stop))
+        located.__cause__ = error
+        return located
 
-def _located(error: BaseException, worker: int, claim: Claim) -> WorkerError:
-    """The error with its place; our own errors keep their text, which says what to do."""
-    where = f"worker {worker}, epoch {claim.epoch + 1}, samples {claim.start}-{claim.stop}"
-    text = str(error) if isinstance(error, HogwildError) else f"{where}: {type(error).__name__}: {error}"
-    located = WorkerError(text, worker, claim.epoch, (claim.start, claim.stop))
-    located.__cause__ = error
-    return located
+    def _samples_of(self, claim: Claim) -> str:
+        return f"samples {round(claim.start * self.each)}-{round(claim.stop * self.each)}"
 
 
 def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> Crew:

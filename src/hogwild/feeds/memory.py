@@ -93,9 +93,29 @@ def _is_table(data: Any) -> bool:
     """Whether this is read like a file: a frame, texts, records, or numbers of which some are missing."""
     if type(data).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow"):
         return getattr(data, "ndim", 2) == 2 or are_texts(data)
-    if isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind == "f":
-        return bool(np.isnan(data).any())
-    return are_texts(data) or are_records(data)
+    return are_texts(data) or are_records(data) or _gaps_of(data) is not None
+
+
+def _gaps_of(data: Any) -> npt.NDArray[Any] | None:
+    """The data in float64 if they are rows of numbers of which some are missing: None, or NaN."""
+    try:
+        numbers = np.asarray(data)
+        if numbers.ndim != 2 or numbers.dtype.kind not in "fO":
+            return None
+        numbers = numbers.astype(np.float64, copy=False)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return numbers if bool(np.isnan(numbers).any()) else None
+
+
+def filled(data: Any, means: Sequence[float]) -> Any:
+    """Rows of numbers with these means of columns in place of missing ones; the data itself where none is missing, or
+    where columns have names."""
+    named = type(getattr(data, "columns", None)).__name__ not in ("NoneType", "RangeIndex")
+    numbers = None if named or hasattr(data, "tocsr") else _gaps_of(data)
+    if numbers is None or numbers.shape[1] != len(means):
+        return data
+    return np.where(np.isnan(numbers), np.array(means), numbers)
 
 
 def _table_feed(data: Any, given: tuple[Any, Any], rank: bool, schema: Mapping[str, Any], config: FeedConfig) -> Feed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar
 
@@ -50,6 +50,8 @@ class Program(ABC):
     """What turns further data into the features of this model: that of its first feed; None: not known."""
     feed_config: FeedConfig | None = None
     """How the files of a saved model were read; None: not known."""
+    means: Sequence[float] = ()
+    """Of the columns of an array without names: they stand for numbers that are missing."""
 
     @property
     def rate(self) -> float | None:

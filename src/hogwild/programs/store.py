@@ -82,7 +82,7 @@ def save_model(
     numbers = {name: value if math.isfinite(value) else None for name, value in (metrics or {}).items()}
     reading = feed_config or program.feed_config
     options, arrays = saved_parts(program, state=False)
-    config = {
+    config: dict[str, Any] = {
         "program": program.name,
         "options": options,
         "labels": list(labels),
@@ -90,6 +90,8 @@ def save_model(
         "feed": _feed_options(reading) if reading else None,
         "schema": dict(feed_schema or program.schema or {}),
     }
+    if program.means:
+        config["means"] = list(program.means)
     write_sealed(Path(path), KIND, config, {WEIGHTS: arrays})
 
 
@@ -124,6 +126,7 @@ def load_model(path: str | PathLike[str], program: Program | None = None) -> Mod
         raise ModelError(f"{where}: is a model of the program {brief(name)}, not of {program.name!r}.")
     restore(program, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
     program.schema, program.feed_config = _schema(config, where), _feed_config(config.get("feed"), where)
+    program.means = _means(config, where)
     return Model(
         program=program,
         schema=program.schema,
@@ -192,6 +195,13 @@ def _schema(config: Mapping[str, Any], where: str) -> dict[str, Any]:
     except ModelError as error:
         raise ModelError(f"{where}: {error}") from None
     return schema
+
+
+def _means(config: Mapping[str, Any], where: str) -> list[float]:
+    means = config.get("means", [])
+    if not isinstance(means, list) or not all(type(mean) in (int, float) and math.isfinite(mean) for mean in means):
+        raise ModelError(f"{where}: 'means' are not finite numbers; copy the directory again.")
+    return [float(mean) for mean in means]
 
 
 def _labels(config: Mapping[str, Any], where: str) -> tuple[str, ...]:

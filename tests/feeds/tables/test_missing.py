@@ -353,3 +353,21 @@ def test_a_column_that_begins_empty_is_said(file: Path) -> None:
 def test_what_is_no_form_of_a_date(form: str) -> None:
     with pytest.raises(ConfigError, match="dates is "):
         FeedConfig(dates=form)
+
+
+@pytest.mark.parametrize("written", ["{}", "{}.0"])
+def test_whole_numbers_as_categories_with_and_without_a_point(tmp_path: Path, written: str) -> None:
+    """pandas writes a column of whole numbers as 7.0 where some are missing; its frames have 7.0 or 7 for them."""
+    codes = np.arange(60) % 5
+    lines = [f"{written.format(code)},{'yn'[code % 2]}" for code in codes]
+    (tmp_path / "a.csv").write_text("\n".join(["code,label", *lines]) + "\n")
+    feed = open_feed(tmp_path / "a.csv", FeedConfig(categorical=("code",)))
+    encode = TableRow(feed.schema)
+    for kind in (int, float, "Int64", str):
+        again = feed_of(pd.DataFrame({"code": pd.Series(codes).astype(kind)}), schema=feed.schema)
+        np.testing.assert_array_equal(again.samples.ids, feed.samples.ids)
+    assert feed.original is not None
+    own = feed.original[feed.samples.ids]
+    for code, ident in zip(codes.tolist(), own.tolist(), strict=True):
+        for value in (code, float(code), str(code), f"{code}.0"):
+            assert list(encode({"code": value}).ids) == [ident]

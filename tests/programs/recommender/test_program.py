@@ -383,3 +383,18 @@ def test_ratings_in_memory_are_evaluated() -> None:
     assert program.evaluate(frame) == pytest.approx(expected)
     with pytest.raises(InputError, match="no ratings to compare with"):
         program.evaluate([pair[:2] for pair in rated])
+
+
+def test_one_pair_is_answered_by_the_weights_of_now() -> None:
+    """Training goes on in place: what predict_one keeps for the next pair was of before."""
+    feed = hogwild.ratings_of(["ann", "bob", "cid"] * 9, ["tea", "jam", "tea"] * 9, [5, 1, 4] * 9)
+    program = hogwild.MatrixFactorization(dim=2)
+    executor = hogwild.AsyncExecutor(threads=1, mode="serial")
+    seen = []
+    for epochs in (1, 3):
+        for event in executor.run(program, feed, epochs=epochs, lr=0.1):
+            if event.kind == "epoch":
+                seen.append(program.predict_one("bob", "jam"))
+                assert seen[-1] == pytest.approx(float(program.predict([("bob", "jam")])[0]), abs=1e-5)
+        assert program.predict_one("bob", "jam") == pytest.approx(float(program.predict([("bob", "jam")])[0]), abs=1e-5)
+    assert len(set(seen)) == 4

@@ -78,23 +78,30 @@ def _until_newline(stream: BinaryIO) -> bytes:
     return found
 
 
-def arriving_sentences(config: Settings, lines: bool) -> Iterator[Source]:
-    """Standard input as sources of whole sentences, each as soon as it is there; what is compressed as one source.
+def arriving_sources(config: Settings, lines: bool, enough: Callable[[bytes], bool] = bool) -> Iterator[Source]:
+    """Standard input as sources of whole lines or sentences, each as soon as it is there; what is no text as one.
 
-    lines: a sentence is a line, else what ends with an empty one.
+    lines: a source ends with a line, else with an empty one.
+    enough: whether what has come will do as the first source; until it does, more is waited for.
     """
     stream = standard_input()
     first = _until_newline(stream)
-    if not first or compression_of(first[:6]):
+    if not first or first.startswith(_MAGIC) or compression_of(first[:6]):
         with _file(first, stream) as path:
             yield Source(STDIN, path, config)
         return
-    before = 0
+    before, held = 0, b""
     for data, _ in _arriving(first, stream, partial(_line_end, quoted=False) if lines else _paragraph_end):
+        if not before and not enough(held + data):
+            held += data
+            continue
         if data.strip() or not before:
-            with _file(data) as path:
+            with _file(held + data) as path:
                 yield _part(path, config, before)
-        before += data.count(b"\n")
+        before, held = before + (held + data).count(b"\n"), b""
+    if held:
+        with _file(held) as path:
+            yield _part(path, config, 0)
 
 
 def _arriving(first: bytes, stream: BinaryIO, end_of: Callable[[bytes], int]) -> Iterator[tuple[bytes, bool]]:

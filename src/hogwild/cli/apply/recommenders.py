@@ -16,6 +16,7 @@ from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError
 
 if TYPE_CHECKING:
+    from hogwild.config import RatingConfig
     from hogwild.feeds.ratings.feed import RatingFeed
     from hogwild.programs.store import Model
 
@@ -113,33 +114,54 @@ def _users(given: tuple[str, ...]) -> Iterator[str]:
 
 def open_pairs(model: Model, files: tuple[str, ...], read: ReadConfig, with_ratings: bool) -> RatingFeed:
     """The files in the users and items of the model."""
+    program: Any = model.program
+    feed: RatingFeed = program.open(files, _config_of(read), with_ratings=with_ratings)
+    return feed
+
+
+def _config_of(read: ReadConfig) -> RatingConfig:
     from hogwild.config import RatingConfig
 
     if read.label:
         raise ConfigError("--label is not for recommenders; name the columns user, item and rating in the header.")
-    program: Any = model.program
-    feed: RatingFeed = program.open(files, RatingConfig(**read.shared()), with_ratings=with_ratings)
-    return feed
+    return RatingConfig(**read.shared())
 
 
 def predict_pairs(options: PredictOptions, model: Model, began: float) -> int:
     """Write a rating, chance or score for each user and item of the files; returns the exit code."""
     from hogwild.arrays import Ratings
+    from hogwild.cli.apply.lines import arriving_sources
     from hogwild.feeds.io.outfile import write_file
+    from hogwild.feeds.ratings.open import PairReader
 
     if options.write.proba:
         raise ConfigError("--proba is for classifiers and taggers, and this model is none; leave it out.")
     program: Any = model.program
-    feed = open_pairs(model, options.files, options.read, with_ratings=False)
+    feeds: Iterator[RatingFeed]
+    reader = None
+    if options.files == ("-",) and not options.read.pipe:
+        config = _config_of(options.read)
+        reader = PairReader(config, (program.users, program.items))
+        sources = arriving_sources(config, lines=True, enough=reader.knows_layout)
+        feeds = (reader.read(source) for source in sources)
+    else:
+        feeds = iter([open_pairs(model, options.files, options.read, with_ratings=False)])
+    factors, pairs, notes = program.factors(), 0, []
     with write_file(options.write.output) as stream:
-        for start in range(0, len(feed), _PAIRS):
-            rows = slice(start, start + _PAIRS)
-            users, items, ratings = feed.samples
-            part = replace(feed, samples=Ratings(users[rows], items[rows], ratings[rows]))
-            values = program.predict(part).tolist()
-            stream.write("".join(f"{value:.6g}\n" for value in values).encode())
-    say_notes(feed.notes, options.show.quiet)
-    print_prediction(options, program.name, len(feed), began, notes=feed.notes)
+        for feed in feeds:
+            for start in range(0, len(feed), _PAIRS):
+                rows = slice(start, start + _PAIRS)
+                users, items, ratings = feed.samples
+                part = replace(feed, samples=Ratings(users[rows], items[rows], ratings[rows]))
+                values = program.predict(part, factors=factors).tolist()
+                stream.write("".join(f"{value:.6g}\n" for value in values).encode())
+            stream.flush()
+            pairs += len(feed)
+            notes = list(feed.notes)
+        if reader is not None:
+            notes = reader.notes()
+    say_notes(notes, options.show.quiet)
+    print_prediction(options, program.name, pairs, began, notes=notes)
     return 0
 
 

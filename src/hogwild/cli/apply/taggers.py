@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from hogwild.cli.apply.lines import arriving_sentences
+from hogwild.cli.apply.lines import arriving_sources
 from hogwild.cli.apply.options import EvaluateOptions, PredictOptions, ReadConfig, TaggedConfig, WriteConfig, given
 from hogwild.cli.summary import print_evaluation, print_prediction
 from hogwild.config import TaggingConfig
@@ -133,7 +133,7 @@ def _read(
     arriving = options.files == ("-",) and model.schema and not read.pipe
     if arriving:
         form = read.format if read.format != "same" else str((model.schema or {}).get("format"))
-        files = arriving_sentences(TaggingConfig(**read.shared()), form in _BY_LINES)
+        files = arriving_sources(TaggingConfig(**read.shared()), form in _BY_LINES)
         read = replace(read, bad_share=1.0)  # a share of few lines says nothing
     seen, nothing = False, None
     for some in files:

@@ -21,7 +21,7 @@ from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.compiler.rng import seeds
 from hogwild.kernels.loop.modes import FreeMode
 from hogwild.kernels.loop.order import file_order
-from hogwild.kernels.loop.rehearsal import check_rows_of
+from hogwild.kernels.loop.rehearsal import check_visits
 from hogwild.kernels.loop.schedule import Schedule
 from hogwild.kernels.loop.span import Span, runner
 from hogwild.kernels.loop.trace import Untraced
@@ -76,7 +76,7 @@ class CompiledThreads:
 
     def _check(self, span: Span, scratch: Scratch) -> None:
         if self._act is not None:
-            check_rows_of(self._act, span.order, scratch)
+            check_visits(self._act, span.order, range(span.start, span.stop), scratch)
 
     def probe(self, weights: Any, spans: Sequence[Span]) -> float:
         """Make the visits of some spans here; the sum of losses of the last, infinite if any is not finite."""

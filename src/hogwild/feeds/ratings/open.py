@@ -14,14 +14,12 @@ from hogwild.config import RatingConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Paths, Source, open_sources
 from hogwild.feeds.ratings.feed import RatingFeed, map_ratings, write_ratings
-from hogwild.feeds.ratings.read import Encoded, RatingReader
+from hogwild.feeds.ratings.read import Encoded, Found, Names, RatingReader, tells_layout
 from hogwild.feeds.storage import cache
 from hogwild.feeds.storage.arrayfiles import title_of
 from hogwild.feeds.storage.words import Words
 from hogwild.kernels.ids.ranking import count_ids, ranks_of
 from hogwild.messages import counted, shown
-
-Names = tuple[Sequence[str], Sequence[str]]
 
 
 def open_ratings(
@@ -139,9 +137,13 @@ def _read(sources: Sequence[Source], config: RatingConfig, given: Names | None, 
         dropped = before - sum(len(part.users) for part in parts)
         notes.append(f"{counted(dropped, 'rating')} below {config.min_rating:g} left out (--min-rating).")
     if not sum(len(part.users) for part in parts):
-        found = f"{counted(reader.bare, 'line')} with one column only" if reader.bare else "is the file empty?"
-        raise InputError(f"{name}: no ratings; {found}.".replace("?.", "?"))
+        raise _nothing(name, reader)
     return _ranked(parts, reader, given, implicit, notes)
+
+
+def _nothing(name: str, reader: RatingReader) -> InputError:
+    found = f"{counted(reader.bare, 'line')} with one column only" if reader.bare else "is the file empty?"
+    return InputError(f"{name}: no ratings; {found}.".replace("?.", "?"))
 
 
 def _ranked(
@@ -151,15 +153,19 @@ def _ranked(
     users, items, values = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     schema = {"format": "ratings", "implicit": implicit}
     if given is not None:
-        for ids, what in ((users, "user"), (items, "item")):
-            if strange := int(np.count_nonzero(ids < 0)):
-                notes.append(f"{counted(strange, 'rating')} of {what}s that the model does not know.")
+        notes += _strange_notes(*(int(np.count_nonzero(ids < 0)) for ids in (users, items)))
         names = tuple(given[0]), tuple(given[1])
     else:
         users, user_names = _by_frequency(users, reader.users)
         items, item_names = _by_frequency(items, reader.items)
         names = user_names, item_names
     return RatingFeed(Ratings(users, items, values), *names, implicit, schema, tuple(notes))
+
+
+def _strange_notes(users: int, items: int) -> list[str]:
+    """What to tell of ratings whose user, or whose item, a model does not know."""
+    found = (("users", users), ("items", items))
+    return [f"{counted(count, 'rating')} of {what} that the model does not know." for what, count in found if count]
 
 
 def _by_frequency(ids: Ids, table: Words) -> tuple[Ids, tuple[str, ...]]:
@@ -169,3 +175,43 @@ def _by_frequency(ids: Ids, table: Words) -> tuple[Ids, tuple[str, ...]]:
     rank, original = ranks_of(counts)
     kept = int(np.count_nonzero(counts))
     return rank[ids], table.texts(original[:kept].astype(np.intp))
+
+
+# -- as they come -----------------------------------------------------------------------------------------------------
+
+
+class PairReader:
+    """Pairs in the users and items of a model, as they come in several sources: all are read as the first one is."""
+
+    def __init__(self, config: RatingConfig, given: Names) -> None:
+        self._given = given
+        self._reader = RatingReader(config, given)
+        self._found: Found | None = None
+        self._name = ""
+        self._pairs = self._users = self._items = 0
+
+    def knows_layout(self, first: bytes) -> bool:
+        """Whether these first lines are enough to tell how all are read."""
+        return tells_layout(first.decode(errors="replace"), self._reader.config, self._given)
+
+    def read(self, source: Source) -> RatingFeed:
+        """The pairs of a source."""
+        reader = self._reader
+        reader.parts.clear()
+        if self._found is None:
+            self._name, self._found = source.name, reader.read(source, with_ratings=False)
+        else:
+            reader.read_text(source, self._found._replace(skip=0))
+        nothing = Encoded(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))
+        feed = _ranked([nothing, *reader.parts], reader, self._given, True, [])
+        self._pairs += len(feed)
+        self._users += int(np.count_nonzero(feed.samples.users < 0))
+        self._items += int(np.count_nonzero(feed.samples.items < 0))
+        return feed
+
+    def notes(self) -> list[str]:
+        """What to tell when all has come. Raises InputError if that was nothing, or too many lines were malformed."""
+        notes = self._reader.notes()
+        if not self._pairs:
+            raise _nothing(self._name, self._reader)
+        return [*notes, *_strange_notes(self._users, self._items)]

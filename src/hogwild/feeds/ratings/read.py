@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -41,6 +41,9 @@ _ITEMS = {
 }  # fmt: skip
 _RATINGS = {"rating", "ratings", "score", "stars", "overall", "bookrating"}
 _TIMES = {"time", "timestamp", "date", "datetime", "ts", "unixreviewtime"}
+
+
+Names = tuple[Sequence[str], Sequence[str]]
 
 
 class Found(NamedTuple):
@@ -84,6 +87,22 @@ def find_layout(head: str, config: RatingConfig, name: str, with_ratings: bool) 
     if not with_ratings and config.rating in ("", "none"):
         rating = NONE
     return Found(Layout(SEPARATORS[separator], width, user, item, rating), lines[0][0] + 1 if header else 0)
+
+
+def tells_layout(head: str, config: RatingConfig, given: Names) -> bool:
+    """Whether first lines are enough to find the layout: they have columns, and it is clear whether one is a header.
+
+    given: users and items of a model; a line with one of them is no header.
+    """
+    texts = [line for line in head.split("\n") if line.strip()][:_SNIFFED]
+    separator = _separator(texts, config) if texts else ""
+    rows = [split(line, separator or "space") for line in texts]
+    if max(map(len, rows), default=0) < 2:
+        return False
+    first = rows[0]
+    if not separator or len(rows) > 1 or len(first) < 3 or config.header != "auto" or _has_header(rows, config):
+        return True
+    return any(number_of(field) is not None for field in first) or first[0] in given[0] or first[1] in given[1]
 
 
 def _separator(texts: Sequence[str], config: RatingConfig) -> str:
@@ -195,7 +214,7 @@ class RatingReader:
     implicit: whether no file has ratings; `parts` and `layouts` are filled by `read`.
     """
 
-    def __init__(self, config: RatingConfig, given: tuple[Sequence[str], Sequence[str]] | None) -> None:
+    def __init__(self, config: RatingConfig, given: Names | None) -> None:
         self.config = config
         self.bad = BadLines(config)
         self.users, self.items = (_table(given[k] if given else None) for k in (0, 1))
@@ -205,21 +224,26 @@ class RatingReader:
         self.rated = 0
         self.blank = self.bare = self.replaced = 0
 
-    def read(self, source: Source, with_ratings: bool) -> None:
-        """Read one file."""
+    def read(self, source: Source, with_ratings: bool) -> Found | None:
+        """Read one file; returns its layout, None of Parquet and Arrow."""
         form = self.config.format
         if form in ("auto", "parquet", "arrow"):
             magic = source.head(8)
             kind = "parquet" if magic.startswith(b"PAR1") else "arrow" if magic.startswith(b"ARROW1") else ""
             if kind or form != "auto":
                 self._read_arrow(source, kind or form, with_ratings)
-                return
-        replace = self.config.invalid_utf8 == "replace"
-        found = find_layout(head_of(source, replace), self.config, source.name, with_ratings)
+                return None
+        head = head_of(source, self.config.invalid_utf8 == "replace")
+        found = find_layout(head, self.config, source.name, with_ratings)
         self.rated += not found.implicit
         self.layouts.append(_told(found))
+        self.read_text(source, found)
+        return found
+
+    def read_text(self, source: Source, found: Found) -> None:
+        """Read a file of text that is laid out so."""
         for block in blocks_of(source, 0, found.skip):
-            text, replaced = check_utf8(block, replace)
+            text, replaced = check_utf8(block, self.config.invalid_utf8 == "replace")
             self.replaced += replaced
             self._read_block(block._replace(text=text), found.layout)
 
@@ -247,7 +271,8 @@ class RatingReader:
                 _, problem = self._read_text(plain, layout._replace(separator=reading.UNIT), out, state)
             if problem != reading.GOOD:
                 place = block.source.place(block.line + int(state[reading.LINES]))
-                self.bad.report(f"{place}: {_problem(problem, line, layout, int(state[reading.FIELD]))}")
+                told = f"{place}: {_problem(problem, line, layout, int(state[reading.FIELD]))}"
+                self.bad.report(told, *_remedy(problem, layout))
                 state[reading.LINES] += 1
         rows = int(state[reading.ROWS])
         self.bad.seen(int(state[reading.LINES]))
@@ -343,6 +368,12 @@ def _problem(problem: int, line: str, layout: Layout, fields: int) -> str:
         return f"there is no {'user' if problem == reading.NO_USER else 'item'}: `{shown(line)}`"
     found = split(line, _NAMES[layout.separator])[layout.rating]
     return f"the rating `{shown(found)}` is not a {'finite ' if problem == reading.NOT_FINITE else ''}number"
+
+
+def _remedy(problem: int, layout: Layout) -> Iterator[str]:
+    """What to do about a line, where it is not only to correct it."""
+    if problem == reading.FIELDS and layout.separator in (reading.SPACE, reading.TAB):
+        yield "Correct the line, skip such lines with --bad-lines skip, or read lists of items by --format lists."
 
 
 def _encode(table: Words, array: Any, where: str) -> tuple[Ids, npt.NDArray[np.bool_]]:

@@ -52,8 +52,8 @@ class NumberedRow:
     (OneRow(ids=[2], values=[0.5], slots=None, dense=()), [1])
     """
 
-    def __init__(self, features: int) -> None:
-        self.features = features
+    def __init__(self, features: int, means: Sequence[float] = ()) -> None:
+        self.features, self._means = features, means
 
     def __call__(self, row: Any) -> OneRow:
         if isinstance(row, Mapping):
@@ -62,7 +62,7 @@ class NumberedRow:
                 raise InputError(f"feature {min(found)} does not exist; features are numbered from 0.")
             known = {ident: value for ident, value in found.items() if ident < self.features}
             return OneRow(list(known), list(known.values()))
-        values = values_of(row, self.features, "features")
+        values = values_of(row, self.features, "features", self._means)
         there = [k for k, value in enumerate(values) if value]
         return OneRow(there, [values[k] for k in there])
 
@@ -70,19 +70,21 @@ class NumberedRow:
 class MatrixRow:
     """Rows of a matrix whose columns are numbers for dense layers."""
 
-    def __init__(self, columns: int) -> None:
-        self.columns = columns
+    def __init__(self, columns: int, means: Sequence[float] = ()) -> None:
+        self.columns, self._means = columns, means
 
     def __call__(self, row: Any) -> OneRow:
-        return OneRow([], [], [], values_of(row, self.columns, "columns"))
+        return OneRow([], [], [], values_of(row, self.columns, "columns", self._means))
 
 
-def values_of(row: Any, count: int, noun: str) -> list[float]:
-    """So many numbers."""
+def values_of(row: Any, count: int, noun: str, means: Sequence[float] = ()) -> list[float]:
+    """So many numbers. means: what stands for those that are missing, if there is such a thing."""
     try:
         values = row.tolist() if isinstance(row, np.ndarray) else list(row)
     except TypeError:
         raise InputError(f"a row is asked for, not {type(row).__name__}; give {count} numbers.") from None
     if len(values) != count:
         raise InputError(f"a row has {len(values)} values, but the model has {count} {noun}.")
+    if means:
+        values = [means[k] if value is None or value != value else value for k, value in enumerate(values)]
     return [finite(value, str(k)) for k, value in enumerate(values)]

@@ -98,6 +98,9 @@ class Vocabulary:
         table = np.full((rows, len(self._prefixes)), -1, np.int32)
         for (first, column), words, ids in zip(_with_first(columns), lists, tables, strict=True):
             found = np.array([*map(dict.get, ids, words, repeat(-1)), -1], np.int32)
+            if self.fixed:
+                for k in np.flatnonzero(found[:-1] < 0).tolist():
+                    found[k] = _otherwise_written(words[k], ids[k])
             part = table[:, first : first + column.columns]
             codes = column.codes.reshape(part.shape)
             part[:] = found[codes]  # code -1 is the last place
@@ -118,6 +121,8 @@ class Vocabulary:
         found = []
         for k, word in enumerate(words):
             ident = self._ids[k].get(word, -1) if word else -1
+            if ident < 0 and word:
+                ident = _otherwise_written(word, self._ids[k])
             if ident < 0 and word and self.min_count > 1:
                 ident = rare + min(k, self.groups - 1)
             found.append(ident)
@@ -186,6 +191,11 @@ class Vocabulary:
                 self._entries.append(self._prefixes[k] + word)
         if self.first + len(self._entries) > _MOST:
             raise InputError("there are more categories than ids; hash them with --categories hash.")
+
+
+def _otherwise_written(word: str | None, ids: dict[str, int]) -> int:
+    """The id of a whole number that is known with a point, or without it: `7.0` of a file is 7 in a frame; else -1."""
+    return -1 if not word else ids.get(word.removesuffix(".0") if word.endswith(".0") else f"{word}.0", -1)
 
 
 def _with_first(columns: Sequence[Codes]) -> Iterator[tuple[int, Codes]]:

@@ -9,6 +9,7 @@ line.
 from __future__ import annotations
 
 import linecache
+import math
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +33,7 @@ from hogwild.arrays import (
 )
 from hogwild.errors import ConfigError
 from hogwild.kernels.compiler.jit import checked, spelled_out
-from hogwild.kernels.loop.order import Order
+from hogwild.kernels.loop.order import Order, locate
 from hogwild.kernels.loop.task import apply, fused, gradient, place_of
 
 _SECONDS = 0.05  # after which no further visit is rehearsed
@@ -55,8 +56,11 @@ class Act(NamedTuple):
         return numbered_rows(self.tables, self.room)
 
 
-def rehearse(act: Act, order: Order, visits: Iterable[int]) -> None:
-    """Make visits with every index checked; ConfigError with the user's file and line for the first that is wrong."""
+def rehearse(act: Act, order: Order, visits: Iterable[int], seconds: float = _SECONDS) -> None:
+    """Make visits with every index checked; ConfigError with the user's file and line for the first that is wrong.
+
+    seconds: after which no further one is made.
+    """
     stage, began = _Stage(act, order, checked), 0.0
     for visit in visits:
         random = stage.scratch.random[0]
@@ -67,12 +71,19 @@ def rehearse(act: Act, order: Order, visits: Iterable[int]) -> None:
         except Exception:
             return  # the run will meet it, and say where
         began = began or time.perf_counter()  # the first visit compiles
-        if time.perf_counter() - began > _SECONDS:
+        if time.perf_counter() - began > seconds:
             return
 
 
-def check_rows_of(act: Act, order: Order, scratch: Scratch) -> None:
-    """After visits of a run: ConfigError if one has listed rows that are not there (none of them was written)."""
+def check_visits(act: Act, order: Order, positions: range, scratch: Scratch) -> None:
+    """After visits of a run: ConfigError if one has listed rows that are not there (none of them was written), or has
+    written behind its room, where some cells are kept free."""
+    for name, size in _sizes(act.room).items():
+        if getattr(scratch, name)[size:].any():
+            rehearse(act, order, (int(locate(order, position)) for position in positions), math.inf)
+            where = f"{type(act.task).__name__}, one of the visits {positions.start} to {positions.stop - 1}"
+            place = place_of(gradient.find(type(act.task)))
+            raise ConfigError(f"{where}: {place}: scratch.{name} was written behind its end. {_limits(act.room)}")
     if scratch.count[FAULT]:
         visit = int(scratch.count[FAULT]) - 1
         what = _fault(act, int(scratch.count[FAULT_COUNT]), int(scratch.count[FAULT_ROW]))
@@ -106,10 +117,12 @@ class _Stage:
 def _exact(room: Room) -> Scratch:
     """Scratch with nothing behind its room."""
     scratch = make_scratch(room, np.uint64(1))
-    return scratch._replace(
-        rows=scratch.rows[: room.rows], grads=scratch.grads[: room.rows], floats=scratch.floats[: room.floats],
-        ints=scratch.ints[: room.ints],
-    )  # fmt: skip
+    return scratch._replace(**{name: getattr(scratch, name)[:size] for name, size in _sizes(room).items()})
+
+
+def _sizes(room: Room) -> dict[str, int]:
+    """How long the arrays of scratch are for visits."""
+    return {"rows": room.rows, "grads": room.rows, "floats": room.floats, "ints": room.ints}
 
 
 def _extremes(rows: Any) -> tuple[int, ...]:
@@ -164,8 +177,9 @@ def _told(act: Act, order: Order, visit: int, random: np.uint64, what: str = "an
             line = f" in `{linecache.getline(steps[-1].filename, steps[-1].lineno or 0).strip()}`"
     except Exception:
         pass  # what Python does otherwise than compiled code: then the line stays unknown
-    room = ", ".join(f"{name}={value}" for name, value in act.room._asdict().items() if value)
-    return (
-        f"{type(act.task).__name__}, visit {visit}: {place}: {what}{line}. Scratch has Room({room}); samples and "
-        "weights have the shapes of their arrays."
-    )
+    return f"{type(act.task).__name__}, visit {visit}: {place}: {what}{line}. {_limits(act.room)}"
+
+
+def _limits(room: Room) -> str:
+    given = ", ".join(f"{name}={value}" for name, value in room._asdict().items() if value)
+    return f"Scratch has Room({given}); samples and weights have the shapes of their arrays."

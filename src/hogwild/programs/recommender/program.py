@@ -173,6 +173,7 @@ class MatrixFactorization(RowProgram):
         if not isinstance(feed, RatingFeed):
             raise ConfigError(f"{type(feed).__name__} holds no ratings; use hogwild.open_ratings or ratings_of.")
         feed.check()
+        self._one = None
         self._settle_loss(feed)
         self._check_same(feed)
         strange = len(feed) - int(np.count_nonzero(feed.known))
@@ -253,6 +254,20 @@ class MatrixFactorization(RowProgram):
         """Users and items."""
         return [(table, self.width) for table in weights]
 
+    def settle(self, elapsed: float) -> bool:
+        """Pay lazy penalties; the weights have changed."""
+        self._one = None
+        return super().settle(elapsed)
+
+    def take_back(self, kept: Any) -> None:
+        """Come back to weights."""
+        self._one = None
+        super().take_back(kept)
+
+    def finish(self, feed: RatingFeed) -> None:
+        """The weights have changed."""
+        self._one = None
+
     def judge(self, metrics: Metrics, loss: float) -> float:
         """What early stopping and the choice of the best epoch go by: the loss of ratings; of rankings, NDCG."""
         ranked = [value for name, value in metrics.items() if name.startswith("ndcg@")]
@@ -310,22 +325,23 @@ class MatrixFactorization(RowProgram):
             raise InputError("there are no ratings to compare with; give (user, item, rating) of each pair.")
         return ratings_of(*columns[: 3 if with_ratings else 2], names=(self.users, self.items))
 
-    def scores(self, data: Any, threads: int = 1) -> Floats:
+    def scores(self, data: Any, threads: int = 1, factors: Factors | None = None) -> Floats:
         """The score of each pair; a user or item that the model does not know adds nothing, and is counted.
 
         data: a feed, or what `read` makes one of: a path, pairs of user and item, a frame.
+        factors: those of `factors()`, for a caller with many small feeds.
         """
-        factors = self.factors()
+        factors = factors or self.factors()
         users, items, _ = self.read(data).samples
         self.unknown = int(np.count_nonzero(users < 0)), int(np.count_nonzero(items < 0))
         return recommending.pair_scores(factors, users, items, threads)
 
-    def predict(self, data: Any, threads: int = 1) -> Floats:
+    def predict(self, data: Any, threads: int = 1, factors: Factors | None = None) -> Floats:
         """Ratings, not beyond the lowest and the highest of training; with logistic chances, with bpr scores.
 
-        data: as for `scores`.
+        data, factors: as for `scores`.
         """
-        return self._told(self.scores(data, threads))
+        return self._told(self.scores(data, threads, factors))
 
     def _told(self, scores: Floats) -> Floats:
         if self.loss == "squared":

@@ -13,7 +13,7 @@ import numpy as np
 from hogwild.arrays import DenseRows, Ids
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError, brief
-from hogwild.feeds.memory import feed_of
+from hogwild.feeds.memory import feed_of, filled
 from hogwild.feeds.open import open_feed
 from hogwild.feeds.slots.onerow import SlotRow
 from hogwild.feeds.sparse.feed import Feed
@@ -46,6 +46,7 @@ class ReadingProgram(RowProgram):
             self.schema = self.schema_of(feed)
         else:
             self.check_fit(feed)
+        self.means = self.means or _means_of(feed)
         if "features" in self.schema:
             self.schema = {**self.schema, "features": max(self.features, feed.features)}
 
@@ -74,7 +75,9 @@ class ReadingProgram(RowProgram):
         known = like.schema if like is not None else self.schema if self.weights is not None else None
         if isinstance(data, tuple) and 2 <= len(data) <= 3:
             weight = data[2] if len(data) > 2 else None
-            return feed_of(data[0], data[1], weight, schema=known if known and known.get("format") == _TABLE else None)
+            table = known if known and known.get("format") == _TABLE else None
+            rows = filled(data[0], self.means or _means_of(like)) if known is not None else data[0]
+            return feed_of(rows, data[1], weight, schema=table)
         paths = _paths_of(data)
         return open_feed(paths, self.feed_config, schema=known) if paths else data
 
@@ -94,6 +97,7 @@ class ReadingProgram(RowProgram):
             y = None
             if labels and isinstance(data, tuple) and len(data) == 2:
                 data, y = data
+            data = filled(data, self.means)
             free = not labels and self._table is not None and not hasattr(data, "tocsr")  # labels may be anything
             feed = feed_of(data, y, schema=self._table, config=FeedConfig(unlabelled=True) if free else None)
             self.check_fit(feed)
@@ -113,7 +117,7 @@ class ReadingProgram(RowProgram):
             elif self.schema and self.has_columns:
                 self._row = SlotRow(self.schema)
             else:
-                self._row = MatrixRow(self.features) if matrix else NumberedRow(self.features)
+                self._row = (MatrixRow if matrix else NumberedRow)(self.features, self.means)
             self._row_of = self.schema
         return self._row(row)
 
@@ -125,8 +129,9 @@ class ReadingProgram(RowProgram):
         return found.flat(getattr(self._row, "features", self.features), len(self.schema["slots"]))
 
     def are_ids(self, row: Any) -> bool:
-        """Whether a row is given as numbers of features, not as values: of data that has no names, and whole."""
-        return not self.has_columns and not isinstance(row, Mapping) and np.asarray(row).dtype.kind != "f"
+        """Whether a row is given as numbers of features, not as values: of sparse data without names, and whole."""
+        dense = self.has_columns or bool(self.means)
+        return not dense and not isinstance(row, Mapping) and np.asarray(row).dtype.kind in "iu"
 
     @property
     def has_columns(self) -> bool:
@@ -137,6 +142,13 @@ class ReadingProgram(RowProgram):
     def _table(self) -> Mapping[str, Any] | None:
         """The schema, if it is that of columns."""
         return self.schema if self.schema and self.schema.get("format") == _TABLE else None
+
+
+def _means_of(feed: Feed | None) -> list[float]:
+    """Of the columns, where they have no names; else the schema knows them."""
+    if feed is None or feed.schema or not isinstance(feed.samples, DenseRows):
+        return []
+    return [float(mean) for mean in feed.samples.matrix.mean(0, np.float64)]
 
 
 def _paths_of(data: Any) -> list[str]:
