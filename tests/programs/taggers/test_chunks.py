@@ -12,7 +12,7 @@ from seqeval.metrics.sequence_labeling import get_entities
 
 from hogwild.errors import InputError
 from hogwild.feeds.tagged.schemes import chunks_of, coded, parts_of, spans_of
-from reference.tags import LETTERS, all_chunkings, encode, script_chunks
+from reference.tagging import LETTERS, all_chunkings, encode, script_chunks
 
 ENCODED = [*LETTERS, "iob1", "ioe1"]
 

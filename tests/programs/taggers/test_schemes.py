@@ -24,7 +24,7 @@ from hogwild.feeds.tagged.schemes import (
     scheme_of,
     strays_of,
 )
-from reference.tags import all_chunkings, encode
+from reference.tagging import all_chunkings, encode
 
 LETTERS = {"iob1": "BI", "iob2": "BI", "iobes": "BIES", "bmes": "BMES", "bilou": "BILU"}
 TAGS = {scheme: ["O", *(f"{a}-{b}" for b in "XY" for a in letters)] for scheme, letters in LETTERS.items()}

@@ -18,7 +18,7 @@ from hogwild.feeds.tagged.schemes import coded
 from hogwild.programs.taggers.scores import Lexicon, score_codes, score_tags
 from places import DATA
 from problems.tagged import CHUNKS, flat, random_pair
-from reference.tags import bmes, spans_of_words
+from reference.tagging import bmes, spans_of_words
 
 
 def theirs(gold, guess):
