@@ -62,7 +62,7 @@ def strongest_of(program: CRF | Linear, schema: Mapping[str, Any], asked: Asked)
     if isinstance(program, CRF):
         return _of_crf(program, asked)
     if not isinstance(program, Linear):
-        raise ConfigError(f"a {program.name} model has no weights by name; this is for taggers and linear models.")
+        raise ConfigError(f"a {program.name} model has no weights by name; this is for CRFs and linear models.")
     return [_of_linear(program, schema, asked)]
 
 

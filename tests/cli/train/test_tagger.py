@@ -190,7 +190,7 @@ def test_vectors_to_start_from(hogwild, refused, tagged, tmp_path):
     assert load_model(tmp_path / "m").program.config.start_vectors == ""
     assert f"the model {vectors} is read; choose another output" in refused(*words, "--output", vectors)
     assert "nowhere: there is no such model" in refused(*words[:-1], tmp_path / "nowhere")
-    assert "12 numbers, but word_dim is 9; make it 12" in refused(*[9 if word == 12 else word for word in words])
+    assert "12 numbers, embeddings 9; give --word-dim 12" in refused(*[9 if word == 12 else word for word in words])
     others = [word for word in words if word not in ("--start-vectors", vectors)]
     assert "start_vectors was " in refused(*others, "--output", tmp_path / "m", "--resume")
 

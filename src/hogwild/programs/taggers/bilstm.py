@@ -172,7 +172,7 @@ class BiLSTM(RowProgram, Tagger):
         vectors = Vectors.load(path)
         if vectors.dim != dim:
             raise ConfigError(
-                f"{path}: its vectors have {vectors.dim} numbers, but word_dim is {dim}; make it {vectors.dim}."
+                f"{path}: its vectors have {vectors.dim} numbers, embeddings {dim}; give --word-dim {vectors.dim}."
             )
         words, index = self.reader.word_names(), vectors.key_to_index
         found = [(place, index.get(word, index.get(word.lower(), -1))) for place, word in enumerate(words, 1)]
