@@ -166,7 +166,7 @@ def segmented_sentences(data: str) -> list[list[tuple[str, ...]]]:
     return found
 
 
-# -- chunks and schemes of tags -----------------------------------------------------------------------------------------
+# -- chunks and schemes of tags ----------------------------------------------------------------------------------------
 
 Chunk = tuple[int, int, str]
 
