@@ -211,7 +211,11 @@ found = {"metrics": model.program.evaluate(feed), "tags": model.program.predict(
 """
 
 
-def test_a_tagger(hogwild: Said) -> None:
+LSTM = "--model bilstm --features words-pos --hidden 32 --word-dim 16 --feature-dim 8 --epochs 8 --lr 0.01"
+
+
+@pytest.mark.parametrize("flags", ["", LSTM], ids=["crf", "bilstm"])
+def test_a_tagger(hogwild: Said, flags: str) -> None:
     draw = random.Random(2)
     sentences = [make_sentence(draw) for _ in range(400)]
     for name, some, width in (("train", sentences[:300], 3), ("test", sentences[300:], 3), ("new", sentences[300:], 2)):
@@ -219,7 +223,7 @@ def test_a_tagger(hogwild: Said) -> None:
         Path(f"{name}.txt").write_text(text + "\n")
     truth = [[tag for *_, tag in sentence] for sentence in sentences[300:]]
 
-    words = ["tagger", "train.txt", "--valid", "test.txt"]
+    words = ["tagger", "train.txt", "--valid", "test.txt", *flags.split()]
     trained = json.loads(hogwild("train", *words, "--output", "model", "--json"))
     evaluated = json.loads(hogwild("evaluate", "model", "test.txt", "--json"))
     same_numbers(trained["metrics"], evaluated["metrics"])
