@@ -12,10 +12,12 @@ import scipy.sparse as sparse
 
 import hogwild
 from hogwild.arrays import Table
-from hogwild.executor.merging import Brake, Copies, Pace, make_seats
+from hogwild.executor.backends.compiled import CompiledThreads
+from hogwild.executor.merging import Brake, Copies, Pace
 from hogwild.executor.sharing import CommonArray, WeightStore, merge_pace, private_rows, round_to_pages, whole_pages
 from hogwild.executor.tuning import Try, pick
 from hogwild.kernels.loop.merge import merge_mixed_rows, merge_rows, show_rows, thrown_back
+from hogwild.kernels.loop.span import Span
 from hogwild.machine import cores
 from problems.tasks import Cells, count_program, touches
 
@@ -276,24 +278,17 @@ def test_auto_keeps_one_copy_when_workers_wait_for_cores() -> None:
     events.close()
 
 
-@pytest.fixture
-def many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hogwild.executor.sharing.cores", lambda: 64)
-
-
 def _pace(workers: int, visits: int, liked: int = 200, asked: int = 0) -> Pace:
     config, program = SimpleNamespace(merge_every=asked), SimpleNamespace(merge_every=liked)
-    return merge_pace(SimpleNamespace(config=config, program=program, workers=workers, visits=visits))
+    return merge_pace(SimpleNamespace(config=config, program=program, visits=visits), workers)
 
 
-@pytest.mark.usefixtures("many_cores")
 @pytest.mark.parametrize(("workers", "visits", "most"), [(2, 10_000, 200), (4, 100_000, 22), (2, 320, 10), (2, 1, 1)])
 def test_private_rows_merge_sooner_with_more_workers_and_in_short_epochs(workers: int, visits: int, most: int) -> None:
     assert _pace(workers, visits).visits(10**9) == most
     assert not _pace(workers, visits).timed
 
 
-@pytest.mark.usefixtures("many_cores")
 def test_copies_begin_close_together() -> None:
     """What a worker has not merged yet is a small share of what all have learnt, from the first visit on."""
     for workers in (2, 4, 10):
@@ -304,48 +299,101 @@ def test_copies_begin_close_together() -> None:
         assert pace.visits(10**9) > 10**5
 
 
-def test_workers_beyond_the_cores_neither_shorten_the_pace_nor_keep_anything_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """They wait for a seat, so that as many as there are cores drift apart; who leaves a seat has merged."""
-    for cores_there in (1, 2, 3):
-        monkeypatch.setattr("hogwild.executor.sharing.cores", lambda there=cores_there: there)
-        many, few = _pace(10, 100_000), _pace(max(2, cores_there), 100_000)
-        assert many.visits(10**9) == few.visits(10**9)
-        assert many.timed
+@pytest.mark.parametrize("there", [1, 2, 3])
+@pytest.mark.parametrize("sharing", ["hot", "replica"])
+def test_there_are_as_many_private_copies_as_cores(monkeypatch: pytest.MonkeyPatch, sharing: str, there: int) -> None:
+    """Ten threads take turns with them, each copy with one thread at a time, and no difference is lost."""
+    monkeypatch.setattr("hogwild.executor.sharing.cores", lambda: there)
+    lock, inside, seen = threading.Lock(), set(), set()
+
+    def run(self: CompiledThreads, worker: int, span: Span) -> float:
+        with lock:
+            seen.add((worker, len(inside), worker in inside))
+            inside.add(worker)
+        time.sleep(0)
+        loss = one_span(self, worker, span)
+        with lock:
+            inside.discard(worker)
+        return loss
+
+    one_span = CompiledThreads.run
+    monkeypatch.setattr(CompiledThreads, "run", run)
+    program, samples, executor, events = _events(sharing, 10, hot_rows=ROWS)
+    workers = "1 worker" if there == 1 else f"{there} workers"
+    assert f"10 threads take turns as {workers}, one a core: see --sharing." in next(events).notes
+    crew, plan = executor._course.crew, executor._course.plan
+    assert (len(crew.store.copies), crew.store.pace) == (there, merge_pace(plan, there))
+    list(events)
+    assert len(crew.threads) == 10
+    assert max(worker for worker, _, _ in seen) < there
+    assert max(others for _, others, _ in seen) < there
+    assert not any(taken for _, _, taken in seen)
+    np.testing.assert_array_equal(program.weights.values[:, 0], 2 * np.bincount(samples.rows, minlength=ROWS))
 
 
-def test_no_more_workers_are_at_work_than_seats_and_each_begins_with_what_all_have_added() -> None:
-    """Six workers, two seats: each adds 1 to its own copy of one cell, in turns; none sees less than was merged."""
+def test_threads_beyond_the_workers_end_with_the_first_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those who wait for their turn too: or the run would never end."""
+    monkeypatch.setattr("hogwild.executor.sharing.cores", lambda: 2)
+    _, _, executor, events = _events("replica", 10)
+    next(events)
+    crew = executor._course.crew
+    monkeypatch.setattr(crew.backend, "run", lambda worker, span: float("nan"))
+    with pytest.raises(hogwild.WorkerError, match="the loss became nan"):
+        list(events)
+    assert len(crew.threads) == 10
+    assert not any(thread.is_alive() for thread in crew.threads)
+
+
+def test_whoever_sets_the_pace_by_hand_has_a_copy_for_each_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hogwild.executor.sharing.cores", lambda: 1)
+    _, _, executor, events = _events("replica", 3, merge_every=50)
+    next(events)
+    assert len(executor._course.crew.store.copies) == 3
+    events.close()
+
+
+def test_nobody_waits_for_a_core_where_nothing_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hogwild.executor.sharing.cores", lambda: 1)
+    _, _, executor, events = _events("all", 5)
+    assert next(events).notes == ()
+    assert len(executor._course.crew.store.copies) == 5
+    events.close()
+
+
+def test_memory_is_asked_for_the_copies_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("hogwild.executor.sharing.cores", lambda: 2)
+    monkeypatch.setattr("hogwild.executor.sharing.check_memory", lambda needed, *_: asked.append(needed))
+    _, _, _, events = _events("replica", 10)
+    next(events)
+    events.close()
+    assert asked == [2 * 2 * 4 * ROWS]  # two workers, copy and base
+
+
+def test_each_stretch_begins_with_what_all_have_added() -> None:
+    """Six workers: each adds 1 to its own copy of one cell, in turns; none sees less than was merged."""
     tables = {"values": Table(1, 1, "scalar")}
     store = WeightStore("replica", Cells(np.zeros((1, 1), np.float32)), tables, {"values": 1}, 6, Pace(lead=1))
-    store.seats = make_seats(6, 2)
-    lock, inside, most, merged, late = threading.Lock(), 0, 0, 0, 0
+    lock, merged, late = threading.Lock(), 0, 0
 
     def work(copies: Copies) -> None:
-        nonlocal inside, most, merged, late
+        nonlocal merged, late
         for _ in range(200):
             before = merged
-            with store.seats:
-                copies.catch_up()
-                late += float(copies.weights.values[0, 0]) < before - 1  # one merge is as late as a span of another's
-                with lock:
-                    inside += 1
-                    most = max(most, inside)
-                copies.weights.values[0, 0] += 1
-                time.sleep(0)
-                with lock:
-                    inside -= 1
-                copies.merge_some(1, 1)
-                with lock:
-                    merged += 1
+            copies.catch_up()
+            behind = float(copies.weights.values[0, 0]) < before - 1  # one merge is as late as a span of another's
+            copies.weights.values[0, 0] += 1
+            time.sleep(0)
+            copies.merge_some(1, 1)
+            with lock:
+                merged += 1
+                late += behind
 
     threads = [threading.Thread(target=work, args=(copies,)) for copies in store.copies]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert most <= 2
     assert late == 0
     store.collect()
     assert store.weights.values[0, 0] == 1200

@@ -9,7 +9,6 @@ once, by the worker that made it. How long a worker may go on alone is its `Pace
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -171,12 +170,13 @@ class Copies:
     never at the price of the hot rows.
     """
 
-    def __init__(self, weights: Any, private: int, tiers: list[Tier], brake: Brake) -> None:
+    def __init__(self, weights: Any, private: int, tiers: list[Tier], brake: Brake, pace: Pace) -> None:
         self.weights = weights
         self.private = private
         self.tiers = tiers
         self.brake = brake
         self.ahead = 0  # visits since the last turn
+        self.stretch = self.most(pace, 0)  # from there to the next, at the most
 
     def most(self, pace: Pace, done: int) -> int:
         """Visits from one turn to the next, at the most, when so many have been made by all."""
@@ -208,14 +208,6 @@ class Copies:
         for tier in self.tiers:
             for part in tier.parts:
                 part.refresh()
-
-
-def make_seats(workers: int, at_once: int) -> AbstractContextManager[Any]:
-    """What a worker with private copies holds during a span and the merging after it, so that so many are at work.
-
-    One without a core would visit, once it has one, from a copy of long ago, and what it changed would come late.
-    """
-    return threading.Semaphore(at_once) if at_once < workers else nullcontext()
 
 
 def tiers_of(flat: Floats, table: Table, rows: int) -> list[list[Slice]]:

@@ -312,7 +312,10 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
     if why:
         notes.append(why)
     crew = build_crew(plan, plan.weights, schedule, sharing)
-    crew.log = log_of(plan.task, plan.workers)
+    if crew.store.workers < plan.workers:
+        workers = "1 worker" if crew.store.workers == 1 else f"{crew.store.workers} workers"
+        notes.append(f"{plan.workers} threads take turns as {workers}, one a core: see --sharing.")
+    crew.log = log_of(plan.task, crew.store.workers)
     plan.program.weights = crew.store.weights
     with timed("compile"):
         compiling += crew.prepare()

@@ -21,7 +21,7 @@ import numpy as np
 from hogwild.arrays import CELL, Floats, Table
 from hogwild.errors import ConfigError, HogwildError
 from hogwild.executor.delta import Delta, Namer
-from hogwild.executor.merging import ALONE, Brake, Copies, Pace, Slice, Tier, make_seats, tiers_of
+from hogwild.executor.merging import ALONE, Brake, Copies, Pace, Slice, Tier, tiers_of
 from hogwild.executor.plan import Plan
 from hogwild.executor.spans import SPAN_SECONDS
 from hogwild.machine import check_memory, cores
@@ -139,6 +139,7 @@ class WeightStore:
     ----------
     weights : what is there; with nothing private, every worker works on it.
     private : how many leading rows of each array are private to a worker.
+    workers : who works on them, each with copies of its own; `make_store` says how many.
     place : `heap`, or `shared`: all arrays are moved to memory that other processes can map (`handles`).
     """
 
@@ -147,6 +148,7 @@ class WeightStore:
         pace: Pace = ALONE, place: Literal["heap", "shared"] = "heap",
     ) -> None:  # fmt: skip
         self.name = name
+        self.workers = workers
         self.pace = pace
         self.private = private
         self._tables = dict(tables)
@@ -168,10 +170,9 @@ class WeightStore:
                 for tier in slices:
                     tiers[worker].append(Tier([where.part(flat) for where in tier], worker / workers))
         self.weights = type(weights)(**fields)
-        at_once = workers_at_once(workers)
-        self.seats = make_seats(workers, at_once if pace.lead else workers)
+        prefix = _private_prefix(tables, private)
         self.copies = [
-            Copies(type(weights)(**views[worker]), _private_prefix(tables, private), tiers[worker], Brake(at_once))
+            Copies(type(weights)(**views[worker]), prefix, tiers[worker], Brake(workers), pace)
             for worker in range(workers)
         ]
 
@@ -220,36 +221,37 @@ class WeightStore:
 
 
 def make_store(plan: Plan, weights: Any, sharing: str) -> WeightStore:
-    """The weights of a run, which may be a copy of the program's, under a sharing."""
+    """The weights of a run, which may be a copy of the program's, under a sharing.
+
+    Where copies are private there is one worker a core, however many threads there are (`Crew`). One without a core
+    would visit, once it has one, from a copy of long ago, and what it changed would come late: rows that are merged at
+    every fourth or sixteenth turn only would take the same early steps in every copy. Whoever sets the pace by hand
+    gets a worker for each thread.
+    """
     config, workers = plan.config, plan.workers
     hot = config.hot_rows or plan.program.hot_rows
     one_copy = config.mode != "hogwild" or (sharing == "all" and plan.visits < SHORT)
     private = {} if one_copy else private_rows(sharing, plan.tables, workers, hot)
+    if private and not config.merge_every:
+        workers = min(workers, cores())
     needed = 2 * CELL * workers * sum(rows * plan.tables[name].cells for name, rows in private.items())
     check_memory(needed, f"the private copies of {workers} workers need", "use --sharing all.")
-    return WeightStore(sharing, weights, plan.tables, private, workers, merge_pace(plan) if private else ALONE)
+    return WeightStore(sharing, weights, plan.tables, private, workers, merge_pace(plan, workers) if private else ALONE)
 
 
-def merge_pace(plan: Plan) -> Pace:
+def merge_pace(plan: Plan, workers: int) -> Pace:
     """How far a worker may go before it merges: as the user says; else as the program likes it, and less if need be."""
-    workers, liked = plan.workers, plan.program.merge_every
+    liked = plan.program.merge_every
     if plan.config.merge_every:
         return Pace(plan.config.merge_every, timed=False)
     if workers == 1:
         return ALONE
-    # What a worker has not merged is unknown to all others at work, and each of these has the like: so by their pairs.
-    at_once = workers_at_once(workers)
-    others = max(1, at_once - 1)
-    pairs = (others + 1) * others
+    # What a worker has not merged is unknown to all others, and each of these has the like: so by their pairs.
+    others = workers - 1
+    pairs = workers * others
     most = max(1, plan.visits // (_PART_OF_EPOCH * pairs))
-    # Who leaves a seat leaves nothing unmerged behind.
-    timed = not liked or at_once < workers
-    return Pace(min(most, max(1, liked // others**2)) if liked else most, _PART_OF_VISITS * pairs, timed)
-
-
-def workers_at_once(workers: int) -> int:
-    """Of so many workers with private copies, how many make visits at the same time: see `make_seats`."""
-    return min(workers, cores())
+    most = min(most, max(1, liked // others**2)) if liked else most
+    return Pace(most, _PART_OF_VISITS * pairs, timed=not liked)
 
 
 def private_rows(name: str, tables: Mapping[str, Table], workers: int, hot_rows: int = 0) -> dict[str, int]:

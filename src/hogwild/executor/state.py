@@ -198,7 +198,7 @@ class Course:
         visits = plan.visits
         elapsed = self._elapsed(visits)
         for worker, copies in enumerate(crew.store.copies):
-            step = Step(np.float32(0), np.float32(elapsed), copies.private, worker, plan.workers)
+            step = Step(np.float32(0), np.float32(elapsed), copies.private, worker, crew.store.workers)
             plan.program.settle_copy(copies.weights, step)
         self.halt()
         if plan.program.settle(elapsed):

@@ -146,7 +146,7 @@ def choose_sharing(plan: Plan, schedule: Schedule) -> tuple[str, str]:
     if config.trace:
         return "all", "sharing all: a trace looks at what workers overwrite in one copy; see --sharing for others."
     if plan.workers > cores():
-        # A worker that waits for a core holds its private rows back, and the others learn without them.
+        # Private copies are for one worker a core (`make_store`): whoever asks for more has one copy in mind.
         return "all", "sharing all: there are more workers than cores."
     usual = plan.program.sharing
     if bytes_of(plan.weights) > _ROOM:

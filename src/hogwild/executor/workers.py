@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import queue
 import threading
 import time
 from dataclasses import dataclass, field
@@ -62,7 +63,11 @@ class Counters:
 
 @dataclass
 class Crew:
-    """The workers of a run: threads that claim spans and have them run by a backend."""
+    """The workers of a run: threads that claim spans and have them run by a backend.
+
+    Each worker has weights, scratch and counters of its own. Where there are more threads (size) than workers, a thread
+    is now this worker, now that one: it takes one that is idle, with the time since when, and after a span gives way.
+    """
 
     backend: Backend
     store: WeightStore
@@ -70,8 +75,10 @@ class Crew:
     claims: Claims
     counters: Counters
     order: Order
+    size: int
     before: int = 0
     threads: list[threading.Thread] = field(default_factory=list)
+    idle: queue.SimpleQueue[tuple[int, float]] = field(default_factory=queue.SimpleQueue)
     log: SpanLog | None = None
     each: float = 1.0
     """Samples of a visit: more than one where it is a batch."""
@@ -98,9 +105,11 @@ class Crew:
             pass
 
     def start(self) -> None:
-        """Start one thread a worker; they wait for the first epoch."""
+        """Start the threads; they wait for the first epoch."""
         for worker in range(self.claims.workers):
-            thread = threading.Thread(target=self._work, args=(worker,), name=f"hogwild-{worker}", daemon=True)
+            self.idle.put((worker, time.perf_counter()))
+        for number in range(self.size):
+            thread = threading.Thread(target=self._work, name=f"hogwild-{number}", daemon=True)
             thread.start()
             self.threads.append(thread)
 
@@ -119,33 +128,42 @@ class Crew:
         )  # fmt: skip
         return self.backend.run(worker, span)
 
-    def _work(self, worker: int) -> None:
+    def _work(self) -> None:
+        worker, free = self.idle.get()
+        while self._work_as(worker, free):
+            free = time.perf_counter()
+            if self.size > self.claims.workers:
+                self.idle.put((worker, free))
+                worker, free = self.idle.get()
+        self.idle.put((worker, free))
+
+    def _work_as(self, worker: int, free: float) -> bool:
+        """Make the next span of a worker, who has been free since then, and merge; False when the run ends."""
         claims, copies, pace = self.claims, self.store.copies[worker], self.store.pace
         step = claims.workers if claims.lockstep else 1
         offset = worker if claims.lockstep else 0
-        free = time.perf_counter()
-        most = copies.most(pace, self.before)
-        while (claim := claims.claim(worker, most - copies.ahead)) is not None:
-            try:
-                visits = len(range(claim.start + offset, claim.stop, step))
-                with self.store.seats:
-                    copies.catch_up()
-                    began = time.perf_counter()
-                    loss = self.run_span(worker, claim)
-                    trained = time.perf_counter()
-                    self._check_finite(loss, claim, copies.weights)
-                    self.counters.add(worker, visits, loss, trained - began)
-                    copies.merge_some(visits, 0 if pace.timed else most)
-                most = copies.most(pace, self.before + claim.stop)
-                if self.log is not None:
-                    times = (free, began, trained, time.perf_counter())
-                    self.log.add(worker, claim.epoch, visits, times, self.backend.phases(worker))
-            except BaseException as error:
-                self.backend.stop()
-                claims.fail(self._located(error, worker, claim))
-                return
-            claims.done(claim.stop - claim.start, trained - began)
-            free = time.perf_counter()
+        claim = claims.claim(worker, copies.stretch - copies.ahead)
+        if claim is None:
+            return False
+        try:
+            visits = len(range(claim.start + offset, claim.stop, step))
+            copies.catch_up()
+            began = time.perf_counter()
+            loss = self.run_span(worker, claim)
+            trained = time.perf_counter()
+            self._check_finite(loss, claim, copies.weights)
+            self.counters.add(worker, visits, loss, trained - began)
+            copies.merge_some(visits, 0 if pace.timed else copies.stretch)
+            copies.stretch = copies.most(pace, self.before + claim.stop)
+            if self.log is not None:
+                times = (free, began, trained, time.perf_counter())
+                self.log.add(worker, claim.epoch, visits, times, self.backend.phases(worker))
+        except BaseException as error:
+            self.backend.stop()
+            claims.fail(self._located(error, worker, claim))
+            return False
+        claims.done(claim.stop - claim.start, trained - began)
+        return True
 
     def _check_finite(self, loss: float, claim: Claim, weights: Any) -> None:
         if math.isfinite(loss):
@@ -175,8 +193,8 @@ def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> Cr
     store = make_store(plan, weights, sharing)
     backend = backend_of(plan)
     backend.open(store)
-    claims = Claims(plan.workers, lockstep_of(plan.config), store.span_seconds)
-    return Crew(backend, store, schedule, claims, Counters(plan.workers), file_order(plan.visits))
+    claims = Claims(store.workers, lockstep_of(plan.config), store.span_seconds)
+    return Crew(backend, store, schedule, claims, Counters(store.workers), file_order(plan.visits), plan.workers)
 
 
 def backend_of(plan: Plan) -> Backend:

@@ -42,10 +42,10 @@ class CompiledThreads:
         plan, config = self._plan, self._plan.config
         self._copies = store.copies
         self._turns = Turns(config, plan.room, plan.visits)
-        self._scratches = [self._scratch(seed) for seed in seeds(config.seed, plan.workers)]
-        self._probes: list[Any] = [Untraced()] * plan.workers
+        self._scratches = [self._scratch(seed) for seed in seeds(config.seed, store.workers)]
+        self._probes: list[Any] = [Untraced()] * store.workers
         if config.trace:
-            self.trace = Trace(plan.tables, plan.room, plan.workers)
+            self.trace = Trace(plan.tables, plan.room, store.workers)
             self._probes = [self.trace.add_worker(copies.weights) for copies in store.copies]
 
     def prepare(self) -> float:
