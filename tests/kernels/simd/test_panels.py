@@ -55,6 +55,20 @@ def test_dots(rows: int, columns: int, count: int) -> None:
 
 
 @inner
+def _stack(rows: Any, count: int, a: Any, b: Any, c: Any) -> None:
+    panels.stack(rows, count, a, 1, 7 * PANEL, b, 2, c, 3, 20)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 6])
+def test_stacks(rows: int) -> None:
+    a, b, c = _floats(24 * PANEL), _floats(4 * PANEL * STRIP), _floats(160)
+    expected = c.copy()
+    panels._stack((0,) * rows, 3, a, 1, 7 * PANEL, b, 2, expected, 3, 20)
+    _stack((0,) * rows, 3, a, b, c)
+    np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
+
+
+@inner
 def _open(count: int, gates: Any, floats: Any) -> None:
     panels.open_cells(count, gates, 4, 70, floats, 0, 40, 80, 120)
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.kernels.compiler.jit import choice, inner
-from hogwild.kernels.simd.panels import PANEL, STRIP, UNITS, WIDE, close_cells, dots, open_cells, tile
+from hogwild.kernels.simd.panels import PANEL, STRIP, UNITS, WIDE, close_cells, dots, open_cells, stack, tile
 
-_STRIPS = (0,) * (2 if WIDE else 1)  # of tiles with many rows: sums for which there are registers
+_PARTS = (0,) * (2 if WIDE else 1)  # of tiles with many rows: sums for which there are registers
 _ONE, _TWO, _FOUR = (0,), (0, 0), (0, 0, 0, 0)
 _THREE, _FIVE, _SIX = (0,) * 3, (0,) * 5, (0,) * 6
 KEPT, ANEW = (0,), ()  # whether a product is added to what stands there
@@ -103,6 +103,14 @@ def panel_rows(recurrence: Any, inputs: int, units: int) -> Any:
 
 
 @inner
+def next_rows(left: int) -> Any:
+    """How many of the rows that are left make the next tile: six, but not so that one or two stay behind."""
+    if left >= 6:
+        return 4 if left == 7 or left == 8 else 6
+    return left
+
+
+@inner
 def multiply_panels(keep: Any, size: Any, a: Any, a_places: Any, b: Any, b_places: Any, c: Any, c_places: Any) -> None:
     """c = (c +) a b, where b and c are panels. size: rows of c, numbers that each of its cells is a sum of, panels.
 
@@ -114,26 +122,26 @@ def multiply_panels(keep: Any, size: Any, a: Any, a_places: Any, b: Any, b_place
     for panel in range(panels):
         place, to = b_places[0] + panel * b_places[1], c_places[0] + panel * c_places[1]
         row = 0
-        while row + 6 <= rows:
-            for s in range(0, PANEL, STRIP * len(_STRIPS)):
-                tile(_SIX, _STRIPS, keep, count, a, at + row * by_row, by_row, by_step, b, place + s, PANEL, c,
-                     to + row * PANEL + s, PANEL)  # fmt: skip
-            row += 6
-        left, first, into = rows - row, at + row * by_row, to + row * PANEL
-        if left == 5:
-            for s in range(0, PANEL, STRIP * len(_STRIPS)):
-                tile(_FIVE, _STRIPS, keep, count, a, first, by_row, by_step, b, place + s, PANEL, c, into + s, PANEL)
-        elif left == 4:
-            for s in range(0, PANEL, STRIP * len(_STRIPS)):
-                tile(_FOUR, _STRIPS, keep, count, a, first, by_row, by_step, b, place + s, PANEL, c, into + s, PANEL)
-        elif left == 3:
-            for s in range(0, PANEL, STRIP * len(_TWO)):
-                tile(_THREE, _TWO, keep, count, a, first, by_row, by_step, b, place + s, PANEL, c, into + s, PANEL)
-        elif left == 2:
-            for s in range(0, PANEL, STRIP * len(_TWO)):
-                tile(_TWO, _TWO, keep, count, a, first, by_row, by_step, b, place + s, PANEL, c, into + s, PANEL)
-        elif left == 1:
-            tile(_ONE, _FOUR, keep, count, a, first, by_row, by_step, b, place, PANEL, c, into, PANEL)
+        while row < rows:
+            first, into, take = at + row * by_row, to + row * PANEL, next_rows(rows - row)
+            if take == 6:
+                for s in range(0, PANEL, STRIP * len(_PARTS)):
+                    tile(_SIX, _PARTS, keep, count, a, first, by_row, by_step, b, place + s, PANEL, c, into + s, PANEL)
+            elif take == 5:
+                for s in range(0, PANEL, STRIP * len(_PARTS)):
+                    tile(_FIVE, _PARTS, keep, count, a, first, by_row, by_step, b, place + s, PANEL, c, into + s, PANEL)
+            elif take == 4:
+                for s in range(0, PANEL, STRIP * len(_PARTS)):
+                    tile(_FOUR, _PARTS, keep, count, a, first, by_row, by_step, b, place + s, PANEL, c, into + s, PANEL)
+            elif take == 3:
+                for s in range(0, PANEL, STRIP * len(_TWO)):
+                    tile(_THREE, _TWO, keep, count, a, first, by_row, by_step, b, place + s, PANEL, c, into + s, PANEL)
+            elif take == 2:
+                for s in range(0, PANEL, STRIP * len(_TWO)):
+                    tile(_TWO, _TWO, keep, count, a, first, by_row, by_step, b, place + s, PANEL, c, into + s, PANEL)
+            else:
+                tile(_ONE, _FOUR, keep, count, a, first, by_row, by_step, b, place, PANEL, c, into, PANEL)
+            row += take
 
 
 @inner
@@ -186,23 +194,25 @@ def flip(size: Any, b: Any, b_places: Any, floats: Any, to: int) -> None:
 def multiply_flipped(size: Any, a: Any, a_places: Any, floats: Any, flipped: int, c: Any, c_places: Any) -> None:
     """As `multiply_back`, with what `flip` made of b; columns are filled up to whole strips, and so must c be."""
     rows, columns, panels = size
+    apart, by_panel = c_places[1], a_places[1]
     for strip in range(padded(columns) // STRIP):
         place, to = flipped + strip * panels * PANEL * STRIP, c_places[0] + strip * STRIP
         row = 0
         while row < rows:
-            at, into = a_places[0] + row * PANEL, to + row * c_places[1]
-            many = rows - row
-            for panel in range(panels):
-                own, other = at + panel * a_places[1], place + panel * PANEL * STRIP
-                if many >= 6:
-                    tile(_SIX, _ONE, KEPT, PANEL, a, own, PANEL, 1, floats, other, STRIP, c, into, c_places[1])
-                elif many >= 4:
-                    tile(_FOUR, _ONE, KEPT, PANEL, a, own, PANEL, 1, floats, other, STRIP, c, into, c_places[1])
-                elif many >= 2:
-                    tile(_TWO, _ONE, KEPT, PANEL, a, own, PANEL, 1, floats, other, STRIP, c, into, c_places[1])
-                else:
-                    tile(_ONE, _ONE, KEPT, PANEL, a, own, PANEL, 1, floats, other, STRIP, c, into, c_places[1])
-            row += 6 if many >= 6 else 4 if many >= 4 else 2 if many >= 2 else 1
+            at, into, take = a_places[0] + row * PANEL, to + row * apart, next_rows(rows - row)
+            if take == 6:
+                stack(_SIX, panels, a, at, by_panel, floats, place, c, into, apart)
+            elif take == 5:
+                stack(_FIVE, panels, a, at, by_panel, floats, place, c, into, apart)
+            elif take == 4:
+                stack(_FOUR, panels, a, at, by_panel, floats, place, c, into, apart)
+            elif take == 3:
+                stack(_THREE, panels, a, at, by_panel, floats, place, c, into, apart)
+            elif take == 2:
+                stack(_TWO, panels, a, at, by_panel, floats, place, c, into, apart)
+            else:
+                stack(_ONE, panels, a, at, by_panel, floats, place, c, into, apart)
+            row += take
 
 
 @inner

@@ -71,6 +71,37 @@ def tile(b_: Any, rows: Any, strips: Any, keep: Any, count: Any, a: Any, at: Any
             CODE.store(b_, b_.load(total), c, target, vector)
 
 
+def _stack(rows: Any, panels: Any, a: Any, at: Any, by_panel: Any, b: Any, place: Any, c: Any, to: Any, apart: Any) -> None:  # noqa: E501
+    out = _rows_at(c, to, len(rows), apart, STRIP)
+    for panel in range(panels):
+        strip = b[place + panel * PANEL * STRIP : place + (panel + 1) * PANEL * STRIP].reshape(PANEL, STRIP)
+        out += _rows_at(a, at + panel * by_panel, len(rows), PANEL, PANEL) @ strip
+
+
+@instruction(_stack)
+def stack(b_: Any, rows: Any, panels: Any, a: Any, at: Any, by_panel: Any, b: Any, place: Any, c: Any, to: Any, apart: Any) -> None:  # noqa: E501
+    """Row r of c, a strip at to + r apart, += row r of the panels of a, the first at `at` and the next `by_panel` cells
+    later, times a strip of b with a row for each column of all panels."""
+    sums = [CODE.make_sums(b_, _PARTS) for _ in rows]
+    targets = [b_.add(to, b_.mul(LONG(r), apart)) for r in range(len(rows))]
+    for target, totals in zip(targets, sums, strict=True):
+        for vector, total in enumerate(totals):
+            b_.store(CODE.load(b_, c, target, vector), total)
+    with cgutils.for_range(b_, panels) as outer:
+        start = b_.add(at, b_.mul(outer.index, by_panel))
+        first = b_.add(place, b_.mul(outer.index, LONG(PANEL * STRIP)))
+        with cgutils.for_range(b_, LONG(PANEL)) as loop:
+            row = b_.add(first, b_.mul(loop.index, LONG(STRIP)))
+            values = [CODE.load(b_, b, row, vector) for vector in range(_PARTS)]
+            for r, totals in enumerate(sums):
+                factor = CODE.spread_at(b_, a, b_.add(b_.add(start, LONG(r * PANEL)), loop.index))
+                for value, total in zip(values, totals, strict=True):
+                    CODE.add_product(b_, factor, value, total)
+    for target, totals in zip(targets, sums, strict=True):
+        for vector, total in enumerate(totals):
+            CODE.store(b_, b_.load(total), c, target, vector)
+
+
 def _dots(rows: Any, columns: Any, panels: Any, a: Any, at: Any, by_row: Any, by_panel: Any, b: Any, place: Any, stride: Any, step: Any, c: Any, to: Any, apart: Any) -> None:  # noqa: E501
     out = _rows_at(c, to, len(rows), apart, len(columns))
     for panel in range(panels):

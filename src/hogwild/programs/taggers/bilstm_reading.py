@@ -16,7 +16,7 @@ from hogwild.feeds.tagged.text import TextColumn
 from hogwild.kernels.nn.letters import KNOWN, LONGEST, STRANGE
 from hogwild.kernels.nn.lstm_batch import Sentences
 
-_BLOCK = 32  # batches of similar length, among whose sentences those of a visit are drawn
+_BLOCK = 8  # batches of similar length, among whose sentences those of a visit are drawn
 _TOKENS = 1 << 13  # of a visit to several sentences, at the most
 _WORDS = "w"
 
