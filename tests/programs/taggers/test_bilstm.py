@@ -226,7 +226,7 @@ def test_vectors_to_start_from(feed: Any, tmp_path: Path) -> None:
     hogwild.Vectors(["zzz"], matrix[:1]).save(tmp_path / "other.vec")
     with pytest.raises(InputError, match="no word in common"):
         BiLSTM(**SMALL, start_vectors=str(tmp_path / "other.vec")).startup(feed, 1)
-    with pytest.raises(ConfigError, match="have 12 numbers, embeddings 7; give (--word-dim 12|`word_dim=12`)"):
+    with pytest.raises(ConfigError, match=r"have 12 numbers, embeddings 7; give (--word-dim 12|`word_dim=12`)"):
         BiLSTM(**{**SMALL, "word_dim": 7}, start_vectors=str(tmp_path / "v.vec")).startup(feed, 1)
 
 
