@@ -69,7 +69,7 @@ def test_means_that_are_none_are_refused(tmp_path):
     config = tmp_path / "model" / "config.json"
     assert json.loads(config.read_text())["means"] == [1.5]
     config.write_text(config.read_text().replace("1.5", '"x"'))
-    with pytest.raises(hogwild.ModelError):
+    with pytest.raises(hogwild.ModelError, match="'means' are not finite numbers"):
         hogwild.load_model(tmp_path / "model")
 
 
