@@ -13,7 +13,7 @@ from hogwild.kernels.compiler.rng import mix
 from hogwild.kernels.crf.task import ChainTask, floats_for
 from hogwild.kernels.crf.task import places_of as chain_places
 from hogwild.kernels.loop.order import row_at
-from hogwild.kernels.nn.lstm import MANY, Batch, apart_for, flipped_cells, padded
+from hogwild.kernels.nn.lstm import Batch, apart_for, flipped_cells, padded
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 
@@ -71,7 +71,7 @@ class AsChain(NamedTuple):
 class TaggerTask(NamedTuple):
     """What selects the code (rule, penalty, head, recurrence, spelling, chain) and sizes.
 
-    slots: rows a token; inputs: numbers a token, the last one 1; units: of a layer and direction, whole panels;
+    slots: rows a token; inputs: numbers a token, the last one 1; units: of a layer and direction, whole strips;
     output_at, pairs_at: places in the dense values; places: size of the table that finds rows again (a power of two).
     """
 
@@ -144,7 +144,7 @@ def places_of(task: Any, tokens: int, sentences: int, times: int) -> Any:
     outs = tokens * stride
     memory = outs + task.layers * tokens * width
     flipped = memory + 2 * task.layers * memory_cells(task, tokens)
-    turned = flipped + (flipped_cells(widest, task.units) if tokens >= MANY else 0)
+    turned = flipped + flipped_cells(widest, task.units)
     former = turned + tokens * widest
     slopes = former + tokens * task.units
     others = slopes + tokens * widest

@@ -25,15 +25,15 @@ from hogwild.kernels.nn.lstm import (
     Memory,
     keep_gradient,
     padded,
-    panel_rows,
     read_back,
     read_forward,
     send_to_inputs,
+    strip_rows,
 )
 from hogwild.kernels.nn.lstm_batch import AsChain, EachAlone, TaggerTask, chance, draw_masks, mask, memory_cells, pack
 from hogwild.kernels.optim.penalties import weight_at
 from hogwild.kernels.optim.rules import begin_row, step_dense, stride, update
-from hogwild.kernels.simd.panels import PANEL, UNITS
+from hogwild.kernels.simd.strips import GATES
 
 # -- the inputs -----------------------------------------------------------------------------------------------------
 
@@ -113,12 +113,12 @@ def keep_rows(task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, p
 @inner
 def layer_of(task: Any, values: Any, number: int, direction: int) -> Any:
     """The weights of a layer in one direction."""
-    width, cells = 2 * task.units + 1, task.units // UNITS * PANEL
+    width, cells = 2 * task.units + 1, GATES * task.units
     inputs = task.inputs if number == 0 else width
-    rows, later = panel_rows(task.recurrence, inputs, task.units), panel_rows(task.recurrence, width, task.units)
+    rows, later = strip_rows(task.recurrence, inputs, task.units), strip_rows(task.recurrence, width, task.units)
     at = direction * rows * cells
     if number > 0:
-        at += 2 * cells * (panel_rows(task.recurrence, task.inputs, task.units) + (number - 1) * later)
+        at += 2 * cells * (strip_rows(task.recurrence, task.inputs, task.units) + (number - 1) * later)
     return Layer(values, at, inputs, padded(inputs), rows, task.units)
 
 

@@ -314,27 +314,37 @@ def step_dense(rule: Any, parameters: Any, gradient: Any, rate: Any) -> None:
     """
 
 
-@step_dense.of(Sgd)
-def _step_alone(rule: Any, parameters: Any, gradient: Any, rate: Any) -> None:
+@step_dense.of(Sgd, Momentum, Adagrad, Adam, Ftrl)
+def _step_all(rule: Any, parameters: Any, gradient: Any, rate: Any) -> None:
+    count = visits_of(rule, parameters.steps, 0)
+    move_dense(rule, parameters, gradient, 0, len(parameters.values), rate, count)
+
+
+@choice
+def move_dense(rule: Any, parameters: Any, gradient: Any, start: int, stop: int, rate: Any, count: Any) -> None:
+    """Move some of the dense weights, in a step of that number."""
+
+
+@move_dense.of(Sgd)
+def _move_alone(rule: Any, parameters: Any, gradient: Any, start: int, stop: int, rate: Any, count: Any) -> None:
     values, none = parameters.values, np.float32(0)
-    for k in range(len(values)):
-        values[k] = moved(rule, values[k], none, none, gradient[k], rate, none)[0]  # RACE(lost update): docs/races.md
+    for k in range(start, stop):
+        values[k] = moved(rule, values[k], none, none, gradient[k], rate, count)[0]  # RACE(lost update): docs/races.md
 
 
-@step_dense.of(Momentum, Adagrad)
-def _step_one_slot(rule: Any, parameters: Any, gradient: Any, rate: Any) -> None:
+@move_dense.of(Momentum, Adagrad)
+def _move_one_slot(rule: Any, parameters: Any, gradient: Any, start: int, stop: int, rate: Any, count: Any) -> None:
     values, first, none = parameters.values, parameters.first, np.float32(0)
-    for k in range(len(values)):
-        weight, one, _ = moved(rule, values[k], first[k], none, gradient[k], rate, none)
+    for k in range(start, stop):
+        weight, one, _ = moved(rule, values[k], first[k], none, gradient[k], rate, count)
         first[k] = one  # RACE(lost update): docs/races.md
         values[k] = weight  # RACE(lost update): docs/races.md
 
 
-@step_dense.of(Adam, Ftrl)
-def _step_two_slots(rule: Any, parameters: Any, gradient: Any, rate: Any) -> None:
+@move_dense.of(Adam, Ftrl)
+def _move_two_slots(rule: Any, parameters: Any, gradient: Any, start: int, stop: int, rate: Any, count: Any) -> None:
     values, first, second = parameters.values, parameters.first, parameters.second
-    count = visits_of(rule, parameters.steps, 0)
-    for k in range(len(values)):
+    for k in range(start, stop):
         weight, one, two = moved(rule, values[k], first[k], second[k], gradient[k], rate, count)
         first[k] = one  # RACE(lost update): docs/races.md
         second[k] = two  # RACE(lost update): docs/races.md

@@ -111,6 +111,21 @@ class VectorCode:
         found = self.halved(builder, found, builder.fadd, 4)
         builder.store(found, builder.bitcast(builder.gep(base, [place]), found.type.as_pointer())).align = 4
 
+    def turned(self, builder: Any, rows: list[Any]) -> list[Any]:
+        """As many vectors as lanes, as the rows of a square that is turned over."""
+        step = 1
+        while step < self.lanes:
+            found = list(rows)
+            even = [k for k in range(self.lanes) if k // step % 2 == 0]
+            for low in even:
+                a, b = rows[low], rows[low + step]
+                first = [k if k in even else self.lanes + k - step for k in range(self.lanes)]
+                second = [k + step if k in even else self.lanes + k for k in range(self.lanes)]
+                found[low] = builder.shuffle_vector(a, b, self.places(first))
+                found[low + step] = builder.shuffle_vector(a, b, self.places(second))
+            rows, step = found, 2 * step
+        return rows
+
     def select(self, builder: Any, sign: str, x: Any, y: Any, chosen: Any, other: Any) -> Any:
         """`chosen` in the lanes where x compares with y as the sign says, `other` elsewhere and where one is NaN."""
         return builder.select(builder.fcmp_ordered(sign, x, y), chosen, other)

@@ -37,7 +37,7 @@ from hogwild.programs.words.vectors import Vectors
 
 _PAPER = {"beta1": 0.95, "beta2": 0.95, "epsilon": 1e-4}  # adam's constants on AsynGrad
 _RATES = {"sgd": 0.5, "momentum": 0.05, "adagrad": 0.05, "adam": 0.002, "ftrl": 0.1}
-_REMEMBERED = ("words_table", "features_table", "first", "second", "steps")
+_REMEMBERED = ("words_table", "features_table", "layers_first", "layers_second", "steps")
 
 
 @taking(BiLSTMConfig)
@@ -309,7 +309,6 @@ class BiLSTM(RowProgram, Tagger):
                 table[...] = required(arrays, f"{name}_table", table.shape)
             table.reshape(-1, cells)[:, :dim] = arrays[name]
         bilstm_weights.put_plain(shape, arrays, weights.values)
-        for name in ("first", "second", "steps"):
-            own = getattr(weights, name)
+        for name, own in zip(_REMEMBERED[2:], (weights.first, weights.second, weights.steps), strict=True):
             if own.size and name in arrays:
                 own[...] = required(arrays, name, own.shape)

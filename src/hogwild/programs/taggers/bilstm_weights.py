@@ -1,4 +1,4 @@
-"""The weights of a Bi-LSTM as plain arrays: taken out of the panels that compiled code reads, put back, drawn."""
+"""The weights of a Bi-LSTM as plain arrays: taken out of the strips that compiled code reads, put back, drawn."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import numpy as np
 
 from hogwild.arrays import Floats
 from hogwild.kernels.nn.letters import letter_cells
-from hogwild.kernels.nn.lstm import Diagonal, Full, panel_rows
-from hogwild.kernels.simd.panels import UNITS
+from hogwild.kernels.nn.lstm import Diagonal, Full, strip_rows
 from hogwild.kernels.simd.rows8 import LANES, layout
+from hogwild.kernels.simd.strips import GATES, STRIP
 from hogwild.programs.saving.tensors import Arrays, required
 
-_GATES = 4  # input, forget, candidate, output
 _DIRECTIONS = ("forward", "backward")
 _KEEP = 1.0  # bias of forget gates at first: what is in a cell stays
 
@@ -36,8 +35,8 @@ class Shape:
 
     @property
     def units(self) -> int:
-        """Units filled up to whole panels."""
-        return -(-self.hidden // UNITS) * UNITS
+        """Units filled up to whole strips."""
+        return -(-self.hidden // STRIP) * STRIP
 
     @property
     def pair_width(self) -> int:
@@ -46,8 +45,8 @@ class Shape:
         return LANES * len(lanes) * len(blocks)
 
     def rows(self, layer: int) -> int:
-        """Rows of a panel: inputs, of which the last is 1, what is read of the token before, and what fills it up."""
-        return int(panel_rows(Diagonal() if self.diagonal else Full(), self.width(layer), self.units))
+        """Rows of a strip: inputs, of which the last is 1, what is read of the token before, and what fills it up."""
+        return int(strip_rows(Diagonal() if self.diagonal else Full(), self.width(layer), self.units))
 
     def width(self, layer: int) -> int:
         """Inputs of a layer, with the one that is always 1."""
@@ -56,7 +55,7 @@ class Shape:
     @property
     def output_at(self) -> int:
         """Where the output begins among the dense weights."""
-        return sum(2 * self.rows(layer) * _GATES * self.units for layer in range(self.layers))
+        return sum(2 * self.rows(layer) * GATES * self.units for layer in range(self.layers))
 
     @property
     def pairs_at(self) -> int:
@@ -80,16 +79,16 @@ def _parts(shape: Shape, values: Floats) -> Iterator[tuple[str, Floats]]:
     for layer in range(shape.layers):
         rows, width = shape.rows(layer), shape.width(layer)
         for direction in _DIRECTIONS:
-            size = rows * _GATES * units
-            panels = values[at : at + size].reshape(-1, rows, _GATES, UNITS)
+            size = rows * GATES * units
+            strips = values[at : at + size].reshape(-1, GATES, rows, STRIP).transpose(0, 2, 1, 3)  # a row an input
             name = f"lstm_{layer + 1}_{direction}"
             if layer == 0:
-                yield f"{name}_input", panels[:, : width - 1]
+                yield f"{name}_input", strips[:, : width - 1]
             else:
-                yield f"{name}_input_forward", panels[:, :hidden]
-                yield f"{name}_input_backward", panels[:, units : units + hidden]
-            yield f"{name}_bias", panels[:, width - 1 : width]
-            yield f"{name}_hidden", panels[:, width : width + (1 if shape.diagonal else hidden)]
+                yield f"{name}_input_forward", strips[:, :hidden]
+                yield f"{name}_input_backward", strips[:, units : units + hidden]
+            yield f"{name}_bias", strips[:, width - 1 : width]
+            yield f"{name}_hidden", strips[:, width : width + (1 if shape.diagonal else hidden)]
             at += size
     output = values[at : at + (2 * units + 1) * shape.tags].reshape(-1, shape.tags)
     yield "output_forward", output[:hidden]
@@ -115,24 +114,24 @@ def put_plain(shape: Shape, arrays: Arrays, values: Floats) -> None:
     """The inverse of `plain_of`, into weights of zero; checks shapes and kinds."""
     for name, part in _parts(shape, values):
         if part.ndim == 4:
-            found = required(arrays, name, (part.shape[1], _GATES * shape.hidden))
+            found = required(arrays, name, (part.shape[1], GATES * shape.hidden))
             _fold(shape, found, part)
         else:
             part[...] = required(arrays, name, part.shape)
 
 
 def _unfolded(shape: Shape, part: Floats) -> Floats:
-    """Panels as a matrix: a row an input, all units of the first gate, of the second, …"""
+    """Strips as a matrix: a row an input, all units of the first gate, of the second, …"""
     rows = part.shape[1]
-    whole = part.transpose(1, 2, 0, 3).reshape(rows, _GATES, shape.units)
+    whole = part.transpose(1, 2, 0, 3).reshape(rows, GATES, shape.units)
     return np.ascontiguousarray(whole[:, :, : shape.hidden].reshape(rows, -1))
 
 
 def _fold(shape: Shape, found: Floats, part: Floats) -> None:
     rows = len(found)
-    whole = np.zeros((rows, _GATES, shape.units), np.float32)
-    whole[:, :, : shape.hidden] = found.reshape(rows, _GATES, shape.hidden)
-    part[...] = whole.reshape(rows, _GATES, -1, UNITS).transpose(2, 0, 1, 3)
+    whole = np.zeros((rows, GATES, shape.units), np.float32)
+    whole[:, :, : shape.hidden] = found.reshape(rows, GATES, shape.hidden)
+    part[...] = whole.reshape(rows, GATES, -1, STRIP).transpose(2, 0, 1, 3)
 
 
 def names_of(shape: Shape) -> list[str]:
@@ -145,7 +144,7 @@ def draw(shape: Shape, random: np.random.Generator) -> dict[str, Floats]:
     found = plain_of(shape, np.zeros(shape.cells, np.float32))
     for name, part in found.items():
         if name.endswith("_hidden") and not shape.diagonal:
-            for gate in range(_GATES):  # turns of space: nothing grows or fades on its way through time
+            for gate in range(GATES):  # turns of space: nothing grows or fades on its way through time
                 turned = np.linalg.qr(random.normal(size=(shape.hidden, shape.hidden)))[0]
                 part[:, gate * shape.hidden : (gate + 1) * shape.hidden] = turned
         elif name.endswith("_bias"):
