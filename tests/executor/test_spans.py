@@ -116,3 +116,28 @@ def test_spans_shrink_towards_the_end_so_that_workers_end_together() -> None:
     assert max(sizes) <= 100_000 // 3
     assert sizes[-1] * 1e-8 <= 0.0003
     assert min(sizes[1:-1]) * 1e-8 > 0.00015
+
+
+@pytest.mark.parametrize("pace", [100.0, 1e5])
+def test_spans_are_of_whole_groups(pace: float) -> None:
+    """Where workers make visits together, a span ends where a group does, whatever it takes: one worker repeats."""
+    claims = Claims(2, group=12)
+    claims.open_epoch(0, 1000)
+    ends = [0]
+    while ends[-1] < 1000:
+        claim = claims.claim(0)
+        assert claim is not None
+        assert claim.start == ends[-1]
+        claims.done(claim.stop - claim.start, (claim.stop - claim.start) / pace)
+        ends.append(claim.stop)
+    assert all(end % 12 == 0 for end in ends[:-1])
+    assert ends[-1] == 1000
+
+
+def test_a_limit_cuts_groups() -> None:
+    """Private copies may be merged sooner than a group has been made."""
+    claims = Claims(2, group=12)
+    claims.open_epoch(0, 1000)
+    claim = claims.claim(0, most=5)
+    assert claim is not None
+    assert claim.stop == 5

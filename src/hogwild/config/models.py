@@ -217,6 +217,9 @@ class BiLSTMConfig(Config):
     it."""
     batch_size: int = 8
     """Sentences of a visit, of similar length, which make one step; 1: one at a time, as in the paper."""
+    together: int = 0
+    """Sentences that a worker reads at once where a visit has one, each with a step of its own, as so many workers
+    would; in mode hogwild. 0: as many as learn as well (4; 1 with clip); 1: one after the other."""
     dropout: float = 0.0
     """Share of the inputs and outputs of all layers that a sentence does without in training, the same for all its
     tokens."""
@@ -249,6 +252,11 @@ class BiLSTMConfig(Config):
         for name in ("dropout", "word_dropout"):
             require(self, name, 0 <= getattr(self, name) < 1, "it is a share from 0 to below 1. Try 0.3.")
         require(self, "unknown_share", 0 <= self.unknown_share <= 1, "it is a share between 0 and 1. Try 0.5.")
+        require(self, "together", 0 <= self.together <= 64, "it must lie between 1 and 64, or be 0: chosen.")
+        alone = self.together <= 1 or self.batch_size == 1
+        require(self, "together", alone, "it is for one sentence a step: batch_size must be 1; leave one of them out.")
+        alone = self.together <= 1 or self.clip == 0
+        require(self, "together", alone, "a gradient must be known before it is clipped; leave one of them out.")
         require_not_negative(self, "clip", remedy="Try 5, or 0 for none.")
         require_not_negative(self, "l2", remedy="Try 0 or 1e-6.")
 

@@ -17,7 +17,7 @@ from hogwild.executor.spanlog import timed_task
 from hogwild.kernels.compiler.jit import renewed
 from hogwild.kernels.loop.order import Order, file_order, locate, shard_size, shuffled
 from hogwild.kernels.loop.rehearsal import Act, rehearse
-from hogwild.kernels.loop.task import is_users
+from hogwild.kernels.loop.task import is_users, paced
 from hogwild.machine import memory
 from hogwild.programs.program import CompiledProgram, Program
 
@@ -94,7 +94,8 @@ def make_plan(
     program.startup(feed, config.seed)
     task, samples, room = None, None, Room(0)
     if isinstance(program, CompiledProgram):
-        task, samples, room = renewed(timed_task(program.task)), program.samples(feed), program.room(feed)
+        task = renewed(timed_task(paced(program.task, config.mode)))
+        samples, room = program.samples(feed), program.room(feed)
     tables = check_tables(program.tables(), program.weights, room)
     whole = program.visits(feed)
     return Plan(

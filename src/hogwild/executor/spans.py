@@ -30,10 +30,11 @@ class Claim:
 class Claims:
     """The state of one run that workers and the main thread share, behind one lock."""
 
-    def __init__(self, workers: int, lockstep: int = 0, seconds: float = SPAN_SECONDS) -> None:
+    def __init__(self, workers: int, lockstep: int = 0, seconds: float = SPAN_SECONDS, group: int = 1) -> None:
         self.workers = workers
         self.lockstep = lockstep  # visits in a round in the modes that work in rounds, else 0
         self.seconds = seconds  # that a span should last
+        self.group = group  # visits that a worker makes at once: spans are of whole groups, so that one worker repeats
         self.error: WorkerError | None = None
         # Reasons to stand still. Closing a gate takes no lock: it may happen in a signal handler of the main thread.
         self.gates: set[str] = set()
@@ -92,7 +93,8 @@ class Claims:
         if self._closed or self._cursor >= self._visits:
             return None
         start = self._cursor
-        self._cursor = min(start + self._size(most), self._visits)
+        size = min(-(-self._size(most) // self.group) * self.group, max(most, 1))
+        self._cursor = min(start + size, self._visits)
         return start, self._cursor
 
     def _next_in_step(self, worker: int) -> tuple[int, int] | None:

@@ -24,6 +24,7 @@ from hogwild.executor.spans import Claim, Claims
 from hogwild.kernels.loop.order import Order, file_order
 from hogwild.kernels.loop.schedule import Schedule, rate_after
 from hogwild.kernels.loop.span import Span
+from hogwild.kernels.loop.task import group_size
 
 
 class Counters:
@@ -193,7 +194,7 @@ def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> Cr
     store = make_store(plan, weights, sharing)
     backend = backend_of(plan)
     backend.open(store)
-    claims = Claims(store.workers, lockstep_of(plan.config), store.span_seconds)
+    claims = Claims(store.workers, lockstep_of(plan.config), store.span_seconds, group_size(plan.task))
     return Crew(backend, store, schedule, claims, Counters(store.workers), file_order(plan.visits), plan.workers)
 
 

@@ -92,6 +92,56 @@ def test_many_workers_visit_all_and_learn(feed: Any, trained: BiLSTM, sharing: s
     assert epochs[-1].loss < epochs[0].loss / 3
 
 
+ALONE: dict[str, Any] = {**SMALL, "batch_size": 1}
+
+
+def test_sentences_together_repeat_with_one_worker(feed: Any) -> None:
+    one, other, longer = (BiLSTM(**{**ALONE, "dropout": 0.2}) for _ in range(3))
+    run(one, feed, "hogwild", 1)
+    events = run(other, feed, "hogwild", 1)
+    run(longer, feed, "hogwild", 1, epochs=3)
+    assert bits(one) == bits(other)
+    assert bits(one) != bits(longer)
+    assert events[-1].samples == 2 * len(feed)
+    assert other.arrays(state=True)["steps"] == 2 * len(feed)  # a step for each
+
+
+def test_sentences_together_are_asynchrony(feed: Any) -> None:
+    """One after the other is what serial does; four at once learn nearly the same."""
+    serial, alone, together = (BiLSTM(**{**ALONE, "together": count}) for count in (0, 1, 4))
+    found = [run(serial, feed, "serial", epochs=4), run(alone, feed, "hogwild", epochs=4)]
+    found.append(run(together, feed, "hogwild", epochs=4))
+    assert bits(serial) == bits(alone)
+    losses = [[event.loss for event in events if event.kind == "epoch"] for events in found]
+    assert losses[0] == losses[1]
+    assert losses[2] != losses[0]
+    assert losses[2][-1] < losses[0][0] / 2
+    assert losses[2][-1] < 1.5 * losses[0][-1]
+
+
+def test_many_workers_read_sentences_together(feed: Any) -> None:
+    """As above: whoever is first, the loss falls to a third; three workers with four each are twelve."""
+    program = BiLSTM(**ALONE)
+    events = run(program, feed, "hogwild", 3, epochs=8, sharing="all")
+    epochs = [event for event in events if event.kind == "epoch"]
+    assert events[-1].samples == 8 * len(feed)
+    assert events[-1].units == 8 * feed.tokens
+    assert epochs[-1].loss < epochs[0].loss / 3
+
+
+def test_a_long_sentence_among_those_read_together(tmp_path: Path) -> None:
+    """It is read alone: what is read together has room for no more."""
+    lengths = [3, 9000, 4, 1, 2, 5, 1]
+    sentences = ["".join(f"w{k % 7} NN {'BI'[k % 2]}-X\n" for k in range(length)) for length in lengths]
+    (tmp_path / "text").write_text("\n".join(sentences))
+    feed = hogwild.open_tagging(tmp_path / "text", hogwild.TaggingConfig(features="words-pos"))
+    program = BiLSTM(**ALONE)
+    events = run(program, feed, "hogwild", 2, sharing="all")
+    assert events[-1].samples == 2 * len(lengths)
+    assert program.task.pace.most == 9000
+    assert all(np.isfinite(array).all() for array in program.arrays().values() if array.dtype == np.float32)
+
+
 @compiled_in_full
 def test_round_robin_repeats_and_minibatches_sum(feed: Any) -> None:
     one, other = BiLSTM(**SMALL), BiLSTM(**SMALL)
@@ -231,6 +281,10 @@ def test_vectors_to_start_from(feed: Any, tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_said(trained: BiLSTM, feed: Any) -> None:
+    with pytest.raises(ConfigError, match="together is 4; it is for one sentence a step"):
+        BiLSTM(together=4)
+    with pytest.raises(ConfigError, match="together is 4; a gradient must be known before it is clipped"):
+        BiLSTM(together=4, batch_size=1, clip=1.0)
     with pytest.raises(ConfigError, match="hidden is 0; it must lie between 1 and 4096"):
         BiLSTM(hidden=0)
     made = hogwild.tagging_of([[["a"], ["b"]]], [["X", "Y"]])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import NEXT, ORDER_KEY, ORDER_SHIFT, Step
-from hogwild.kernels.compiler.jit import choice, fresh, in_package, kernel
+from hogwild.kernels.compiler.jit import choice, fresh, in_package, inner, kernel
 from hogwild.kernels.loop.guard import guard
 from hogwild.kernels.loop.modes import (
     FreeMode,
@@ -24,7 +24,7 @@ from hogwild.kernels.loop.modes import (
 )
 from hogwild.kernels.loop.order import Order, locate
 from hogwild.kernels.loop.schedule import Schedule, elapsed_at, rate_at
-from hogwild.kernels.loop.task import fused, gradient
+from hogwild.kernels.loop.task import OneByOne, Together, fused, fused_group, gradient, visit_size
 from hogwild.kernels.loop.trace import (
     GRADIENTS,
     Passing,
@@ -69,6 +69,10 @@ def go_through(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, scr
 
 
 @go_through.of(Untraced, Passing)
+def _pass_through(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    return walk(mode, probe, task, samples, weights, scratch, span)
+
+
 def _go_through(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
     loss = span.loss
     epoch_began = elapsed_at(span.schedule, float(span.before))
@@ -91,6 +95,92 @@ def _go_through(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, sc
         else:
             idle(mode, position, task, weights, scratch, step)
     return loss
+
+
+@choice
+def walk(mode: Any, probe: Any, task: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    """`go_through` under a mode."""
+
+
+@walk.of(FreeMode)
+def _walk_free(mode: Any, probe: Any, task: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    return walk_free(task, probe, samples, weights, scratch, span)
+
+
+def _walk(mode: Any, probe: Any, task: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    return one_by_one(probe, task, mode, samples, weights, scratch, span)
+
+
+walk.otherwise(_walk)
+
+
+@choice
+def walk_free(task: Any, probe: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    """`go_through` where nobody waits. A task that can make visits together registers `walk_paced`."""
+
+
+def _walk_alone(task: Any, probe: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    return one_by_one(probe, task, FreeMode(), samples, weights, scratch, span)
+
+
+walk_free.otherwise(_walk_alone)
+
+
+def walk_paced(task: Any, probe: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    """By the pace of the task."""
+    return walk_at(task.pace, probe, task, samples, weights, scratch, span)
+
+
+@choice
+def walk_at(pace: Any, probe: Any, task: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    """The visits of a span at a pace."""
+
+
+@walk_at.of(OneByOne)
+def _walk_slowly(pace: Any, probe: Any, task: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    return one_by_one(probe, task, FreeMode(), samples, weights, scratch, span)
+
+
+@walk_at.of(Together)
+def _walk_together(pace: Any, probe: Any, task: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    loss, position = span.loss, span.start
+    epoch_began = elapsed_at(span.schedule, float(span.before))
+    end = len(scratch.ints) - pace.visits  # the last are those at hand
+    while position < span.stop:
+        found = min(pace.window, span.stop - position)
+        visits = scratch.ints[end - found : end]
+        for k in range(found):
+            visits[k] = locate(span.order, position + k)
+        sort_by_size(task, samples, visits)
+        made = 0
+        while made < found:
+            count, size = 0, 0
+            while count < pace.visits and made + count < found:
+                size += visit_size(task, samples, visits[made + count])
+                if count > 0 and size > pace.most:
+                    break
+                count += 1
+            progress = float(span.before + position + made)
+            elapsed = np.float32(elapsed_at(span.schedule, progress) - epoch_began)
+            step = Step(rate_at(span.schedule, progress), elapsed, span.private, span.worker, span.workers)
+            scratch.clock[0] = elapsed
+            loss += fused_group(task, samples, visits[made : made + count], weights, scratch, step)
+            count_update(probe, count)
+            made += count
+        position += found
+    return loss
+
+
+@inner
+def sort_by_size(task: Any, samples: Any, visits: Any) -> None:
+    """The smallest first; those of equal size as they stood."""
+    for k in range(1, len(visits)):
+        visit, at = visits[k], k
+        size = visit_size(task, samples, visit)
+        while at > 0 and size < visit_size(task, samples, visits[at - 1]):
+            visits[at] = visits[at - 1]
+            at -= 1
+        visits[at] = visit
 
 
 @go_through.of(Traced)
@@ -116,6 +206,14 @@ def look(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, scratch: 
 
 
 look.otherwise(_go_through)
+
+
+@choice
+def one_by_one(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
+    """One visit after the other."""
+
+
+one_by_one.otherwise(_go_through)
 
 
 run_span = kernel(_run_span)

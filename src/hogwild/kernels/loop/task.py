@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from hogwild.errors import ConfigError, brief
 from hogwild.kernels.compiler.jit import choice, open_kernel
@@ -44,6 +44,44 @@ def _pair(task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step:
 
 
 fused.otherwise(_pair)
+
+
+class OneByOne(NamedTuple):
+    """A worker makes one visit after the other."""
+
+    visits: int = 1
+    window: int = 0
+
+
+class Together(NamedTuple):
+    """A worker makes so many visits at once, which all read the same weights and write one after the other, as so many
+    workers would: in mode hogwild. Those of a window of so many that are next to each other by size; most: the size of
+    all together."""
+
+    visits: int
+    window: int
+    most: int
+
+
+@choice
+def visit_size(task: Any, samples: Any, visit: Any) -> Any:
+    """How large a visit is: such of equal size go well together."""
+
+
+@choice
+def fused_group(task: Any, samples: Any, visits: Any, weights: Any, scratch: Any, step: Any) -> Any:
+    """`fused` for several visits at once; returns the sum of their losses."""
+
+
+def paced(task: Any, mode: str) -> Any:
+    """A task as a mode wants it: only in mode hogwild may visits be made together."""
+    return task._replace(pace=OneByOne()) if mode != "hogwild" and group_size(task) > 1 else task
+
+
+def group_size(task: Any) -> int:
+    """Visits of which a worker chooses those that it makes at once."""
+    pace = getattr(task, "pace", None)
+    return pace.window if isinstance(pace, Together) else 1
 
 
 # -- Registration of a user's functions, checked at the door ----------------------------------------------------------

@@ -378,12 +378,18 @@ def copy_former(layer: Any, batch: Any, memory: Any, to: int) -> None:
 
 
 @inner
+def turn_over_inputs(layer: Any, memory: Any) -> None:
+    """Make the weights of the inputs ready for `send_to_inputs`."""
+    strips, weights = GATES * layer.units // STRIP, (layer.at, layer.rows * STRIP)
+    flip(layer.inputs - 1, strips, layer.values, weights, memory.floats, memory.flipped)
+
+
+@inner
 def send_to_inputs(layer: Any, batch: Any, memory: Any, slopes: int) -> None:
     """The derivatives in the inputs, a row a token, to `slopes`."""
     floats, strips = memory.floats, GATES * layer.units // STRIP
     for k in range(batch.tokens * layer.stride):
         floats[slopes + k] = np.float32(0)
-    flip(layer.inputs - 1, strips, layer.values, (layer.at, layer.rows * STRIP), floats, memory.flipped)
     multiply_flipped(
         (batch.tokens, layer.inputs - 1, strips), floats, (memory.gates, batch.apart * STRIP), floats, memory.flipped,
         floats, (slopes, layer.stride),

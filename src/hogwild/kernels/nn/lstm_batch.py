@@ -14,6 +14,7 @@ from hogwild.kernels.crf.task import ChainTask, floats_for
 from hogwild.kernels.crf.task import places_of as chain_places
 from hogwild.kernels.loop.order import row_at
 from hogwild.kernels.nn.lstm import Batch, apart_for, flipped_cells, padded
+from hogwild.kernels.simd.strips import STRIP
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 
@@ -69,10 +70,12 @@ class AsChain(NamedTuple):
 
 
 class TaggerTask(NamedTuple):
-    """What selects the code (rule, penalty, head, recurrence, spelling, chain) and sizes.
+    """What selects the code (rule, penalty, head, recurrence, spelling, chain, pace) and sizes.
 
     slots: rows a token; inputs: numbers a token, the last one 1; units: of a layer and direction, whole strips;
-    output_at, pairs_at: places in the dense values; places: size of the table that finds rows again (a power of two).
+    output_at, pairs_at, letters_at: places in the dense values, of which there are `cells`; places: size of the table
+    that finds rows again (a power of two).
+    pace: how many sentences a worker reads at once, each with a step of its own, and tokens of all of them at the most.
     """
 
     rule: Any
@@ -92,6 +95,9 @@ class TaggerTask(NamedTuple):
     pairs_at: int
     filters: int
     places: int
+    pace: Any
+    letters_at: int
+    cells: int
     dropout: np.float32
     word_dropout: np.float32
     unknown_share: np.float32
@@ -100,7 +106,8 @@ class TaggerTask(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where in scratch.floats and scratch.ints a visit has its numbers."""
+    """Where in scratch.floats and scratch.ints a visit has its numbers. sorted: the rows of each sentence, one sentence
+    after the other; starts: where there each begins. read, near, fixes, rest: see lstm_together.py."""
 
     inputs: int
     outs: int
@@ -115,6 +122,10 @@ class Places(NamedTuple):
     carried: int
     zeros: int
     masks: int
+    read: int
+    near: int
+    fixes: int
+    rest: int
     nodes: int
     chain: int
     base: int
@@ -123,6 +134,8 @@ class Places(NamedTuple):
     token: int
     mirror: int
     owner: int
+    sorted: int
+    starts: int
     rows: int
     best: int
     found: int
@@ -153,27 +166,33 @@ def places_of(task: Any, tokens: int, sentences: int, times: int) -> Any:
     carried = scores + tokens * task.tags
     zeros = carried + sentences * task.units
     masks = zeros + task.units
-    nodes = (masks + sentences * (task.inputs + task.layers * 2 * task.units) + 15) // 16 * 16
-    chain = nodes + (times * chain_places(task.chain, times).width + 15) // 16 * 16
+    read = padded(masks + sentences * (task.inputs + task.layers * 2 * task.units))
+    near = read + (tokens * (widest + task.units) if task.pace.visits > 1 else 0)
+    fixes = near + (tokens * max(STRIP, task.tags) if task.pace.visits > 1 else 0)
+    rest = fixes + 3 * sentences
+    nodes = padded(rest + (sentences * (task.cells - task.pairs_at) if task.pace.visits > 1 else 0))
+    chain = nodes + padded(times * chain_places(task.chain, times).width)
     lengths = times + 1
     chosen = lengths + sentences
     token = chosen + sentences
     mirror = token + tokens
     owner = mirror + tokens
-    rows = owner + tokens
+    sorted = owner + tokens
+    starts = sorted + tokens
+    rows = starts + sentences + 1
     best = rows + tokens * task.slots
     found = best + tokens * task.filters
     ends = found + task.places
     return Places(
-        0, outs, memory, flipped, turned, former, slopes, others, own, scores, carried, zeros, masks, nodes, chain, 0,
-        lengths, chosen, token, mirror, owner, rows, best, found, ends, ends + 2,
+        0, outs, memory, flipped, turned, former, slopes, others, own, scores, carried, zeros, masks, read, near, fixes,
+        rest, nodes, chain, 0, lengths, chosen, token, mirror, owner, sorted, starts, rows, best, found, ends, ends + 2,
     )  # fmt: skip
 
 
 def room_for(task: Any, tokens: int, sentences: int, times: int) -> tuple[int, int]:
     """Floats and ints of scratch that a visit needs."""
     places = places_of(task, tokens, sentences, times)
-    return int(places.chain) + floats_for(task.chain, times), int(places.marks) + times + sentences
+    return int(places.chain) + floats_for(task.chain, times), int(places.marks) + times + sentences + task.pace.window
 
 
 # -- packing --------------------------------------------------------------------------------------------------------
@@ -181,15 +200,24 @@ def room_for(task: Any, tokens: int, sentences: int, times: int) -> tuple[int, i
 
 @inner
 def pack(task: Any, samples: Any, visit: int, scratch: Any) -> Any:
-    """Choose the sentences of a visit, the longest first, and lay out their rows; returns the batch and its places."""
+    """Choose the sentences of a visit, and lay out their rows; returns the batch and its places."""
     ints, count = scratch.ints, samples.count[visit]
-    key = scratch.count[ORDER_KEY]
+    key, size = scratch.count[ORDER_KEY], samples.block_size[visit]
+    for k in range(count):
+        place = samples.first[visit] - samples.block[visit] + k
+        sentence = samples.order[samples.block[visit] + row_at(place, size, size, key)]
+        ints[len(ints) - count + k] = np.int64(sentence)
+    return lay_out(task, samples, count, scratch)
+
+
+@inner
+def lay_out(task: Any, samples: Any, count: int, scratch: Any) -> Any:
+    """The rows of some sentences, whose numbers are the last of scratch.ints; the longest first."""
+    ints = scratch.ints
     chosen = ints[len(ints) - count :]  # until it is known where it goes
     tokens = 0
     for k in range(count):
-        place = samples.first[visit] - samples.block[visit] + k
-        size = samples.block_size[visit]
-        sentence = np.int64(samples.order[samples.block[visit] + row_at(place, size, size, key)])
+        sentence = chosen[k]
         length = samples.offsets[sentence + 1] - samples.offsets[sentence]
         tokens += length
         at = k
@@ -199,9 +227,13 @@ def pack(task: Any, samples: Any, visit: int, scratch: Any) -> Any:
         chosen[at] = sentence
     times = samples.offsets[chosen[0] + 1] - samples.offsets[chosen[0]]
     places = places_of(task, tokens, count, times)
+    start = 0
     for k in range(count):
         ints[places.chosen + k] = chosen[k]
         ints[places.lengths + k] = samples.offsets[chosen[k] + 1] - samples.offsets[chosen[k]]
+        ints[places.starts + k] = start
+        start += ints[places.lengths + k]
+    ints[places.starts + count] = start
     active, row = count, 0
     for t in range(times):
         while ints[places.lengths + active - 1] <= t:
@@ -215,6 +247,7 @@ def pack(task: Any, samples: Any, visit: int, scratch: Any) -> Any:
             ints[places.token + row] = samples.offsets[ints[places.chosen + s]] + t
             ints[places.mirror + row] = ints[places.base + ints[places.lengths + s] - 1 - t] + s
             ints[places.owner + row] = s
+            ints[places.sorted + ints[places.starts + s] + t] = row
     base = ints[places.base : places.base + times + 1]
     mirror = ints[places.mirror : places.mirror + tokens]
     return Batch(base, mirror, tokens, times, apart_for(tokens)), places

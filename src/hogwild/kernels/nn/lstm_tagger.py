@@ -7,7 +7,7 @@ to chance (words taken for unknown, units that are left out) is drawn from the r
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from hogwild.kernels.nn.lstm import (
     read_forward,
     send_to_inputs,
     strip_rows,
+    turn_over_inputs,
 )
 from hogwild.kernels.nn.lstm_batch import AsChain, EachAlone, TaggerTask, chance, draw_masks, mask, memory_cells, pack
 from hogwild.kernels.optim.penalties import weight_at
@@ -73,14 +74,16 @@ def read_row(task: Any, table: Any, at: Any, cells: int, dim: int, floats: Any, 
 
 
 @inner
-def keep_rows(task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> None:
-    """The gradient in each distinct row, and in letters, from the derivatives in the inputs."""
+def keep_rows(task: Any, samples: Any, weights: Any, scratch: Any, span: Any, places: Any) -> None:
+    """The gradient in each distinct row, and in letters, from the derivatives in the inputs of some tokens; span: from
+    which place to which among the sorted ones."""
     floats, ints, slots = scratch.floats, scratch.ints, task.slots
     found, bits = ints[places.found : places.found + task.places], task.places - 1
     found[:] = 0
     lines = 0
     clear_letters(task.spelling, scratch.dense)
-    for at in range(batch.tokens):
+    for number in range(span[0], span[1]):
+        at = ints[places.sorted + number]
         slope = places.others + at * padded(task.inputs)
         for slot in range(slots):
             row = ints[places.rows + at * slots + slot]
@@ -105,6 +108,60 @@ def keep_rows(task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, p
             ints, places.best + at * task.filters, scratch.dense,
         )  # fmt: skip
     scratch.count[0] = lines
+
+
+# -- what becomes of gradients --------------------------------------------------------------------------------------
+
+
+class Keeping(NamedTuple):
+    """The gradient of the mean over all tokens goes to scratch.dense, for one step."""
+
+
+@choice
+def share_of(sink: Any, batch: Any, length: Any) -> Any:
+    """By what the derivatives of a token are multiplied, in a sentence of so many."""
+
+
+@choice
+def settle_output(sink: Any, task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> None:
+    """The gradient in the output, from the derivatives in the scores."""
+
+
+@choice
+def settle_pairs(sink: Any, task: Any, weights: Any, scratch: Any, places: Any, sentence: int) -> None:
+    """The gradient in the pairs of tags of one sentence stands in scratch.dense."""
+
+
+@choice
+def settle_layer(sink: Any, task: Any, weights: Any, scratch: Any, batch: Any, places: Any, part: Any) -> None:
+    """The gradient in a layer and direction, from the derivatives in its gates; part: the layer, its memory, and where
+    its inputs stand."""
+
+
+@share_of.of(Keeping)
+def _share_of_all(sink: Any, batch: Any, length: Any) -> Any:
+    return np.float32(1) / np.float32(batch.tokens)
+
+
+@settle_output.of(Keeping)
+def _keep_output(sink: Any, task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> None:
+    given, width = 2 * task.units + 1, padded(2 * task.units + 1)
+    multiply_transposed(
+        Block(scratch.floats, places.outs + (task.layers - 1) * batch.tokens * width, width),
+        Block(scratch.floats, places.scores, task.tags), Block(scratch.dense, task.output_at, task.tags), given,
+        task.tags, batch.tokens, np.float32(1), np.float32(0),
+    )  # fmt: skip
+
+
+@settle_pairs.of(Keeping)
+def _keep_pairs(sink: Any, task: Any, weights: Any, scratch: Any, places: Any, sentence: int) -> None:
+    return  # they add up
+
+
+@settle_layer.of(Keeping)
+def _keep_layer(sink: Any, task: Any, weights: Any, scratch: Any, batch: Any, places: Any, part: Any) -> None:
+    layer, memory, source = part
+    keep_gradient(task.recurrence, layer, batch, memory, source, places.former, scratch.dense)
 
 
 # -- the layers -----------------------------------------------------------------------------------------------------
@@ -181,20 +238,15 @@ def give_scores(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) 
 
 
 @inner
-def go_back(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> None:
+def go_back(sink: Any, task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> None:
     """The gradient in all layers, from the derivatives in the scores; those in the inputs, to places.others."""
     floats, units, tokens = scratch.floats, task.units, batch.tokens
     given, width = 2 * units + 1, padded(2 * units + 1)
-    out = places.outs + (task.layers - 1) * tokens * width
-    scores = Block(floats, places.scores, task.tags)
-    multiply_transposed(
-        Block(floats, out, width), scores, Block(scratch.dense, task.output_at, task.tags), given, task.tags, tokens,
-        np.float32(1), np.float32(0),
-    )  # fmt: skip
     multiply_by_transposed(
-        scores, Block(weights.values, task.output_at, task.tags), Block(floats, places.slopes, width), tokens, given,
-        task.tags, np.float32(1), np.float32(0),
+        Block(floats, places.scores, task.tags), Block(weights.values, task.output_at, task.tags),
+        Block(floats, places.slopes, width), tokens, given, task.tags, np.float32(1), np.float32(0),
     )  # fmt: skip
+    settle_output(sink, task, weights, scratch, batch, places)
     for number in range(task.layers - 1, -1, -1):
         source = places.inputs if number == 0 else places.outs + (number - 1) * tokens * width
         stride = padded(task.inputs) if number == 0 else width
@@ -212,7 +264,8 @@ def go_back(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> N
             if direction == 1:
                 turn(floats, source, places.turned, stride, batch)
                 begin = places.turned
-            keep_gradient(task.recurrence, layer, batch, memory, begin, places.former, scratch.dense)
+            turn_over_inputs(layer, memory)  # before a step is made
+            settle_layer(sink, task, weights, scratch, batch, places, (layer, memory, begin))
             send_to_inputs(layer, batch, memory, places.others if direction == 0 else places.turned)
         for row in range(tokens):
             to, at = places.others + row * stride, places.turned + batch.mirror[row] * stride
@@ -227,15 +280,20 @@ def go_back(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> N
 
 
 @choice
-def turn_scores(head: Any, task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> Any:
-    """Scores into derivatives of the mean over tokens; returns the sum of the losses of the sentences."""
+def turn_scores(
+    head: Any, sink: Any, task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any
+) -> Any:
+    """Scores into derivatives of the mean over the tokens of a step; returns the sum of the losses of the sentences."""
 
 
 @turn_scores.of(EachAlone)
-def _each_alone(head: Any, task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> Any:
-    floats, part = scratch.floats, np.float32(1) / np.float32(batch.tokens)
+def _each_alone(
+    head: Any, sink: Any, task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any
+) -> Any:
+    floats, ints = scratch.floats, scratch.ints
     loss = 0.0
     for row in range(batch.tokens):
+        part = share_of(sink, batch, ints[places.lengths + ints[places.owner + row]])
         first = places.scores + row * task.tags
         scores = floats[first : first + task.tags]
         tag = samples.tags[scratch.ints[places.token + row]]
@@ -254,9 +312,11 @@ def _each_alone(head: Any, task: Any, samples: Any, weights: Any, scratch: Any, 
 
 
 @turn_scores.of(AsChain)
-def _as_chain(head: Any, task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> Any:
+def _as_chain(
+    head: Any, sink: Any, task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any
+) -> Any:
     floats, ints, width = scratch.floats, scratch.ints, head.width
-    part, chain = np.float32(1) / np.float32(batch.tokens), task.chain
+    chain = task.chain
     pairs = weights.values[task.pairs_at : task.pairs_at + task.tags * width]
     grads = scratch.dense[task.pairs_at : task.pairs_at + task.tags * width]
     grads[:] = np.float32(0)
@@ -268,6 +328,7 @@ def _as_chain(head: Any, task: Any, samples: Any, weights: Any, scratch: Any, ba
     loss = 0.0
     for s in range(batch.base[1]):
         length, first = ints[places.lengths + s], samples.offsets[ints[places.chosen + s]]
+        part = share_of(sink, batch, length)
         ints[places.ends], ints[places.ends + 1] = 0, length
         chains = Chains(
             ints[places.ends : places.ends + 2], samples.steps, samples.places, samples.tags[first : first + length]
@@ -292,6 +353,7 @@ def _as_chain(head: Any, task: Any, samples: Any, weights: Any, scratch: Any, ba
         end_sentence(chain, chains, 0, near, own, inner_places)
         for k in range(task.tags * width):
             grads[k] += part * own.floats[inner_places.totals + k]
+        settle_pairs(sink, task, weights, scratch, places, s)
     return loss
 
 
@@ -301,19 +363,26 @@ def _as_chain(head: Any, task: Any, samples: Any, weights: Any, scratch: Any, ba
 @gradient.of(TaggerTask)
 def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
     batch, places = pack(task, samples, visit, scratch)
-    sentences = batch.base[1]
+    loss = pass_through(Keeping(), task, samples, weights, scratch, batch, places)
+    keep_rows(task, samples, weights, scratch, (0, batch.tokens), places)
+    finish_gradient(task, weights, scratch)
+    return loss / batch.base[1]
+
+
+@inner
+def pass_through(sink: Any, task: Any, samples: Any, weights: Any, scratch: Any, batch: Any, places: Any) -> Any:
+    """All layers forth and back; returns the sum of the losses of the sentences. The derivatives in what was looked up
+    are left at places.others."""
     look_up(task, samples, weights, scratch, batch, places, draw(scratch.random))
     if task.dropout > np.float32(0):
-        draw_masks(task, sentences, scratch, places, draw(scratch.random))
+        draw_masks(task, batch.base[1], scratch, places, draw(scratch.random))
     mask(task, batch, scratch, places, places.inputs, task.inputs - 1, 0)
     run_layers(task, weights, scratch, batch, places)
     give_scores(task, weights, scratch, batch, places)
-    loss = turn_scores(task.head, task, samples, weights, scratch, batch, places)
-    go_back(task, weights, scratch, batch, places)
+    loss = turn_scores(task.head, sink, task, samples, weights, scratch, batch, places)
+    go_back(sink, task, weights, scratch, batch, places)
     mask(task, batch, scratch, places, places.others, task.inputs - 1, 0)
-    keep_rows(task, samples, weights, scratch, batch, places)
-    finish_gradient(task, weights, scratch)
-    return loss / sentences
+    return loss
 
 
 @inner

@@ -208,11 +208,13 @@ class _Cells(Eight):
         self._part(slot)[:] = value
 
 
-def _spread(builder: Any, numbers: Any) -> list[Vector]:
+def spread(builder: Any, numbers: Any) -> list[Vector]:
+    """Numbers, each in all lanes."""
     return [Vector(builder, CODE.spread(builder, number)) for number in numbers]
 
 
-def _spread_rule(rule: Any) -> Any:
+def spread_rule(rule: Any) -> Any:
+    """A rule whose constants are arrays."""
     return type(rule)(*(np.full(EIGHT, constant, np.float32) for constant in rule))
 
 
@@ -221,29 +223,29 @@ def _spread_rule(rule: Any) -> Any:
 
 def _move_eight(rule: Any, table: Any, cell: int, width: int, grads: Any, at: int, rate: Any, fixes: Any) -> None:
     gradient = _Cells(None, grads, at, 0)[0]
-    update(_spread_rule(rule), _Cells(None, table, cell, width), 0, 1, gradient, rate, Fixes(fixes))
+    update(spread_rule(rule), _Cells(None, table, cell, width), 0, 1, gradient, rate, Fixes(fixes))
 
 
 @instruction(_move_eight)
 def move_eight(b: Any, rule: Any, table: Any, cell: Any, width: Any, grads: Any, at: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
     """`update` of the weights at `cell` by grads[at:]."""
-    gradient, (rate,) = Vector.load(b, grads, at), _spread(b, [rate])
-    rule = type(rule)(*_spread(b, rule))
-    update(rule, Eight(b, table, cell, width), 0, 1, gradient, rate, Fixes(_spread(b, fixes)))
+    gradient, (rate,) = Vector.load(b, grads, at), spread(b, [rate])
+    rule = type(rule)(*spread(b, rule))
+    update(rule, Eight(b, table, cell, width), 0, 1, gradient, rate, Fixes(spread(b, fixes)))
 
 
 def _fade_eight(rule: Any, table: Any, cell: int, width: int, due: Any, fixes: Any, factor: Any, out: Any, to: int) -> None:  # noqa: E501
     weights = _Cells(None, table, cell, width, Fixes(fixes))
-    speed = _paced(_spread_rule(rule), weights)
+    speed = _paced(spread_rule(rule), weights)
     _Cells(None, out, to, 0)[0] = weights[0] * factor * np.exp(-due * speed)
 
 
 @instruction(_fade_eight)
 def fade_eight(b: Any, rule: Any, table: Any, cell: Any, width: Any, due: Any, fixes: Any, factor: Any, out: Any, to: Any) -> None:  # noqa: E501
     """out[to:] = factor times the weights at `cell` after so much L2 penalty, at the pace of the rule."""
-    weights = Eight(b, table, cell, width, Fixes(_spread(b, fixes)))
-    speed = _paced(type(rule)(*_spread(b, rule)), weights)
-    due, factor = _spread(b, [due, factor])
+    weights = Eight(b, table, cell, width, Fixes(spread(b, fixes)))
+    speed = _paced(type(rule)(*spread(b, rule)), weights)
+    due, factor = spread(b, [due, factor])
     left = weights[0] * factor * (due * speed).exp_of_minus()
     left.store(out, to)  # RACE(lost update): docs/races.md
 

@@ -15,6 +15,8 @@ from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.task import ChainTask, PlainEdges, Quick
+from hogwild.kernels.loop.task import OneByOne, Together
+from hogwild.kernels.nn import lstm_together  # noqa: F401  what a group of sentences does
 from hogwild.kernels.nn.letters import KNOWN, Convolution, NoLetters
 from hogwild.kernels.nn.lstm import Diagonal, Full
 from hogwild.kernels.nn.lstm_batch import AsChain, EachAlone, Sentences, TaggerTask, TaggerWeights, room_for
@@ -30,13 +32,15 @@ from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.supervised import rule_and_penalty
 from hogwild.programs.taggers import bilstm_weights
 from hogwild.programs.taggers.bilstm_decoding import BiLSTMDecoder, OneSentence, RestingNet
-from hogwild.programs.taggers.bilstm_reading import Reader, alphabet_of, slots_of, visits_of
+from hogwild.programs.taggers.bilstm_reading import Reader, alphabet_of, grouped, slots_of, visits_of
 from hogwild.programs.taggers.bilstm_weights import Shape
 from hogwild.programs.taggers.tagger import Tagger, rules_of
 from hogwild.programs.words.vectors import Vectors
 
 _PAPER = {"beta1": 0.95, "beta2": 0.95, "epsilon": 1e-4}  # adam's constants on AsynGrad
 _RATES = {"sgd": 0.5, "momentum": 0.05, "adagrad": 0.05, "adam": 0.002, "ftrl": 0.1}
+_TOGETHER = 4  # sentences of a worker that learn as well as one (docs/performance.md)
+_WINDOW = 4  # times as many, of which those of similar length are read at once
 _REMEMBERED = ("words_table", "features_table", "layers_first", "layers_second", "steps")
 
 
@@ -73,6 +77,7 @@ class BiLSTM(RowProgram, Tagger):
         paper = {**_PAPER, **self.constants} if config.optimizer == "adam" else self.constants
         self._rule, self._penalty = rule_and_penalty(config.optimizer, paper, 0.0, config.l2)
         self.notes: tuple[str, ...] = ()
+        self._pace: Any = OneByOne()
         self._largest = (1, 1, 1)  # tokens, sentences, and tokens of one sentence of a visit, at the most
         self._reader: Reader | None = None
         self._one: OneSentence | None = None
@@ -115,7 +120,9 @@ class BiLSTM(RowProgram, Tagger):
             chain=ChainTask(lanes, blocks, shape.tags, PlainEdges(), Quick(), Sgd(), Free(), np.float32(0), 0),
             word_dim=config.word_dim, feature_dim=config.feature_dim, slots=len(self.slots), inputs=shape.inputs + 1,
             units=shape.units, layers=shape.layers, tags=shape.tags, output_at=shape.output_at,
-            pairs_at=shape.pairs_at, filters=shape.filters,
+            pairs_at=shape.pairs_at, filters=shape.filters, letters_at=shape.letters_at,
+            cells=shape.cells,
+            pace=self._pace,
             places=1 << (2 * tokens * len(self.slots) - 1).bit_length(), dropout=np.float32(config.dropout),
             word_dropout=np.float32(config.word_dropout), unknown_share=np.float32(config.unknown_share),
             clip=np.float32(config.clip), l2=np.float32(config.l2),
@@ -127,13 +134,19 @@ class BiLSTM(RowProgram, Tagger):
         """Random weights for the features, tags and letters of the feed, or the ones there are."""
         self.check_trainable(feed)
         self.take_schema(feed)
-        self._one, self.notes = None, ()
+        config, self._one, self.notes = self.config, None, ()
         if self.weights is None:
             self.tags, self.names, self.slots = feed.tags, feed.names, slots_of(feed)
-            if self.config.letters != "none":
+            if config.letters != "none":
                 self.alphabet = alphabet_of(self.reader.word_column(feed).values)
             self.weights = self._drawn(np.random.default_rng(np.random.SeedSequence((seed, 104729))))
-        self._largest = visits_of(feed.samples.offsets, self.config.batch_size).largest(feed.samples.offsets)
+        largest = visits_of(feed.samples.offsets, config.batch_size).largest(feed.samples.offsets)
+        count = config.together or (_TOGETHER if config.batch_size == 1 and config.clip == 0 else 1)
+        self._pace = OneByOne()
+        if count > 1:
+            largest = grouped(largest, count)
+            self._pace = Together(count, count * min(_WINDOW, max(1, len(feed) // (16 * count))), largest[0])
+        self._largest = largest
 
     @property
     def reader(self) -> Reader:

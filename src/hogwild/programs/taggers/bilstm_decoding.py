@@ -16,6 +16,7 @@ from hogwild.feeds.tagged.open import templates_of
 from hogwild.feeds.tagged.sentences import SentenceFeatures
 from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.crf.viterbi import Rules
+from hogwild.kernels.loop.task import OneByOne
 from hogwild.kernels.nn.lstm_batch import Sentences, TaggerTask, TaggerWeights, room_for
 from hogwild.kernels.nn.lstm_tagger import score_sentences
 from hogwild.machine import one_blas_thread
@@ -33,7 +34,7 @@ class RestingNet:
 
     def __init__(self, task: TaggerTask, weights: TaggerWeights, reader: Reader, pairs: Floats) -> None:
         none = np.float32(0)
-        self.task = task._replace(dropout=none, word_dropout=none, unknown_share=none, places=1)
+        self.task = task._replace(dropout=none, word_dropout=none, unknown_share=none, places=1, pace=OneByOne())
         self.weights, self.reader, self.pairs = weights, reader, pairs
 
     def scores(self, feed: TaggingFeed, threads: int) -> Floats:

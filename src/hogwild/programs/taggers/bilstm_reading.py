@@ -54,6 +54,12 @@ def visits_of(offsets: Offsets, batch: int) -> Visits:
     return Visits(order, *np.array(visits, np.int64).reshape(-1, 4).T.copy())
 
 
+def grouped(largest: tuple[int, int, int], together: int) -> tuple[int, int, int]:
+    """What `largest` is of so many visits at once, fewer where sentences are very long."""
+    tokens, sentences, times = largest
+    return max(tokens, min(together * tokens, _TOKENS)), together * sentences, times
+
+
 class Reader:
     """Turns features, of which each template has one a token at the most, into rows of two tables.
 
