@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hogwild.arrays import AnyRows, Floats, Room, Table
 from hogwild.config import LinearConfig
 from hogwild.config.arguments import config_of, taking
-from hogwild.errors import ModelError
+from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.slots.flatten import Flattener
 from hogwild.feeds.sparse.feed import Feed
@@ -32,13 +32,14 @@ class _Served(NamedTuple):
     the name of their column."""
 
     of: Any
-    schema: Mapping[str, Any] | None
+    schema: Mapping[str, Any]
     weights: Floats
     bias: Floats
-    text: OneText | None
-    column: str
+    text: OneText | None = None
+    column: str = ""
 
 
+_NO_SCHEMA: Mapping[str, Any] = {}
 _LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
 
 
@@ -161,28 +162,34 @@ class Linear(Tabled):
 
     def score_row(self, row: Any) -> Floats:
         """The scores of one row."""
-        if self.order is None and (one := self._served()).text is not None:
+        if self.order is not None:
+            raise ConfigError("this model is being trained; predict_one answers when training has ended.")
+        one = self._served()
+        if one.text is not None:
             text = row.get(one.column) if type(row) is dict else row
             if type(text) is str:
                 return one.text(text)
         found = self.flat_row(row)
-        one = self._served()
         picked = one.weights.take(found.ids, axis=0) if len(found.ids) else one.weights[:0]
         return np.asarray(np.asarray(found.values, np.float32) @ picked + one.bias, np.float32)
 
     def _served(self) -> _Served:
         """What answers for one row by the weights and the schema of now; kept for the next."""
-        trained, schema = self.trained(), self.schema
-        if self._one is not None and self._one.of is trained and self._one.schema is schema:
-            return self._one
-        weights, bias = self.plain(None, self.features), trained.bias[: self.width] * np.float32(self.config.bias)
-        text, column = None, ""
-        if schema and "slots" not in schema and only_text(schema):
-            hashing, column = Hashing(**schema["hashing"]), schema["text"]
-            rows = self.plain(None, max(self.features, 1 << hashing.bits))
-            text = OneText(hashing, TextTable(rows, bias, counted=True, mean=False))
-        self._one = _Served(trained, schema, weights[:, 0].copy() if self.width == 1 else weights, bias, text, column)
-        return self._one
+        trained, schema = self.trained(), self.schema or _NO_SCHEMA
+        one = self._one
+        if one is not None and one.of is trained and one.schema is schema:
+            return one
+        texts = "slots" not in schema and only_text(schema)
+        hashing = Hashing(**schema["hashing"]) if texts else None
+        weights = self.plain(None, max(self.features, 1 << hashing.bits if hashing else 0))
+        weights = weights[:, 0].copy() if self.width == 1 else weights
+        bias = trained.bias[: self.width] * np.float32(self.config.bias)
+        found = _Served(trained, schema, weights, bias)
+        if hashing:
+            table = TextTable(weights.reshape(-1, self.width), bias, counted=True, mean=False)
+            found = found._replace(text=OneText(hashing, table), column=schema["text"])
+        self._one = found
+        return found
 
     # -- saving -------------------------------------------------------------------------------------------------
 
