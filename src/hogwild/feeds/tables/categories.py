@@ -115,18 +115,18 @@ class Vocabulary:
             self._counts = counts
         return table
 
-    def one(self, words: Sequence[str]) -> list[int]:
-        """The ids of one row whose columns hold these words, as `ids` has them; empty ones are missing."""
-        rare = self.first + len(self._entries)
-        found = []
-        for k, word in enumerate(words):
-            ident = self._ids[k].get(word, -1) if word else -1
-            if ident < 0 and word:
-                ident = _otherwise_written(word, self._ids[k])
-            if ident < 0 and word and self.min_count > 1:
-                ident = rare + min(k, self.groups - 1)
-            found.append(ident)
-        return found
+    def tables(self) -> list[dict[str, int]]:
+        """Of each column, the ids of its values; none of them is missing, or has blanks around it."""
+        return self._ids
+
+    def one(self, column: int, word: str) -> int:
+        """The id of a word in a column, as `ids` has it; an empty one is missing."""
+        ident = self._ids[column].get(word, -1) if word else -1
+        if ident < 0:
+            ident = _otherwise_written(word, self._ids[column])
+        if ident < 0 and word and self.min_count > 1:
+            return self.first + len(self._entries) + min(column, self.groups - 1)
+        return ident
 
     def _tables(self, column: Codes, first: int) -> list[dict[str, int]]:
         """For each word of a column, or of several from the `first` on, the ids of its column."""

@@ -48,11 +48,13 @@ class TableRow:
             listed = () if hashed else plan.categorical
             self._vocabulary = Vocabulary(listed, first, schema["vocabulary"], cut, plan.numeric)
             self._hasher = HashedCategories(hashed, before, hashing, cut.shared) if hashed else None
-            self._scales = [float(np.float32(scale)) for scale in schema.get("scales") or [1.0] * count]
+            scales = [float(np.float32(scale)) for scale in schema.get("scales") or [1.0] * count]
+            self._scales = list(zip(plan.numeric, scales, strict=True))
             self._rules, fills = FieldRules.of(FeedConfig(), schema), Fills(count, schema, "zero")
-        self._fills = [float(fill) for fill in fills.values * np.array(self._scales, np.float32)]
+        self._fills = [float(fill) for fill in fills.values * np.array(scales, np.float32)]
         self._whole = fills.kind == "error"
         self._marks = self._vocabulary.marks.tolist()
+        self._tables = list(zip(listed, self._vocabulary.tables(), strict=True))
         self.features = max(first + len(self._vocabulary), 1)
         self._text = _TextHasher(hashing, before) if plan.text else None
         self._text_slot = len(plan.categorical)
@@ -66,34 +68,18 @@ class TableRow:
             return OneRow(*self._bare(row))
         if not isinstance(row, Mapping):
             row = self._named(row)
-        ids: list[int] = []
-        values: list[float] = []
-        dense: list[float] = []
         marks: list[int] = []  # features that say that a number is missing
         try:
-            for k, name in enumerate(self.plan.numeric):
-                number = _number(row[name], name, self._rules)
-                if number != number:
-                    if self._whole:
-                        raise InputError(f"column `{shown(name)}`: the number is missing, and the model needs all.")
-                    number = self._fills[k]
-                    if self._marks[k] >= 0:
-                        marks.append(self._marks[k])
-                else:
-                    number *= self._scales[k]
-                if self._slotted:
-                    dense.append(number)
-                elif number:
-                    ids.append(k)
-                    values.append(number)
-            words = [_word(row[name], self._rules) for name in self.plan.categorical]
+            numbers = self._numbers(row, marks)
+            found = self._categories(row)
             text = row[self.plan.text] if self._text else None
         except KeyError as error:
             raise InputError(f"column `{shown(str(error.args[0]))}` is missing in the row;"
                              f" {list_columns(self.plan.features())}.") from None  # fmt: skip
-        found = self._hasher.one(words) if self._hasher else self._vocabulary.one(words)
+        ids = [] if self._slotted else [k for k, number in enumerate(numbers) if number]
+        values = [numbers[k] for k in ids]
         slots = [k for k, ident in enumerate(found) if ident >= 0]
-        ids += [found[k] for k in slots]
+        ids += found if len(slots) == len(found) else [found[k] for k in slots]
         values += [1.0] * len(slots)
         if self._text:
             grams, counts = self._text(text)
@@ -104,7 +90,36 @@ class TableRow:
             ids += marks
             values += [1.0] * len(marks)
             slots += [self._text_slot + bool(self._text)] * len(marks)
-        return OneRow(ids, values, slots if self._slotted else None, dense)
+        return OneRow(ids, values, slots, numbers) if self._slotted else OneRow(ids, values)
+
+    def _numbers(self, row: Mapping[str, Any], marks: list[int]) -> list[float]:
+        """The columns of numbers, scaled, missing ones filled in; their marks are added to `marks`."""
+        codes, found = self._rules.codes, []
+        for k, (name, scale) in enumerate(self._scales):
+            number = row[name]
+            if type(number) is not float or not -LARGEST <= number <= LARGEST or number in codes:
+                number = _number(number, name, self._rules)
+            if number == number:
+                found.append(number * scale)
+                continue
+            if self._whole:
+                raise InputError(f"column `{shown(name)}`: the number is missing, and the model needs all.")
+            found.append(self._fills[k])
+            if self._marks[k] >= 0:
+                marks.append(self._marks[k])
+        return found
+
+    def _categories(self, row: Mapping[str, Any]) -> list[int]:
+        """The ids of the columns of categories; -1 for those that have none."""
+        if self._hasher:
+            return self._hasher.one([_word(row[name], self._rules) for name in self.plan.categorical])
+        found = []
+        for k, (name, table) in enumerate(self._tables):
+            value = row[name]
+            # What is known as it stands is neither missing nor in need of being cleaned: mostly that is all.
+            ident = table.get(value) if type(value) is str else None
+            found.append(self._vocabulary.one(k, _word(value, self._rules)) if ident is None else ident)
+        return found
 
     def _named(self, row: Any) -> Mapping[str, Any]:
         if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
@@ -123,19 +138,19 @@ class _TextHasher:
 
     def __init__(self, hashing: Hashing, first: int) -> None:
         self._recipe, self._first = hashing.recipe(), first
-        self._bounds, self._lock = np.zeros((1, 2), np.int64), threading.Lock()
+        self._lock = threading.Lock()
         self._make_room(_LENGTH)
-        self._call = entry(encode_text, np.frombuffer(b"a", np.uint8), self._bounds, self._recipe, self._bags)
+        self._call = entry(encode_text, np.frombuffer(b"a", np.uint8), self._recipe, self._bags)
 
     def _make_room(self, length: int) -> None:
         self._length, self._bags = length, make_bags(1, length, self._recipe.ngrams)
 
     def __call__(self, text: Any) -> tuple[Ids, Floats]:
         data = np.frombuffer(bytes_of(text), np.uint8)
-        with self._lock, np.errstate(over="ignore"):
+        with self._lock:
             if len(data) > self._length:
                 self._make_room(2 * len(data))
-            total = int(self._call(data, self._bounds, self._recipe, self._bags))
+            total = int(self._call(data, self._recipe, self._bags))
             ids = self._bags.ids[:total].copy()
             ids += np.int32(self._first)
             return ids, self._bags.values[:total].copy()

@@ -10,6 +10,7 @@ from types import CellType, FunctionType
 from typing import Any, TypeVar, cast
 
 import numba as nb
+import numpy as np
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 from numba.extending import overload
@@ -153,7 +154,7 @@ def entry(compiled: Any, *arguments: Any) -> Any:
     A plain call looks at the type of every part of every bundle: 15 microseconds, against one of this.
     """
     if nb.config.DISABLE_JIT:
-        return compiled
+        return np.errstate(over="ignore")(compiled)  # hashes wrap around; only the interpreter would say so
     compiled = getattr(compiled, "cached", compiled)  # of an open kernel, the one for types of the package
     return compiled.compile(tuple(nb.typeof(argument) for argument in arguments))
 

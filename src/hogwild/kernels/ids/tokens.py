@@ -157,12 +157,14 @@ def encode_texts(data: Any, texts: Any, recipe: Any, bags: Any) -> int:
 
 
 @kernel
-def encode_text(data: Any, bounds: Any, recipe: Any, bags: Any) -> int:
-    """Features of one text in room that was used before; returns how many. bounds: room for its begin and its end."""
-    bounds[0, 0], bounds[0, 1] = 0, len(data)
-    # Slots of an earlier text must not be taken for this one's.
-    bags.slots[: min(len(bags.slots), 2 * _ROOM * (1 + recipe.ngrams * (len(data) // 2 + 2)))] = np.int32(0)
-    return encode_texts(data, bounds, recipe, bags)
+def encode_text(data: Any, recipe: Any, bags: Any) -> int:
+    """Features of one text in room that was used before; returns how many."""
+    last = _add_grams(data, 0, len(data), recipe, bags.grams, bags.ids, 0)
+    bags.slots[: _slots_for(last)] = np.int32(0)  # those of an earlier text must not be taken for this one's
+    kept = _sum_repeats(bags.ids, bags.values, bags.slots, 0, last)
+    if recipe.normalize:
+        _to_unit_length(bags.values, 0, kept)
+    return kept
 
 
 @kernel
@@ -235,6 +237,15 @@ def _sign(data: Any, i: int, last: int) -> int:
 
 
 @kernel
+def _slots_for(count: int) -> int:
+    """How many slots are used for so many features: a power of two."""
+    width = _ROOM
+    while width < _ROOM * count:
+        width *= 2
+    return width
+
+
+@kernel
 def _sum_repeats(ids: Any, values: Any, slots: Any, first: int, last: int) -> int:
     """Keep each id of ids[first:last] once, in order of first appearance, with its count; returns the new end.
 
@@ -242,10 +253,7 @@ def _sum_repeats(ids: Any, values: Any, slots: Any, first: int, last: int) -> in
     the slot is free: nothing needs to be cleared. The arrays are named one by one, not by their bundle: measured to be
     twice as fast.
     """
-    width = _ROOM
-    while width < _ROOM * (last - first):
-        width *= 2
-    mask, kept = width - 1, first
+    mask, kept = _slots_for(last - first) - 1, first
     for k in range(first, last):
         feature = ids[k]
         slot = feature & mask

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import NEXT, Floats
-from hogwild.kernels.compiler.jit import choice, inner, kernel, open_kernel
+from hogwild.kernels.compiler.jit import choice, inner, open_kernel
 from hogwild.kernels.compiler.prefetch import prefetch
-from hogwild.kernels.ids.tokens import encode_text
 from hogwild.kernels.loop.task import apply, fused, gradient
 from hogwild.kernels.optim.losses import Logistic, cost, slope, slopes
 from hogwild.kernels.optim.penalties import Free, Penalty, weight_at
@@ -32,28 +31,6 @@ from hogwild.kernels.sparse.samples import (
     id_of,
     value_of,
 )
-
-# -- One text to scores, in one call: hashed, counted and looked up ---------------------------------------------------
-
-
-@kernel
-def mean_of_text(data: Any, bounds: Any, recipe: Any, bags: Any, table: Any, counted: bool, mean: Any) -> None:
-    """The mean of the rows of the n-grams of one text; `counted`: each as often as it occurs.
-
-    bounds: room for where the text begins and ends; bags: room for the features of a text that long.
-    """
-    count = encode_text(data, bounds, recipe, bags)
-    mean[:] = np.float32(0)
-    total = np.float32(0)
-    for e in range(count):
-        value = bags.values[e] if counted else np.float32(1)
-        total += value
-        for c in range(len(mean)):
-            mean[c] += value * table[bags.ids[e], c]
-    if total > np.float32(0):
-        for c in range(len(mean)):
-            mean[c] /= total
-
 
 _AHEAD = 512  # rows of the next text that are asked for while this one's are written: more do not stay in the cache
 

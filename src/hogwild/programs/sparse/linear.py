@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,18 +11,35 @@ import numpy.typing as npt
 from hogwild.arrays import AnyRows, Floats, Room, Table
 from hogwild.config import LinearConfig
 from hogwild.config.arguments import config_of, taking
-from hogwild.errors import ModelError
+from hogwild.errors import ConfigError, ModelError
 from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.slots.flatten import Flattener
 from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.sparse.hashing import Hashing
 from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import row_cells
 from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, LinearWeights, score_class_rows, score_rows
+from hogwild.kernels.sparse.one_text import TextTable
 from hogwild.programs.saving.tensors import no_others
+from hogwild.programs.sparse.onetext import OneText, only_text
 from hogwild.programs.sparse.supervised import ClassWeight, Label, rule_and_penalty, unknown_entries
 from hogwild.programs.sparse.tables import Tabled, named, put_together, take_apart, taken, whole_order
 
+
+class _Served(NamedTuple):
+    """Weights in the features' own order, of what they are and by which schema; for texts alone, what scores one, and
+    the name of their column."""
+
+    of: Any
+    schema: Mapping[str, Any]
+    weights: Floats
+    bias: Floats
+    text: OneText | None = None
+    column: str = ""
+
+
+_NO_SCHEMA: Mapping[str, Any] = {}
 _LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
 
 
@@ -64,7 +81,7 @@ class Linear(Tabled):
         self._begin(config, class_weight, features, classes, constants)
         self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, config.l1, config.l2)
         self._flat = Flattener()
-        self._one: tuple[Any, Floats, Floats] | None = None
+        self._one: _Served | None = None
 
     # -- what the executor asks ---------------------------------------------------------------------------------
 
@@ -145,15 +162,34 @@ class Linear(Tabled):
 
     def score_row(self, row: Any) -> Floats:
         """The scores of one row."""
+        if self.order is not None:
+            raise ConfigError("this model is being trained; predict_one answers when training has ended.")
+        one = self._served()
+        if one.text is not None:
+            text = row.get(one.column) if type(row) is dict else row
+            if type(text) is str:
+                return one.text(text)
         found = self.flat_row(row)
-        trained = self.trained()
-        if self._one is None or self._one[0] is not trained:
-            weight = self.plain(None, self.features)
-            bias = trained.bias[: self.width] * np.float32(self.config.bias)
-            self._one = trained, weight[:, 0].copy() if self.width == 1 else weight, bias.copy()
-        _, weights, bias = self._one
-        picked = weights.take(found.ids, axis=0) if len(found.ids) else weights[:0]
-        return np.asarray(np.asarray(found.values, np.float32) @ picked + bias, np.float32)
+        picked = one.weights.take(found.ids, axis=0) if len(found.ids) else one.weights[:0]
+        return np.asarray(np.asarray(found.values, np.float32) @ picked + one.bias, np.float32)
+
+    def _served(self) -> _Served:
+        """What answers for one row by the weights and the schema of now; kept for the next."""
+        trained, schema = self.trained(), self.schema or _NO_SCHEMA
+        one = self._one
+        if one is not None and one.of is trained and one.schema is schema:
+            return one
+        texts = "slots" not in schema and only_text(schema)
+        hashing = Hashing(**schema["hashing"]) if texts else None
+        weights = self.plain(None, max(self.features, 1 << hashing.bits if hashing else 0))
+        weights = weights[:, 0].copy() if self.width == 1 else weights
+        bias = trained.bias[: self.width] * np.float32(self.config.bias)
+        found = _Served(trained, schema, weights, bias)
+        if hashing:
+            table = TextTable(weights.reshape(-1, self.width), bias, counted=True, mean=False)
+            found = found._replace(text=OneText(hashing, table), column=schema["text"])
+        self._one = found
+        return found
 
     # -- saving -------------------------------------------------------------------------------------------------
 

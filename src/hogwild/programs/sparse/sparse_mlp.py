@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import CELL, DenseRows, Floats, Ids, Offsets, Room, SlotRows, Table, ValuedSlotRows, make_scratch
+from hogwild.arrays import (
+    CELL,
+    DenseRows,
+    Floats,
+    Ids,
+    Offsets,
+    Room,
+    SlotRows,
+    Table,
+    ValuedSlotRows,
+    aligned_floats,
+    make_scratch,
+)
 from hogwild.config import SparseMLPConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, shorten
@@ -20,18 +32,8 @@ from hogwild.kernels.compiler.clock import Untimed
 from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.nn.dense import ACTIVATIONS, batch_floats, layer_cells
 from hogwild.kernels.nn.lookup import COMBINERS, ManySlots, OneSlot
-from hogwild.kernels.nn.sparse_mlp import (
-    NO_FEATURE,
-    NO_SLOT,
-    NOT_FINITE,
-    UNSORTED,
-    ClassScores,
-    MlpTask,
-    MlpWeights,
-    OneScore,
-    score_batches,
-    take_row,
-)
+from hogwild.kernels.nn.one_row import NO_FEATURE, NO_SLOT, NOT_FINITE, UNSORTED, GivenRow, RowRoom, score_row
+from hogwild.kernels.nn.sparse_mlp import ClassScores, MlpTask, MlpWeights, OneScore, score_batches
 from hogwild.kernels.optim.init import draw_rows
 from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
@@ -59,18 +61,20 @@ class OneRow:
         self._task, self._features = task, features
         self._slots, self._numbers = shape
         self._lock = threading.Lock()
-        self._scratch = make_scratch(Room(1, floats=batch_floats(task.sizes, 1), ints=1), np.uint64(0))
-        self._scores = np.zeros((1, int(task.sizes[-1])), np.float32)
         self._make_room(_ENTRIES)
         none = np.zeros(0, np.float32), np.zeros(0, np.int64)
-        self._take = entry(take_row, none[1], none[0], none[1], none[0], 0, 0, self._row)
-        self._call = entry(score_batches, task, self._row, of, self._scratch, self._scores, 0)
+        self._call = entry(score_row, task, GivenRow(none[1], none[0], none[1], none[0]), of, self._room)
 
     def _make_room(self, entries: int) -> None:
-        one = np.ones(1, np.float32)
-        self._row = ValuedSlotRows(
+        one, sizes = np.ones(1, np.float32), self._task.sizes
+        row = ValuedSlotRows(
             np.zeros(2, np.int64), np.zeros(entries, np.int32), np.zeros(entries, np.uint16),
             np.zeros((1, self._numbers), np.float32), one, one, np.ones(entries, np.float32),
+        )  # fmt: skip
+        self._entries = entries
+        self._room = RowRoom(
+            row, aligned_floats(int(sizes.sum())), np.zeros(int(sizes.max()), np.int64),
+            np.zeros(int(sizes[-1]), np.float32), self._features, max(1, self._slots),
         )  # fmt: skip
 
     def __call__(self, ids: Any, values: Any, slots: Any, dense: Any) -> Floats:
@@ -86,14 +90,12 @@ class OneRow:
                 f"{len(own)} ids, {given.size} values, {places.size} slots and {numbers.size} numbers."
             )
         with self._lock:
-            if count > len(self._row.ids):
+            if count > self._entries:
                 self._make_room(2 * count)
-            found = self._take(own, given, places, numbers, self._features, max(1, self._slots), self._row)
+            found = self._call(self._task, GivenRow(own, given, places, numbers), self.of, self._room)
             if found < 0:
                 raise InputError(self._explained(found, own))
-            self._call(self._task, self._row, self.of, self._scratch, self._scores, 0)
-            scores: Floats = self._scores[0].copy()
-            return scores
+            return self._room.scores.copy()
 
     def _explained(self, code: int, own: Any) -> str:
         return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,52 +16,15 @@ from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.hashing import Hashing
-from hogwild.kernels.compiler.jit import entry
-from hogwild.kernels.ids.tokens import make_bags
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import cell_names, row_cells
 from hogwild.kernels.simd.rows16 import LANES, layout
-from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_of_text, mean_rows
+from hogwild.kernels.sparse.one_text import TextTable
+from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_rows
 from hogwild.programs.saving.tensors import no_others, required
+from hogwild.programs.sparse.onetext import OneText, only_text
 from hogwild.programs.sparse.supervised import ClassWeight, Label, rule_and_penalty, unknown_entries
 from hogwild.programs.sparse.tables import Tabled, make_table, named, put_together, take_apart, whole_order
-
-# -- Scores of one text at a time, for serving: all room is made beforehand, and one compiled call does the work ------
-
-
-_LENGTH = 1 << 14  # bytes of a text for which there is room from the beginning
-
-
-class OneText:
-    """From a text to the mean of its rows of `table` (features, width). Threads may share it: they take turns."""
-
-    def __init__(self, hashing: Hashing, table: Floats, counted: bool) -> None:
-        self._recipe, self._table, self._counted = hashing.recipe(), table, bool(counted)
-        self._bounds, self._mean = np.zeros((1, 2), np.int64), np.zeros(table.shape[1], np.float32)
-        self._lock = threading.Lock()
-        self._make_room(_LENGTH)
-        self._call = entry(mean_of_text, *self._arguments(np.frombuffer(b"a", np.uint8)))
-
-    def _make_room(self, length: int) -> None:
-        self._length, self._bags = length, make_bags(1, length, self._recipe.ngrams)
-
-    def _arguments(self, data: Any) -> tuple[Any, ...]:
-        return data, self._bounds, self._recipe, self._bags, self._table, self._counted, self._mean
-
-    def mean(self, text: str) -> Floats:
-        """The mean of the rows of a text."""
-        try:
-            data = np.frombuffer(text.encode(), np.uint8)
-        except UnicodeEncodeError as error:
-            raise InputError(f"the text is not Unicode at character {error.start + 1}; clean it first.") from None
-        except AttributeError:
-            raise InputError(f"one text is asked for, not {type(text).__name__}; predict takes a feed.") from None
-        with self._lock, np.errstate(over="ignore"):
-            if len(data) > self._length:
-                self._make_room(2 * len(data))
-            self._call(*self._arguments(data))
-            return self._mean.copy()
-
 
 # -- The arrays of a text classifier as they are saved: without the cells that only fill cache lines, and back --------
 
@@ -178,6 +140,7 @@ class TextClassifier(Tabled):
         self.hashing = None if hashing is None else _checked_hashing(hashing)
         self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, 0.0, config.l2)
         self._one: OneText | None = None
+        self._above: tuple[Floats, Floats] | None = None  # what is left to do after it
         self._texts = 0
 
     # -- what the executor asks ---------------------------------------------------------------------------------
@@ -206,7 +169,7 @@ class TextClassifier(Tabled):
         self.meet(feed)
         self._check_feed(feed)
         self.find_classes(feed)
-        if self.hashing is None and _only_text(feed.schema):
+        if self.hashing is None and only_text(feed.schema):
             self.hashing = _checked_hashing(feed.schema["hashing"])
         rows = max(self.features, feed.features)
         order = whole_order(feed.original, feed.features, rows)
@@ -237,7 +200,7 @@ class TextClassifier(Tabled):
     def _check_feed(self, feed: Feed) -> None:
         if not isinstance(feed.samples, Rows | BinaryRows):
             raise InputError(f"{feed.source}: a text classifier takes text or sparse rows, not dense ones or slots.")
-        if isinstance(feed.samples, Rows) and not self.config.counts and not _only_text(feed.schema):
+        if isinstance(feed.samples, Rows) and not self.config.counts and not only_text(feed.schema):
             raise InputError(
                 f"{feed.source}: the features have values, which this model would not look at; "
                 "weigh by them with counts=True (--counts)."
@@ -293,9 +256,11 @@ class TextClassifier(Tabled):
         """Get ready for `predict_one`: compile it, and take the weights as they are now."""
         if self.hashing is None:
             raise ConfigError("this model was not trained on text alone, so it cannot read one; predict takes a feed.")
-        table = self._projected(None, max(self.features, 1 << self.hashing["bits"]))
-        self._one = OneText(Hashing(**self.hashing), table, self.config.counts)
-        self._served = [part.copy() for part in self._layer()]
+        rows = self._projected(None, max(self.features, 1 << self.hashing["bits"]))
+        output, bias = (part.copy() for part in self._layer())
+        self._above = None if self._folds else (output, bias)
+        start = bias if self._folds else np.zeros(rows.shape[1], np.float32)
+        self._one = OneText(Hashing(**self.hashing), TextTable(rows, start, bool(self.config.counts), True))
 
     def score_row(self, row: Any) -> Floats:
         """The scores of one text, which may stand in a dict under the name of its column."""
@@ -307,9 +272,11 @@ class TextClassifier(Tabled):
         if self._one is None:
             self.serve()
         assert self._one is not None
-        mean = self._one.mean(row)
-        output, bias = self._served
-        return mean + bias if self._folds else output @ mean + bias
+        found = self._one(row)
+        if self._above is None:
+            return found
+        output, bias = self._above
+        return output @ found + bias
 
     @property
     def _folds(self) -> bool:
@@ -348,12 +315,6 @@ class TextClassifier(Tabled):
         """Take over what `arrays` made, with or without state."""
         self.weights = join_arrays(self, arrays)
         self.features, self.order, self._one = len(arrays["embedding"]), None, None
-
-
-def _only_text(schema: Mapping[str, Any]) -> bool:
-    """Whether the features are n-grams of one text column, and nothing else."""
-    others = schema.get("numeric") or schema.get("categorical")
-    return bool(schema.get("text")) and not others and "hashing" in schema
 
 
 def _checked_hashing(hashing: Mapping[str, Any]) -> dict[str, Any]:
