@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import hogwild
+from compiling import compiled_in_full
 from hogwild.config import TrainConfig
 from hogwild.executor.modes import Turns, lockstep_of
 from problems.tasks import Cells, Touches, count_program, touches
@@ -74,3 +80,28 @@ def test_weights_are_those_of_the_program() -> None:
 def test_a_sum_of_gradients_that_no_machine_holds_is_refused(room: hogwild.Room) -> None:
     with pytest.raises(hogwild.ConfigError, match="batch is 2: its gradients need"):
         Turns(TrainConfig(mode="minibatch", threads=2), room, 10)
+
+
+CODE = """
+import hashlib, numpy as np, hogwild
+random = np.random.default_rng(1)
+data = random.random((600, 30), np.float32) * (random.random((600, 30)) < 0.2)
+for mode in ("serial", "round-robin", "minibatch"):
+    program = hogwild.Linear(l2=1e-3)
+    feed = hogwild.feed_of(data, (data.sum(1) > data.sum(1).mean()).astype(int))
+    list(hogwild.AsyncExecutor(threads=2, mode=mode, epochs=2, lr=0.1, seed=1).run(program, feed))
+    print(mode, hashlib.sha256(b"".join(array.tobytes() for array in program.arrays().values())).hexdigest())
+"""
+
+
+@compiled_in_full
+def test_the_process_that_compiles_has_the_bits_of_those_that_find_the_code(tmp_path: Path) -> None:
+    """It called its own copies of what modes share, made for others: sums were rounded in another order there."""
+    said = []
+    for _ in range(2):
+        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+        environment.pop("NUMBA_CACHE_DIR", None)
+        command = [sys.executable, "-W", "ignore", "-c", CODE]
+        said.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert len(said[0].split()) == 6
+    assert said[0] == said[1]

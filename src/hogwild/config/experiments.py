@@ -117,7 +117,8 @@ class AsynGradBiLSTMConfig(AsynGradRuns, BiLSTMConfig):
     batch_size: int = 1
     """Sentences of a visit, of similar length, which make one step; 1: one at a time, as in the paper."""
     together: int = 1
-    """Sentences that a thread reads at once, each with a step of its own; 1: a thread is one worker, as in the paper."""
+    """Sentences that a thread reads at once, each with a step of its own; 1: a thread is one worker, as in the
+    paper."""
 
     def check(self) -> None:
         AsynGradRuns.check(self)

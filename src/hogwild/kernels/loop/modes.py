@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import PAD, SUMMED, Ids, Offsets, Scratch
 from hogwild.kernels.compiler.atomics import fetch_add, store, wait_for
-from hogwild.kernels.compiler.jit import choice, fresh, kernel
+from hogwild.kernels.compiler.jit import choice, inner, kernel
 from hogwild.kernels.loop.task import apply
 
 TURN, READY, DONE = 0, PAD, 2 * PAD  # cells of `turns`, each on cache lines of its own
@@ -231,9 +231,13 @@ def _rest_of_batch(mode: Any, position: int, task: Any, weights: Any, scratch: A
     end_batch(mode, position, task, weights, scratch, step)
 
 
-@fresh
+@choice
 def end_batch(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
     """Where a batch ends, write its sum, unless that is of no gradient at all."""
+
+
+@end_batch.of(Minibatch)
+def _end_batch(mode: Any, position: int, task: Any, weights: Any, scratch: Any, step: Any) -> None:
     total = mode.total
     if not is_last(mode, position) or total.count[SUMMED] == 0:
         return
@@ -242,7 +246,7 @@ def end_batch(mode: Any, position: int, task: Any, weights: Any, scratch: Any, s
     clear_sum(total, mode.slots)
 
 
-@fresh
+@inner
 def is_last(mode: Any, position: int) -> bool:
     """Whether a batch ends with this visit."""
     return (position + 1) % mode.batch == 0 or position + 1 == mode.visits

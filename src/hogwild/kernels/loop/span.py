@@ -232,8 +232,14 @@ def take(
     """One visit under a mode."""
 
 
-@fresh
+@choice
 def take_turns(
+    mode: Any, probe: Any, position: int, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any
+) -> Any:
+    """One visit between whose reading and writing others may be."""
+
+
+def _take_turns(
     mode: Any, probe: Any, position: int, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any
 ) -> Any:
     if not enter(mode, position):
@@ -253,12 +259,7 @@ def take_turns(
     return np.float64(loss)
 
 
-def _take_turns(
-    mode: Any, probe: Any, position: int, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step: Any
-) -> Any:
-    return take_turns(mode, probe, position, task, samples, visit, weights, scratch, step)
-
-
+take_turns.otherwise(_take_turns)
 take.otherwise(_take_turns)
 
 

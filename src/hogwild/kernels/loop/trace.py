@@ -23,7 +23,7 @@ import numpy.typing as npt
 from hogwild.arrays import ORDER_KEY, ORDER_SHIFT, PAD, Floats, Offsets, Scratch
 from hogwild.kernels.compiler.atomics import copy_bytes, load, publish
 from hogwild.kernels.compiler.bytes import load_half, load_word
-from hogwild.kernels.compiler.jit import choice, fresh, inner, kernel
+from hogwild.kernels.compiler.jit import choice, inner, kernel
 from hogwild.kernels.loop.guard import guard
 from hogwild.kernels.loop.task import apply, gradient
 
@@ -227,11 +227,17 @@ def bucket_of(delay: int) -> int:
     return min(EXACT + doublings * STEPS + inside, BUCKETS - 1)
 
 
-@fresh
+@choice
 def repeat_gradient(
     probe: Any, random: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any
 ) -> None:
     """The gradient of a visit in the spare scratch, with the same random numbers."""
+
+
+@repeat_gradient.of(Traced)
+def _repeat_gradient(
+    probe: Any, random: Any, task: Any, samples: Any, visit: Any, weights: Any, scratch: Any
+) -> None:
     probe.spare.random[0] = random
     probe.spare.clock[0] = scratch.clock[0]
     probe.spare.count[ORDER_KEY] = scratch.count[ORDER_KEY]
