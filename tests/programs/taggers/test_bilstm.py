@@ -245,9 +245,9 @@ def test_words_that_only_the_vectors_have_are_known(feed: Any, tmp_path: Path) -
     np.testing.assert_array_equal(program.arrays()["words"][place], matrix[5])  # no visit has come by
     here = program.feed_of([[("Zzz", rows_of(feed, 1)[0][0][1])]])
     assert program.reader.rows(here.samples.ids, here.samples.starts)[0, 0] == place
+    hogwild.Vectors(["zzz"], matrix[:1]).save(tmp_path / "other.vec")
+    other = BiLSTM(**SMALL, start_vectors=str(tmp_path / "other.vec"))
     with pytest.raises(InputError, match="no word in common"):
-        hogwild.Vectors(["zzz"], matrix[:1]).save(tmp_path / "other.vec")
-        other = BiLSTM(**SMALL, start_vectors=str(tmp_path / "other.vec"))
         other.startup(other.with_words(feed), 1)
 
 
