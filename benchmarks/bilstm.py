@@ -278,7 +278,7 @@ def spread(shares: list[float]) -> str:
 
 POS = {"tag_column": "1"}
 SEGMENTED = {"format": "segmented"}
-CHUNKER = {"hidden": 200, "word_dim": 100, "dropout": 0.4, "batch_size": 8}
+CHUNKER = {"hidden": 200, "word_dim": 100, "dropout": 0.4, "batch_size": 4}
 
 
 def settings(place: Path, vectors: str) -> dict[str, tuple[str, tuple[Path, Path], Run, Run, str]]:
