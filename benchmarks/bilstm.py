@@ -50,6 +50,8 @@ def train_one(asked: Run) -> Run:
     feed = hogwild.open_tagging(asked["train"], hogwild.TaggingConfig(**asked["text"]))
     kind = {"bilstm": hogwild.BiLSTM, "crf": hogwild.CRF}[asked["model"]]
     program = kind(**asked["options"])
+    if asked["options"].get("start_vectors"):
+        feed = program.with_words(feed)
     executor = hogwild.AsyncExecutor(**asked["run"])
     ends = [event for event in executor.run(program, feed) if isinstance(event, EpochEnded)]
     found: Run = {"tokens_per_second": feed.tokens * len(ends) / sum(event.epoch_seconds for event in ends)}
@@ -276,7 +278,7 @@ def spread(shares: list[float]) -> str:
 
 POS = {"tag_column": "1"}
 SEGMENTED = {"format": "segmented"}
-CHUNKER = {"hidden": 280, "word_dim": 100, "dropout": 0.4}
+CHUNKER = {"hidden": 200, "word_dim": 100, "dropout": 0.4, "batch_size": 4}
 
 
 def settings(place: Path, vectors: str) -> dict[str, tuple[str, tuple[Path, Path], Run, Run, str]]:
@@ -288,15 +290,15 @@ def settings(place: Path, vectors: str) -> dict[str, tuple[str, tuple[Path, Path
     found: dict[str, tuple[str, tuple[Path, Path], Run, Run, str]] = {
         "pos: CRF": ("accuracy", pos, {**POS, "features": "pos"}, {}, "crf"),
         "pos: Bi-LSTM": (
-            "accuracy", pos, {**POS, "features": "words-shapes"}, {**CHUNKER, "hidden": 170}, "bilstm"
+            "accuracy", pos, {**POS, "features": "words-shapes"}, CHUNKER, "bilstm"
         ),
         "pos: Bi-LSTM, letters": (
-            "accuracy", pos, {**POS, "features": "words-shapes"}, {**full, "hidden": 170}, "bilstm"
+            "accuracy", pos, {**POS, "features": "words-shapes"}, full, "bilstm"
         ),
         "segmentation: CRF": ("f1", words, {**SEGMENTED, "features": "segmentation"}, {}, "crf"),
         "segmentation: Bi-LSTM": (
             "f1", words, {**SEGMENTED, "features": "characters"},
-            {"hidden": 220, "word_dim": 100, "feature_dim": 100, "dropout": 0.4, "output_layer": "crf"}, "bilstm",
+            {**CHUNKER, "feature_dim": 100, "output_layer": "crf"}, "bilstm",
         ),
         "chunks: CRF": ("f1", chunks, {"features": "chunking"}, {}, "crf"),
         "chunks: Bi-LSTM, words": ("f1", chunks, {"features": "words"}, CHUNKER, "bilstm"),
@@ -315,6 +317,10 @@ def settings(place: Path, vectors: str) -> dict[str, tuple[str, tuple[Path, Path
         found["chunks: words-pos, vectors, letters, CRF layer"] = (
             "f1", chunks, {"features": "words-pos"}, both, "bilstm"
         )
+        found["noun phrases: Bi-LSTM, vectors"] = ("f1", phrases, {"features": "words-pos"}, both, "bilstm")
+        found["pos: Bi-LSTM, letters, vectors"] = (
+            "accuracy", pos, {**POS, "features": "words-shapes"}, both, "bilstm"
+        )
     return found
 
 
@@ -322,7 +328,8 @@ def make_vectors(place: Path) -> str:
     """Word vectors of the text of Wikipedia."""
     corpus = hogwild.open_corpus(DATA / "wiki" / next((DATA / "wiki").glob("*.xz")).name)
     path = place / "vectors"
-    hogwild.save_model(path, hogwild.train(hogwild.Word2Vec(dim=100), corpus, epochs=3, quiet=True))
+    program = hogwild.Word2Vec(dim=100, window=2, sample=1e-3)
+    hogwild.save_model(path, hogwild.train(program, corpus, epochs=5, quiet=True))
     return str(path)
 
 

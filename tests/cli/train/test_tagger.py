@@ -178,14 +178,15 @@ def test_other_features_of_a_bilstm(hogwild, tagged, tmp_path, features, text):
 
 def test_vectors_to_start_from(hogwild, refused, tagged, tmp_path):
     plain = [line.split()[0] if line else "\n" for line in (tagged / "train.txt").read_text().splitlines()]
-    (tmp_path / "text.txt").write_text(" ".join(plain).lower())
+    (tmp_path / "text.txt").write_text(" ".join([*plain, "zzz"]).lower())
     vectors = tmp_path / "vectors"
     made = ["train", "word2vec", tmp_path / "text.txt", "--dim", 12, "--min-count", 1, "--output", vectors]
     assert hogwild(*made, "--quiet", "--mode", "serial").code == 0
     words = ["train", "tagger", tagged / "train.txt", *LSTM, *SERIAL, "--start-vectors", vectors]
     said = hogwild(*words, "--output", tmp_path / "m", "--checkpoint-every", "1epoch")
     assert f"note: {vectors}: vectors for " in said.err
-    assert "words (100 %)." in said.err
+    assert "words (100 %), and for 1 other." in said.err
+    assert "lower(w)[0]=zzz" in load_model(tmp_path / "m").program.names
     assert not any(bytes(vectors) in path.read_bytes() for path in (tmp_path / "m").iterdir())
     assert load_model(tmp_path / "m").program.config.start_vectors == ""
     assert f"the model {vectors} is read; choose another output" in refused(*words, "--output", vectors)

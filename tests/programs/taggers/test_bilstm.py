@@ -280,6 +280,27 @@ def test_vectors_to_start_from(feed: Any, tmp_path: Path) -> None:
         BiLSTM(**{**SMALL, "word_dim": 7}, start_vectors=str(tmp_path / "v.vec")).startup(feed, 1)
 
 
+def test_words_that_only_the_vectors_have_are_known(feed: Any, tmp_path: Path) -> None:
+    words = [name.partition("=")[2] for name in feed.names if name.startswith("lower(w)[0]=")][:5]
+    matrix = np.random.default_rng(0).normal(size=(7, 12)).astype(np.float32)
+    hogwild.Vectors([*words, "zzz", "yyy"], matrix).save(tmp_path / "v.vec")
+    assert BiLSTM(**SMALL).with_words(feed) is feed
+    program = BiLSTM(**SMALL, start_vectors=str(tmp_path / "v.vec"))
+    wide = program.with_words(feed)
+    assert wide.names == (*feed.names, "lower(w)[0]=zzz", "lower(w)[0]=yyy")
+    assert program.with_words(wide).names == wide.names
+    run(program, wide, epochs=1)
+    assert program.notes[0].endswith(f"for 5 of {len(program.reader.word_names()) - 2} words (1 %), and for 2 others.")
+    place = 1 + program.reader.word_names().index("zzz")
+    np.testing.assert_array_equal(program.arrays()["words"][place], matrix[5])  # no visit has come by
+    here = program.feed_of([[("Zzz", rows_of(feed, 1)[0][0][1])]])
+    assert program.reader.rows(here.samples.ids, here.samples.starts)[0, 0] == place
+    hogwild.Vectors(["zzz"], matrix[:1]).save(tmp_path / "other.vec")
+    other = BiLSTM(**SMALL, start_vectors=str(tmp_path / "other.vec"))
+    with pytest.raises(InputError, match="no word in common"):
+        other.startup(other.with_words(feed), 1)
+
+
 def test_what_is_wrong_is_said(trained: BiLSTM, feed: Any) -> None:
     with pytest.raises(ConfigError, match="together is 4; it is for one sentence a step"):
         BiLSTM(together=4)

@@ -105,10 +105,13 @@ class TaggerJob(Job):
         return program
 
     def open(self, files: tuple[str, ...]) -> TaggingFeed:
-        """The tagged text."""
+        """The tagged text; the words of vectors to start from are known too."""
         from hogwild.feeds.tagged.open import open_tagging
+        from hogwild.programs.taggers.bilstm_reading import with_words
+        from hogwild.programs.words.vectors import Vectors
 
-        return open_tagging(files, self.tagging)
+        feed = open_tagging(files, self.tagging)
+        return with_words(feed, Vectors.load(self._vectors).words) if self._vectors else feed
 
     def open_valid(self, files: tuple[str, ...], feed: TaggingFeed) -> TaggingFeed:
         """Tagged text in the features and tags of the training text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,12 @@ class TaggingFeed:
     def most_features(self) -> int:
         """Features of the sentence that has most."""
         return int(np.diff(self.samples.starts[self.samples.offsets]).max(initial=0))
+
+    def with_names(self, names: Sequence[str]) -> TaggingFeed:
+        """The same text for a model that knows these features too, of which none need occur in it."""
+        own = set(self.names)
+        more = [name for name in dict.fromkeys(names) if name not in own]
+        return replace(self, names=(*self.names, *more), counts=np.append(self.counts, np.zeros(len(more), np.int64)))
 
     def check(self) -> TaggingFeed:
         """Check all that compiled code will trust; returns the feed itself."""

@@ -32,7 +32,7 @@ from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.supervised import rule_and_penalty
 from hogwild.programs.taggers import bilstm_weights
 from hogwild.programs.taggers.bilstm_decoding import BiLSTMDecoder, OneSentence, RestingNet
-from hogwild.programs.taggers.bilstm_reading import Reader, alphabet_of, grouped, slots_of, visits_of
+from hogwild.programs.taggers.bilstm_reading import Reader, alphabet_of, grouped, slots_of, visits_of, with_words
 from hogwild.programs.taggers.bilstm_weights import Shape
 from hogwild.programs.taggers.tagger import Tagger, rules_of
 from hogwild.programs.words.vectors import Vectors
@@ -139,7 +139,7 @@ class BiLSTM(RowProgram, Tagger):
             self.tags, self.names, self.slots = feed.tags, feed.names, slots_of(feed)
             if config.letters != "none":
                 self.alphabet = alphabet_of(self.reader.word_column(feed).values)
-            self.weights = self._drawn(np.random.default_rng(np.random.SeedSequence((seed, 104729))))
+            self.weights = self._drawn(np.random.default_rng(np.random.SeedSequence((seed, 104729))), feed)
         largest = visits_of(feed.samples.offsets, config.batch_size).largest(feed.samples.offsets)
         count = config.together or (_TOGETHER if config.batch_size == 1 and config.clip == 0 else 1)
         self._pace = OneByOne()
@@ -166,7 +166,7 @@ class BiLSTM(RowProgram, Tagger):
         words, features = map(aligned_floats, sizes)
         return TaggerWeights(words, features, *make_dense(self._rule, aligned_floats(shape.cells)))
 
-    def _drawn(self, random: np.random.Generator) -> TaggerWeights:
+    def _drawn(self, random: np.random.Generator, feed: TaggingFeed) -> TaggerWeights:
         """Weights to begin with."""
         weights, config = self._zeros(), self.config
         tables = []
@@ -176,10 +176,18 @@ class BiLSTM(RowProgram, Tagger):
             tables.append(rows)
         bilstm_weights.put_plain(self.shape, bilstm_weights.draw(self.shape, random), weights.values)
         if config.start_vectors:
-            self._take_vectors(tables[0])
+            self._take_vectors(tables[0], feed.counts[self.reader.slot_of == 0] > 0)
         return weights
 
-    def _take_vectors(self, rows: Floats) -> None:
+    def with_words(self, feed: TaggingFeed) -> TaggingFeed:
+        """The feed for a model that is to know all words of the vectors to start from, not only those of the text.
+
+        Open validation text with its names.
+        """
+        path = self.config.start_vectors
+        return with_words(feed, Vectors.load(path).words) if path else feed
+
+    def _take_vectors(self, rows: Floats, in_text: npt.NDArray[np.bool_]) -> None:
         """Begin with the vectors of those words that are among others'."""
         path, dim = self.config.start_vectors, self.config.word_dim
         vectors = Vectors.load(path)
@@ -190,12 +198,14 @@ class BiLSTM(RowProgram, Tagger):
         words, index = self.reader.word_names(), vectors.key_to_index
         found = [(place, index.get(word, index.get(word.lower(), -1))) for place, word in enumerate(words, 1)]
         known = np.array([pair for pair in found if pair[1] >= 0], np.int64).reshape(-1, 2)
-        if not len(known):
+        of_text, total = int(in_text[known[:, 0] - 1].sum()), int(in_text.sum())
+        if not of_text:
             some = f" (it has such as `{shown(words[0])}`)" if words else ""
             raise InputError(f"{path}: has no word in common with the text{some}; is it of the same language?")
         rows[known[:, 0]] = vectors[[vectors.words[k] for k in known[:, 1].tolist()]]
-        share = 100 * len(known) / len(words)
-        self.notes = (f"{path}: vectors for {len(known):,} of {counted(len(words), 'word')} ({share:.0f} %).",)
+        others = f", and for {counted(len(known) - of_text, 'other')}" if len(known) > of_text else ""
+        share = 100 * of_text / max(1, total)
+        self.notes = (f"{path}: vectors for {of_text:,} of {counted(total, 'word')} ({share:.0f} %){others}.",)
 
     def samples(self, feed: TaggingFeed) -> Sentences:
         """Rows of all tokens, letters of all words, and sentences by visit."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -186,3 +186,9 @@ def slots_of(feed: TaggingFeed) -> tuple[str, ...]:
     words = [line for line in lines if line.endswith("[0]") and "|" not in line and column_of(line) == _WORDS]
     first = words[0] if words else lines[0]
     return (first, *(line for line in lines if line != first))
+
+
+def with_words(feed: TaggingFeed, words: Iterable[str]) -> TaggingFeed:
+    """The feed for a model that knows these words too, whether they are in the text or not."""
+    slot = slots_of(feed)[0]
+    return feed.with_names([f"{slot}={word}" for word in words])
