@@ -32,6 +32,7 @@ def test_options_have_names_and_types():
     assert set(vars(TrainConfig())) <= set(inspect.signature(hogwild.AsyncExecutor).parameters)
 
 
+@pytest.mark.full
 def test_a_checker_sees_them(tmp_path):
     """mypy knows what train takes and gives; a wrong name or type is an error."""
     pytest.importorskip("mypy")

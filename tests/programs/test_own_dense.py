@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hogwild
-from compiling import cases
+from compiling import cases, compiled_in_full
 from executor.staged import EXPECTED, MOMENTS, Staged, kinds
 from hogwild.arrays import Table, has_dense
 from hogwild.executor.readers.checkpoint import Checkpointer, Output, identity_of, load_checkpoint
@@ -222,6 +222,7 @@ def test_two_workers_learn_under_every_sharing(sharing: str) -> None:
 # -- the trace --------------------------------------------------------------------------------------------------------
 
 
+@compiled_in_full
 def test_modes_without_errors_show_none_and_gradients_are_what_the_snapshot_gives() -> None:
     for mode, threads in (("serial", 1), ("locked", 3), ("minibatch", 3)):
         _, epochs = _run(_net(Adam()), _points(), mode=mode, threads=threads, trace=True, epochs=1, lr=0.01)

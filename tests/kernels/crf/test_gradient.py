@@ -267,6 +267,7 @@ def test_every_visit_is_cut_anew() -> None:
 # -- without the compiler -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_crfs_without_the_compiler(tmp_path: Path) -> None:
     root = ROOT

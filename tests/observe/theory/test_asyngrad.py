@@ -62,7 +62,7 @@ def test_sizes_and_templates_of_a_bilstm_are_those_of_the_task():
         assert open_templates(config.templates)
     own = AsynGradBiLSTMConfig(hidden=20, word_dim=10, batch_size=4)
     assert (own.hidden, own.word_dim, own.batch_size) == (20, 10, 4)
-    assert own.program() == vars(BiLSTMConfig(hidden=20, word_dim=10, batch_size=4))
+    assert own.program() == vars(BiLSTMConfig(hidden=20, word_dim=10, batch_size=4, together=1))
 
 
 def test_defaults_and_small():
