@@ -40,6 +40,5 @@ def test_tiles_are_stepped_against(rule: Any, rows: int) -> None:
     _step(rule, (0,) * rows, starts, a, b, *found)
     for old, mine, twin in zip(before, found, expected, strict=True):
         np.testing.assert_allclose(mine, twin, rtol=1e-5, atol=1e-6)
-        own = slice(5, 5 + rows * STRIP)
-        np.testing.assert_array_equal(np.delete(mine, own), np.delete(old, own)) if len(old) else None
-        assert not len(old) or (mine[own] != old[own]).any()
+        changed = np.flatnonzero(mine != old)
+        assert not len(old) or (len(changed) and changed[0] >= 5 and changed[-1] < 5 + rows * STRIP)

@@ -192,7 +192,7 @@ def _look_now_and_then(probe: Any, task: Any, mode: Any, samples: Any, weights: 
         stop = min(span.stop, start + size * max(1, ahead))
         part = Span(span.order, span.schedule, start, stop, span.before, span.private, span.worker, span.workers, loss)
         if ahead == 0:
-            loss = look(probe, task, mode, samples, weights, scratch, part)
+            loss = one_by_one(probe, task, mode, samples, weights, scratch, part)
         else:
             loss = go_through(Passing(probe.made_at), task, mode, samples, weights, scratch, part)
             probe.counts[GRADIENTS] += max(0, (stop - start - first_offset(mode) + size - 1) // size)
@@ -201,16 +201,8 @@ def _look_now_and_then(probe: Any, task: Any, mode: Any, samples: Any, weights: 
 
 
 @choice
-def look(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
-    """As `go_through`, where each visit is looked at."""
-
-
-look.otherwise(_go_through)
-
-
-@choice
 def one_by_one(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, scratch: Any, span: Any) -> Any:
-    """One visit after the other."""
+    """One visit after the other, each looked at if the probe does."""
 
 
 one_by_one.otherwise(_go_through)

@@ -22,7 +22,7 @@ from hogwild.kernels.optim.rules import row_cells
 from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, LinearWeights, score_class_rows, score_rows
 from hogwild.kernels.sparse.one_text import TextTable
 from hogwild.programs.saving.tensors import no_others
-from hogwild.programs.sparse.onetext import OneText, only_text
+from hogwild.programs.sparse.one_text import OneText, only_text
 from hogwild.programs.sparse.supervised import ClassWeight, Label, rule_and_penalty, unknown_entries
 from hogwild.programs.sparse.tables import Tabled, named, put_together, take_apart, taken, whole_order
 

@@ -22,7 +22,7 @@ from hogwild.kernels.simd.rows16 import LANES, layout
 from hogwild.kernels.sparse.one_text import TextTable
 from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_rows
 from hogwild.programs.saving.tensors import no_others, required
-from hogwild.programs.sparse.onetext import OneText, only_text
+from hogwild.programs.sparse.one_text import OneText, only_text
 from hogwild.programs.sparse.supervised import ClassWeight, Label, rule_and_penalty, unknown_entries
 from hogwild.programs.sparse.tables import Tabled, make_table, named, put_together, take_apart, whole_order
 
