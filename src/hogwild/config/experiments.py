@@ -124,6 +124,7 @@ class AsynGradBiLSTMConfig(AsynGradRuns, BiLSTMConfig):
         AsynGradRuns.check(self)
         for name in ("hidden", "word_dim"):
             object.__setattr__(self, name, getattr(self, name) or _SIZES[self.task])
+        require(self, "together", self.together <= 1, "a thread of this experiment is one worker; leave it out.")
         BiLSTMConfig.check(self)
 
     @property

@@ -90,6 +90,7 @@ def make_plan(
     config: TrainConfig, program: Program, feed: Any, shard: tuple[int, int] = (0, 1), exchange_every: int = 0
 ) -> Plan:
     """Start the program up and gather what it says of itself."""
+    program.check_mode(config.mode)
     part = program.divide(workers_of(config) if config.mode == "hogwild" else 1)
     program.startup(feed, config.seed)
     task, samples, room = None, None, Room(0)

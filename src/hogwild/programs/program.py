@@ -73,6 +73,9 @@ class Program(ABC):
     visit_seconds: float = 2e-5
     """About how long a visit takes, by which calibration knows how many visits it can try."""
 
+    def check_mode(self, mode: str) -> None:
+        """ConfigError if an option that the user gave has no effect in a mode."""
+
     def backend(self) -> Any:
         """What makes the visits of a run: a class (see `executor/backends`) that is made with the plan of the run, or
         None for compiled code."""

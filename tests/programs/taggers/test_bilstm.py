@@ -306,6 +306,8 @@ def test_what_is_wrong_is_said(trained: BiLSTM, feed: Any) -> None:
         BiLSTM(together=4)
     with pytest.raises(ConfigError, match="together is 4; a gradient must be known before it is clipped"):
         BiLSTM(together=4, batch_size=1, clip=1.0)
+    with pytest.raises(ConfigError, match="together is 4; it is for mode hogwild, not serial"):
+        run(BiLSTM(**{**SMALL, "batch_size": 1, "together": 4}), made_feed(12))
     with pytest.raises(ConfigError, match="hidden is 0; it must lie between 1 and 4096"):
         BiLSTM(hidden=0)
     made = hogwild.tagging_of([[["a"], ["b"]]], [["X", "Y"]])

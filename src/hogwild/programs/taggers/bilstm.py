@@ -128,6 +128,11 @@ class BiLSTM(RowProgram, Tagger):
             clip=np.float32(config.clip), l2=np.float32(config.l2),
         )  # fmt: skip
 
+    def check_mode(self, mode: str) -> None:
+        """Several sentences at once are several workers, of which other modes have none."""
+        if self.config.together > 1 and mode != "hogwild":
+            raise ConfigError(f"together is {self.config.together}; it is for mode hogwild, not {mode}; leave it out.")
+
     # -- for the executor -------------------------------------------------------------------------------------------
 
     def startup(self, feed: TaggingFeed, seed: int) -> None:
