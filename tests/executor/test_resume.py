@@ -11,11 +11,12 @@ import pytest
 from hogwild.arrays import Rows
 from hogwild.config import TrainConfig
 from hogwild.errors import ConfigError
-from hogwild.executor.events import Parked, Progress
-from hogwild.executor.readers.checkpoint import Checkpointer, Output, identity_of, load_checkpoint
+from hogwild.executor.events import EpochEnded, Parked, Progress
+from hogwild.executor.readers.checkpoint import Checkpointer, Output, identity_of, load_checkpoint, parse_interval
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.state import Position, RunState
 from hogwild.feeds.sparse.feed import Feed
+from hogwild.machine import cores
 from hogwild.programs.sparse.linear import Linear
 from hogwild.programs.store import load_model
 
@@ -77,3 +78,24 @@ def test_serial_gone_on_with_equals_serial_uninterrupted(tmp_path: Path, feed: F
         assert program.arrays(state=True)[name].tobytes() == array.tobytes(), name  # type: ignore[attr-defined]
     for name, array in load_model(tmp_path / "m").program.arrays().items():
         assert array.tobytes() == whole.arrays()[name].tobytes(), name
+
+
+@pytest.mark.parametrize("sharing", ["all", "hot", "replica"])
+def test_a_run_with_more_threads_than_cores_goes_on(tmp_path: Path, feed: Feed, sharing: str) -> None:
+    """Its workers, and their random states, are no more than the cores, unlike its threads."""
+    options = {"threads": cores() + 3, "sharing": sharing, "lr": 0.05, "seed": 3}
+    config, program = TrainConfig(epochs=2, **options), Linear()  # type: ignore[arg-type]
+    identity = identity_of(program, config, feed)
+    executor = AsyncExecutor(**options)  # type: ignore[arg-type]
+    saver = Checkpointer(executor, program, Output(tmp_path / "m"), parse_interval("1epoch"), identity)
+    events = executor.run(program, feed, epochs=2)
+    for event in events:
+        saver(event)
+        if isinstance(event, EpochEnded):
+            break
+    events.close()  # type: ignore[attr-defined]
+    found = load_checkpoint(tmp_path / "m", Linear(), identity)
+    assert found is not None
+    assert found[1].position == (1, 0)
+    *_, last = AsyncExecutor(**options).run(found[0], feed, epochs=2, start=found[1])  # type: ignore[arg-type]
+    assert last.samples == 2 * len(feed)

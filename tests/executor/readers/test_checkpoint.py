@@ -152,7 +152,8 @@ def test_hostile_config(tmp_path: Path, change: Any) -> None:
     [
         ("random", np.zeros(3, np.int64)),
         ("random", np.zeros((3, 1), np.uint64)),
-        ("random", np.zeros(2, np.uint64)),  # of 3 workers
+        ("random", np.zeros(4, np.uint64)),  # of 3 threads
+        ("random", np.zeros(0, np.uint64)),
         ("lr", np.zeros(1)),
         ("lr", np.array(math.nan)),
         ("lr", np.array(0.0)),

@@ -162,11 +162,12 @@ def _unpack(sealed: Sealed, identity: Mapping[str, Any], path: Path) -> RunState
 def _check_state(state: RunState, identity: Mapping[str, Any]) -> None:
     """Raise ValueError for a state that this run does not leave behind. The executor checks it against the feed."""
     epoch, visits = state.position
-    workers = identity.get("threads", state.random.size)
+    threads = identity.get("threads", state.random.size)
     sound = {
         "position": epoch <= identity.get("epochs", _MOST) and visits <= _MOST,
         "epoch_visits": 0 <= state.epoch_visits <= _MOST,
-        "random": state.random.dtype == np.uint64 and state.random.shape == (workers,),
+        # Where copies are private there are no more workers than cores, however many threads take turns as them.
+        "random": state.random.dtype == np.uint64 and state.random.ndim == 1 and 1 <= state.random.size <= threads,
         "seed": 0 <= state.seed < 2**63,
         "sharing": state.sharing in get_args(Sharing) and state.sharing != "auto",
         "lr": 0 < state.lr < math.inf,
