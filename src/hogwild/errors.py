@@ -126,3 +126,15 @@ class WorkerError(HogwildError):
         self.worker = worker
         self.epoch = epoch
         self.span = span
+
+
+class ClusterError(HogwildError):
+    """Nodes of a cluster could not be started, or do not answer any more."""
+
+    exit_code = 1
+
+
+class JoinError(ClusterError):
+    """A cluster cannot be used as it is: nobody answers at its address, or its nodes are not what a run needs."""
+
+    exit_code = 2

@@ -89,9 +89,10 @@ def _alone(found: os.stat_result) -> bool:
     return group.gr_gid == user.pw_gid and group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
 
 
-def open_private(name: str | Path, directory: int | None = None) -> int:
-    """Open a file for reading that only this user could have written; raises SharedError for any other, or OSError."""
-    descriptor = os.open(name, os.O_RDONLY | _NO_LINK, dir_fd=directory)
+def open_private(name: str | Path, directory: int | None = None, flags: int = os.O_RDONLY) -> int:
+    """Open a file, for reading unless the flags say more, that only this user could have written; raises SharedError
+    for any other, or OSError."""
+    descriptor = os.open(name, flags | _NO_LINK, dir_fd=directory)
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():

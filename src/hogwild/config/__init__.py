@@ -2,6 +2,7 @@
 
 from hogwild.config import wording as wording
 from hogwild.config.classifying import ClassConfig
+from hogwild.config.cluster import ClusterConfig
 from hogwild.config.datasets import ClicksConfig, MadeRatingsConfig, SparseConfig
 from hogwild.config.experiments import AsynGradBiLSTMConfig, AsynGradConfig
 from hogwild.config.kinds import (
@@ -42,7 +43,7 @@ from hogwild.config.training import (
 
 __all__ = [
     "MISSING", "AsynGradBiLSTMConfig", "AsynGradConfig", "BiLSTMConfig", "CRFConfig", "ClassConfig", "ClicksConfig",
-    "Column", "Columns", "CorpusConfig", "Directory",
+    "ClusterConfig", "Column", "Columns", "CorpusConfig", "Directory",
     "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig", "MadeRatingsConfig", "Mode", "Optimizer",
     "RatingConfig", "RecommenderConfig", "RecommenderTrainConfig", "SaveConfig", "ScheduleName", "Sharing",
     "ShowConfig", "SparseConfig", "SparseMLPConfig", "TagScheme", "TaggerModel", "TaggerTrainConfig", "TaggingConfig",

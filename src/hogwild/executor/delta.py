@@ -43,12 +43,13 @@ class Delta:
             for name, array in zip(weights._fields, weights, strict=True)
         }
 
-    def take(self, most: int = 1 << 16) -> list[RowDelta]:
+    def take(self, most: int = 1 << 16, leading: int | None = None) -> list[RowDelta]:
         """Rows that differ from the base, so many of each table at the most; the base catches up.
 
-        Where there are more, the next call goes on with them. An empty list: nothing has changed.
+        Where there are more, the next call goes on with them. An empty list: nothing has changed. leading: look only at
+        so many leading rows, the most frequent ones, of tables that are ranked.
         """
-        found = [RowDelta(name, *side.take(most)) for name, side in self._sides.items()]
+        found = [RowDelta(name, *side.take(most, leading)) for name, side in self._sides.items()]
         return [change for change in found if len(change.ids)]
 
     def add(self, change: RowDelta) -> None:
@@ -64,17 +65,19 @@ class _Side:
     def __init__(self, common: Floats, table: Table, slices: list[Slice], ids: RowIds | None) -> None:
         self._common, self._base = common, common.copy()
         self._additive = table.mask()
+        self._ranked = table.kind == "ranked"
         self._ids = np.arange(table.rows) if ids is None else np.asarray(ids, np.int64)
         self._sorted = np.argsort(self._ids, kind="stable")
         self._slices = slices
         self._next = 0
 
-    def take(self, most: int) -> tuple[RowIds, Floats]:
+    def take(self, most: int, leading: int | None) -> tuple[RowIds, Floats]:
         """Names and differences."""
-        rows = np.empty(min(most, len(self._common)), np.int64)
+        end = len(self._common) if leading is None or not self._ranked else min(leading, len(self._common))
+        rows = np.empty(min(most, end), np.int64)
         cells = np.empty((len(rows), self._common.shape[1]), np.float32)
-        count, start = 0, self._next
-        for first, last in ((start, len(self._common)), (0, start)):
+        count, start = 0, min(self._next, end)
+        for first, last in ((start, end), (0, start)):
             for a, b, lock in self._segments(first, last):
                 with lock:
                     room = rows[count:], cells[count:]

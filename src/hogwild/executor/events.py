@@ -109,6 +109,33 @@ class Exchange(Event):
 
 
 @dataclass(frozen=True)
+class Nodes(Event):
+    """Now and then, and at the end, of a run on several nodes: what each has sent, received, waited for and taken.
+
+    nodes: one entry a node, in all since the run began (sent and received are bytes); every: visits of a node between
+    two exchanges; again: samples that were visited once more after faults, which no count has twice.
+    """
+
+    kind: ClassVar[str] = "nodes"
+    nodes: tuple[dict[str, Any], ...]
+    every: int = 0
+    again: int = 0
+
+
+@dataclass(frozen=True)
+class Lost(Event):
+    """A process of a run on several nodes is lost. The run goes on from where all last stood still.
+
+    what: who died; why: how it was noticed; again: samples that are visited once more.
+    """
+
+    kind: ClassVar[str] = "lost"
+    what: str
+    why: str
+    again: int
+
+
+@dataclass(frozen=True)
 class Finished(Event):
     """The last event. `reason`: done, stopped, or early."""
 

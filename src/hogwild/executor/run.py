@@ -109,13 +109,31 @@ class AsyncExecutor:
         if course is not None:
             course.crew.claims.open_gate("pause")
 
-    def open_delta(self) -> Delta:
-        """What the workers of this run change from now on, row by row, for other processes; and a way in for theirs."""
-        course = self._course
-        if course is None:
-            raise ConfigError("there is no run; iterate over `run` first.")
+    def open_delta(self, named: bool = True) -> Delta:
+        """What the workers of this run change from now on, row by row, for other processes; and a way in for theirs.
+
+        named: rows go by the names that the program has for them; else by their numbers, the same everywhere.
+        """
+        course = self._open_course()
         self._check_process()
-        return course.crew.store.open_delta(course.plan.program.row_ids)
+        return course.crew.store.open_delta(course.plan.program.row_ids if named else lambda table: None)
+
+    @property
+    def plan(self) -> Plan:
+        """What the run is about."""
+        return self._open_course().plan
+
+    def _open_course(self) -> Course:
+        if self._course is None:
+            raise ConfigError("there is no run; iterate over `run` first.")
+        return self._course
+
+    def take_over(self, weights: Any) -> None:
+        """These are the weights of the run from now on; the workers stand still (at `Started`, or where they park)."""
+        course = self._open_course()
+        for array, new in zip(course.crew.store.weights, weights, strict=True):
+            array[...] = new
+        course.crew.store.refresh()
 
     def state(self) -> RunState:
         """Where the run stands; exact while the workers are parked (at `Parked`, `EpochEnded` and `Finished`)."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.errors import SaveError
-from hogwild.executor.events import EpochEnded, Event, Progress, Watched
+from hogwild.executor.events import EpochEnded, Event, Nodes, Progress, Watched
 
 # -- Events as JSON lines: one object a line, flushed at once, so that a log can be followed and survives a crash -----
 
@@ -133,6 +133,11 @@ def scalars(event: Event) -> Iterator[tuple[str, float]]:
             yield f"trace/error_rate/worker {entry['worker']}", entry["error_rate"]
             yield f"trace/delayed_rate/worker {entry['worker']}", entry["delayed"] / max(1, entry["looked_at"])
             yield f"trace/delay/worker {entry['worker']}", entry["delay"]["mean"]
+    elif isinstance(event, Nodes):
+        for node in event.nodes:
+            for name in ("sent", "received", "seconds_waited", "units_per_second", "cores", "memory"):
+                if name in node:
+                    yield f"node {node['node']}/{name}", node[name]
     elif isinstance(event, Watched):
         for name, value in event.values.items():
             yield from _watched(f"watch/{name}", value)

@@ -9,7 +9,7 @@ import hogwild
 from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job, RunOptions
-from hogwild.config import FeedConfig, Files, SaveConfig, ShowConfig, TrainConfig, WatchConfig
+from hogwild.config import ClusterConfig, FeedConfig, Files, SaveConfig, ShowConfig, TrainConfig, WatchConfig
 from hogwild.config.classifying import ClassConfig, Classifier, ClassifierOptions
 from hogwild.config.models import FMConfig, LinearConfig, SparseMLPConfig, TextConfig
 from hogwild.config.options import Shown
@@ -57,6 +57,7 @@ class Options(RunOptions):
     feed: FeedConfig = field(default_factory=FeedConfig)
     classes: ClassConfig = field(default_factory=ClassConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
 
 

@@ -9,7 +9,16 @@ from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
 from hogwild.cli.train.classifier import ClassifierJob
 from hogwild.cli.train.job import RunOptions
-from hogwild.config import FeedConfig, Files, SaveConfig, ShowConfig, SparseMLPConfig, TrainConfig, WatchConfig
+from hogwild.config import (
+    ClusterConfig,
+    FeedConfig,
+    Files,
+    SaveConfig,
+    ShowConfig,
+    SparseMLPConfig,
+    TrainConfig,
+    WatchConfig,
+)
 from hogwild.config.classifying import ClassConfig, Ctr, CtrOptions
 from hogwild.config.options import Shown
 from hogwild.errors import InputError
@@ -50,6 +59,7 @@ class Options(RunOptions):
     feed: FeedConfig = field(default_factory=FeedConfig)
     classes: ClassConfig = field(default_factory=ClassConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
 
 

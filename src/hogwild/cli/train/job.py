@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from hogwild.config import SaveConfig, ShowConfig, TrainConfig, WatchConfig
+from hogwild.config import ClusterConfig, SaveConfig, ShowConfig, TrainConfig, WatchConfig
 
 if TYPE_CHECKING:  # the flags of all commands are read with this module: it is light
     from pathlib import Path
@@ -22,6 +22,7 @@ class RunOptions:
     train: TrainConfig
     save: SaveConfig
     watch: WatchConfig
+    cluster: ClusterConfig
     show: ShowConfig
 
 
@@ -47,6 +48,10 @@ class Job(ABC):
     @abstractmethod
     def open(self, files: tuple[str, ...]) -> Any:
         """The training data."""
+
+    def open_on(self, executor: Any, files: tuple[str, ...]) -> Any:
+        """The training data of a run on several nodes: read here, and sent to them."""
+        return self.open(files)
 
     @abstractmethod
     def open_valid(self, files: tuple[str, ...], feed: Any) -> Any:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job, RunOptions
-from hogwild.config import Files, RatingConfig, RecommenderConfig, SaveConfig, ShowConfig, WatchConfig
+from hogwild.config import (
+    ClusterConfig,
+    Files,
+    RatingConfig,
+    RecommenderConfig,
+    SaveConfig,
+    ShowConfig,
+    WatchConfig,
+)
 from hogwild.config.options import Config, Shown, require
 from hogwild.config.training import RecommenderTrainConfig
 from hogwild.messages import counted
@@ -57,6 +65,7 @@ class Options(RunOptions):
     ratings: RatingConfig = field(default_factory=RatingConfig)
     ranking: Ranking = field(default_factory=Ranking)
     watch: WatchConfig = field(default_factory=WatchConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
 
 

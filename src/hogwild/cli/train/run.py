@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ from hogwild.cli.interrupt import Interrupts
 from hogwild.cli.outputs import check_outputs
 from hogwild.cli.summary import metrics_text, print_json, run_summary
 from hogwild.cli.train.job import Job, RunOptions
-from hogwild.errors import RescuedError
-from hogwild.executor.events import EpochEnded, Event, Finished, Progress, Started, Watched
+from hogwild.errors import ConfigError, RescuedError
+from hogwild.executor.events import EpochEnded, Event, Finished, Nodes, Progress, Started, Watched
 from hogwild.executor.readers.checkpoint import Checkpointer, checkpoint_path, load_checkpoint, parse_interval
 from hogwild.executor.readers.display import COMPILING, Display, show_progress
 from hogwild.executor.readers.watch import make_watch, parse_every
@@ -35,9 +35,10 @@ def run_training(options: RunOptions, job: Job) -> int:
     with Interrupts() as interrupts:
         with show_progress(quiet=options.show.quiet, epochs=job.train.epochs) as display, profiling.watching():
             training = Training(options, job, display)
-            training.load()
-            training.train(interrupts)
-            summary = training.summary()
+            with training.executing():
+                training.load()
+                training.train(interrupts)
+                summary = training.summary()
         profiling.show()
         _print(options, {**summary, **profiling.summary()}, training)
     if training.rescued:
@@ -58,7 +59,7 @@ class Training:
             check_model_output(options.save.output)
         with timed("import"):
             self.program: Any = job.make_program()
-        self.executor = AsyncExecutor(**vars(job.train))
+        self.executor = _executor_of(options, job)
         self.seconds = {"load": 0.0, "compile": 0.0, "train": 0.0, "evaluate": 0.0}
         self.watched_at = -1  # samples
         self.checkpointer: Checkpointer | None = None
@@ -68,7 +69,18 @@ class Training:
         self.feed: Any
         self.valid: Any = None
         self.started: Started
+        self.nodes: Nodes | None = None
         self.finished: Finished
+
+    @contextmanager
+    def executing(self) -> Iterator[None]:
+        """What the executor started, on other nodes too, ends with this."""
+        try:
+            yield
+        finally:
+            if self.options.cluster.cluster:
+                self.display.phase("")
+                self.executor.close()
 
     def check_outputs(self) -> None:
         """Nothing that is read may be written."""
@@ -82,9 +94,11 @@ class Training:
     def load(self) -> None:
         """Read the files."""
         began, compiled = time.perf_counter(), seconds_compiled()
-        self.display.phase(f"reading {_names(self.options.files)}")
+        cluster = self.options.cluster.cluster
+        self.display.phase(f"{f'on {cluster}: ' if cluster else ''}reading {_names(self.options.files)}")
         with timed("load"):
-            self.feed = self.job.open(self.options.files)
+            files = self.options.files
+            self.feed = self.job.open_on(self.executor, files) if cluster else self.job.open(files)
         self.note(*self.feed.notes)
         if self.options.valid:
             self.display.phase(f"reading {_names(self.options.valid)}")
@@ -130,6 +144,9 @@ class Training:
         if not save.output:
             return None
         identity = self.job.identity(self.program, self.feed, self.valid)
+        if self.options.cluster.cluster:
+            made = {"nodes": self.executor.site.count, "threads": self.executor.threads}
+            identity |= {**vars(self.options.cluster), **made}
         found = load_checkpoint(save.output, self.program, identity) if save.resume else None
         start = None
         if found is not None:
@@ -177,6 +194,8 @@ class Training:
             self.seconds["prepare"] = event.prepare_seconds
         elif isinstance(event, Watched):
             self.watched_at = event.samples
+        elif isinstance(event, Nodes):
+            self.nodes = event
         elif isinstance(event, EpochEnded):
             self.epochs.append(event)
         elif isinstance(event, Finished):
@@ -201,7 +220,16 @@ class Training:
             "evaluated_on": "valid" if self.valid is not None else "train",
             "best_epoch": self.executor.state().best_epoch if self.valid is not None else None,
             "output": self.rescued.place if self.rescued else self.options.save.output or None, "notes": self.notes,
+            **self.cluster_summary(),
         }  # fmt: skip
+
+    def cluster_summary(self) -> dict[str, Any]:
+        """For the JSON object of a run on several nodes: what each sent, received, waited for and took."""
+        if self.nodes is None:
+            return {}
+        cluster = {name: value for name, value in vars(self.options.cluster).items() if value is not None}
+        told = {"nodes": list(self.nodes.nodes), "sync_every": self.nodes.every, "samples_again": self.nodes.again}
+        return {"cluster": {**cluster, "words": self.finished.units, **told}}
 
     def metrics(self) -> dict[str, float]:
         """How good the model is: on the validation data (that of the best epoch), else on the training data."""
@@ -220,6 +248,17 @@ class Training:
             return best[-1]
         # The best epoch was before this process went on; without an output there is none to go on from.
         return load_model(self.options.save.output).metrics if self.options.save.output else {}
+
+
+def _executor_of(options: RunOptions, job: Job) -> Any:
+    """This process, or nodes of a cluster."""
+    if not options.cluster.cluster:
+        return AsyncExecutor(**vars(job.train))
+    from hogwild.cluster import ClusterExecutor  # says so where Ray is missing
+
+    if job.train.threads is not None:
+        raise ConfigError("--threads is for one machine; with --cluster give --workers-per-node.")
+    return ClusterExecutor(options.cluster, **vars(job.train))
 
 
 def _names(files: tuple[str, ...]) -> str:

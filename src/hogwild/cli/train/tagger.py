@@ -12,6 +12,7 @@ from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job, RunOptions
 from hogwild.config import (
     BiLSTMConfig,
+    ClusterConfig,
     CRFConfig,
     Files,
     SaveConfig,
@@ -63,6 +64,7 @@ class Options(RunOptions):
     save: SaveConfig = field(default_factory=SaveConfig)
     tagging: TaggingConfig = field(default_factory=TaggingConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
 
 

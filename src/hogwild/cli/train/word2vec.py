@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job, RunOptions
-from hogwild.config import CorpusConfig, Files, SaveConfig, ShowConfig, WatchConfig, Word2VecConfig, WordTrainConfig
+from hogwild.config import (
+    ClusterConfig,
+    CorpusConfig,
+    Files,
+    SaveConfig,
+    ShowConfig,
+    WatchConfig,
+    Word2VecConfig,
+    WordTrainConfig,
+)
 from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
 
@@ -30,7 +39,8 @@ Examples:
   hogwild train word2vec news-*.txt.gz --lowercase --min-count 10 --dim 300 --phrases 1 --output vectors
   hogwild train word2vec wiki.txt --cbow --epochs 10 --output vectors --checkpoint-every 10m
   hogwild train word2vec more.txt --start vectors --output vectors-2
-  hogwild train word2vec letters.txt --start glove.txt --output vectors""",
+  hogwild train word2vec letters.txt --start glove.txt --output vectors
+  hogwild train word2vec wiki.txt --cluster local --nodes 3 --output vectors""",
 )
 
 
@@ -52,6 +62,7 @@ class Options(RunOptions):
     save: SaveConfig = field(default_factory=SaveConfig)
     corpus: CorpusConfig = field(default_factory=CorpusConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
 
 
@@ -137,6 +148,13 @@ class WordVectorsJob(Job):
             return corpus
         words = f"{different:,} words of {self.options.word2vec.dim} numbers"
         return replace(corpus, notes=(*corpus.notes, f"{words} will take {needed / 1e9:.1f} GB of memory."))
+
+    def open_on(self, executor: Any, files: tuple[str, ...]) -> Corpus:
+        """The text, read by the nodes themselves, each its part."""
+        from hogwild.cluster.text.texts import Texts
+
+        corpus: Corpus = executor.open_texts(Texts(files, self.options.corpus, self.known))
+        return corpus.check_trainable()
 
     def open_valid(self, files: tuple[str, ...], feed: Corpus) -> Corpus:
         """Text in the vocabulary of the training text."""

@@ -42,7 +42,9 @@ class CompiledThreads:
         plan, config = self._plan, self._plan.config
         self._copies = store.copies
         self._turns = Turns(config, plan.room, plan.visits)
-        self._scratches = [self._scratch(seed) for seed in seeds(config.seed, store.workers)]
+        part = plan.shard[0]  # runs of other parts of the data have random numbers of their own
+        mine = seeds(config.seed, (part + 1) * store.workers)[part * store.workers :]
+        self._scratches = [self._scratch(seed) for seed in mine]
         self._probes: list[Any] = [Untraced()] * store.workers
         if config.trace:
             self.trace = Trace(plan.tables, plan.room, store.workers)

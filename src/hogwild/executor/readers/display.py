@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
-from hogwild.executor.events import EpochEnded, Event, Finished, Progress, Started, Watched
+from hogwild.executor.events import EpochEnded, Event, Finished, Lost, Nodes, Progress, Started, Watched
 from hogwild.messages import Stream, printable
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class Display:
 
     told = Told()
     epochs = 0
+    nodes: Nodes | None = None
+    """The last word of a run on several nodes."""
 
     def __call__(self, event: Event) -> None:
         """Show an event."""
@@ -65,7 +67,13 @@ class Display:
             self.say(epoch_text(event, self.epochs))
         elif isinstance(event, Watched):
             self.say(f"{self.told(event.samples)}: {values_text(event.values)}")
+        elif isinstance(event, Lost):
+            self.say(f"note: {event.what} was lost ({event.why}); {self.told(event.again)} are trained on once more.")
+        elif isinstance(event, Nodes):
+            self.nodes = event
         elif isinstance(event, Finished):
+            if self.nodes is not None:
+                self.say(nodes_text(self.nodes))
             self.say(finished_text(event, self.told))
 
     def phase(self, doing: str) -> None:
@@ -168,6 +176,19 @@ def finished_text(event: Finished, told: Told) -> str:
     return f"{how}: {told(event.samples)} in {event.train_seconds:.2f} s, {speed}"
 
 
+def nodes_text(event: Nodes) -> str:
+    """What nodes sent to each other, waited for, and took of their machines."""
+    sent, messages = (sum(node[name] for node in event.nodes) for name in ("sent", "messages_sent"))
+    spent = sum(node["seconds_exchanging"] for node in event.nodes) / len(event.nodes)
+    waited = sum(node["seconds_waited"] for node in event.nodes) / len(event.nodes)
+    busy = sum(node.get("cores", 0.0) for node in event.nodes)
+    memory = max(node.get("memory", 0.0) for node in event.nodes)
+    return (
+        f"{len(event.nodes)} nodes: {count(sent)}B sent in {count(messages)} messages, {spent:.1f} s of exchanges a "
+        f"node ({waited:.1f} s waited), {busy:.1f} cores, {count(memory)}B of memory a node"
+    )
+
+
 # -- plain lines --
 
 class LineDisplay(Display):
@@ -187,6 +208,8 @@ class LineDisplay(Display):
         elif isinstance(event, Progress) and time.monotonic() >= self._next:
             self._next = time.monotonic() + _PLAIN_EVERY
             self.say(self._line(event))
+            if self.nodes is not None:
+                self.say(f"      {nodes_text(self.nodes)}")
 
     def _line(self, event: Progress) -> str:
         share = event.samples / max(event.total, 1)
@@ -266,6 +289,8 @@ class BarDisplay(Display):
             # Three columns stay free for the ^C that the terminal writes itself: past the edge it would break the bar.
             width = options.max_width - 3
             yield draw(self._event, self.epochs, width, ascii_only=options.ascii_only, told=self.told)
+            if self.nodes is not None:
+                yield Text(nodes_text(self.nodes)[:width], no_wrap=True)
 
 
 def draw(event: Progress, epochs: int, width: int, ascii_only: bool = False, told: Told = Display.told) -> Text:

@@ -38,6 +38,15 @@ class Stretch(NamedTuple):
     lines: int = 0
 
 
+class Odd(NamedTuple):
+    """What a text had that is told: NUL bytes, bytes that were replaced, words left out as too long or empty."""
+
+    nuls: int = 0
+    replaced: int = 0
+    too_long: int = 0
+    empty: int = 0
+
+
 @dataclass
 class TextPass:
     """What a pass found: a table a thread, and stretches by the number of their piece."""
@@ -59,9 +68,9 @@ class TextPass:
         return sum(table.seen for table in self.tables)
 
     @property
-    def too_long(self) -> int:
-        """Words that were left out for their length."""
-        return sum(table.too_long for table in self.tables)
+    def odd(self) -> Odd:
+        """What is told of it."""
+        return Odd(self.nuls, self.replaced, sum(table.too_long for table in self.tables), self.empty)
 
     def in_order(self) -> list[Stretch]:
         """The stretches as the text goes."""
@@ -74,7 +83,7 @@ class _Numbered(NamedTuple):
     piece: Piece
 
 
-class _Odd(Exception):
+class _OddByte(Exception):
     """A byte that is not UTF-8, and where it is; `lines`: the newlines before it in its piece."""
 
     def __init__(self, file: int, offset: int, byte: int, lines: int) -> None:
@@ -144,7 +153,7 @@ class _Reading:
             while (item := self._next()) is not None:
                 try:
                     text = self._clean(item, bool(words.table.state[CLOSED]))
-                except (_Odd, InputError) as error:
+                except (_OddByte, InputError) as error:
                     self._errors[item.number], self._stopped = error, True
                     return
                 ids = ids if len(text) < len(ids) else np.empty(len(text) + 2, np.int32)
@@ -171,7 +180,7 @@ class _Reading:
                     check_not_utf16(text, self.sources[item.file].name)
                 if self.config.invalid_utf8 == "stop":
                     lines = int(np.count_nonzero(text[:at] == NEWLINE))
-                    raise _Odd(item.file, offset + int(at), int(text[at]), lines)
+                    raise _OddByte(item.file, offset + int(at), int(text[at]), lines)
                 replaced = int(replace_odd_bytes(text, np.uint8(SIGN)))
             with self._lock:
                 self.result.nuls += nuls
@@ -185,7 +194,7 @@ class _Reading:
         return text
 
     def _explained(self, number: int, error: Exception) -> Exception:
-        if not isinstance(error, _Odd):
+        if not isinstance(error, _OddByte):
             return error
         stretches = self.result.stretches.items()
         before = sum(stretch.lines for k, stretch in stretches if stretch.file == error.file and k < number)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hogwild.arrays import Ids, Offsets
 from hogwild.config import CorpusConfig
 from hogwild.errors import InputError
-from hogwild.feeds.corpus.encode import Stretch, TextPass, read_texts, settled
+from hogwild.feeds.corpus.encode import Odd, Stretch, TextPass, read_texts, settled
 from hogwild.feeds.corpus.feed import Corpus, map_corpus, write_corpus
 from hogwild.feeds.corpus.phrases import Wanted, join_phrases
 from hogwild.feeds.io.blocks import replaced_notes
@@ -139,7 +139,7 @@ def open_corpus(
     options = {name: value for name, value in asdict(config).items() if name != "cache"}
     given, kept = _wanted(vocabulary, keep)
     key = cache.key_from({"corpus": options, "vocabulary": given} | ({"keep": kept} if kept else {}), sources)
-    tables = threads or max(2, min(cores(), 8))
+    tables = threads or usual_threads()
 
     def read(words: list[Words], scratch: Path) -> TextPass:
         return read_texts(sources, config, words, scratch)
@@ -148,6 +148,11 @@ def open_corpus(
         _Maker(config, [source.name for source in sources], tables, kept).make(read, given, directory)
 
     return cache.open_entry(write, sources, key, map_corpus, config.cache)
+
+
+def usual_threads() -> int:
+    """Threads that read a text where the user says nothing."""
+    return max(2, min(cores(), 8))
 
 
 def corpus_of(
@@ -224,25 +229,20 @@ class _Maker:
         else:
             chosen = _choose_given(encoded.words, given, vocabulary or [], name)
         self.notes += chosen.notes
-        schema = {"format": "corpus"} | {name: getattr(self.config, name) for name in KEPT}
-        whole = {"total": encoded.total, "schema": schema, "notes": self.notes, "sources": self.names}
-        maps = [_through(ids, chosen.final) for ids in encoded.maps]
+        whole = {"total": encoded.total, "schema": schema_of(self.config), "notes": self.notes, "sources": self.names}
+        maps = [through(ids, chosen.final) for ids in encoded.maps]
         ids = settled(encoded.stretches, maps, self.threads)
         write_corpus(directory, ids, chosen.words, chosen.counts, whole)
 
     def _open_pass(self, read: Read) -> _Encoded:
         """Count all words; once more, if there were too many of them to be held."""
-        most = 1 << (self.config.max_vocabulary.bit_length() - 1)
-        share = 1 << (max(2, most // self.threads).bit_length() - 1)
-        found = read([Words(self.config.max_token, share) for _ in range(self.threads)], self.scratch)
-        if found.lost and len(found.tables) > 1:
-            del found  # gives its memory back. One table in the order of the text: what it drops is always the same
-            found = read([Words(self.config.max_token, most)], self.scratch)
+        found = count_texts(read, self.config, self.threads, self.scratch)
         whole, maps = merge(found.tables, self.config.lowercase)
         if not found.lost:
             self._note(found)
             return _Encoded(found.in_order(), maps, whole, found.seen)
         rare = "rarer ones may be" if found.lost >= self.config.min_count else "rarer ones are below --min-count"
+        most = most_words(self.config)
         self.notes.append(f"More than {most:,} different words (--max-vocabulary), so that rare ones were dropped while"
                           " they were counted, and the text was read again: counts are exact, and no word that occurs"
                           f" more than {found.lost:,} times is missing; {rare}.")
@@ -269,20 +269,44 @@ class _Maker:
         return _Encoded(joined.stretches, [same], whole, encoded.total - joined.joins)
 
     def _note(self, found: TextPass) -> None:
-        if found.nuls:
-            self.notes.append(f"{counted(found.nuls, 'NUL byte')} read as white space.")
-        self.notes += replaced_notes(found.replaced)
-        if found.too_long:
-            limit = f"{self.config.max_token:,} bytes (--max-token)"
-            self.notes.append(f"{counted(found.too_long, 'word')} longer than {limit} left out.")
-        if found.empty:
-            self.notes.append(f"{counted(found.empty, 'empty word')} left out.")
+        self.notes += pass_notes(found.odd, self.config)
+
+
+def count_texts(read: Read, config: CorpusConfig, threads: int, scratch: Path) -> TextPass:
+    """One pass with a table a thread; with one table for all, if there were too many words for these."""
+    most = most_words(config)
+    share = 1 << (max(2, most // threads).bit_length() - 1)
+    found = read([Words(config.max_token, share) for _ in range(threads)], scratch)
+    if found.lost and len(found.tables) > 1:
+        del found  # gives its memory back. One table in the order of the text: what it drops is always the same
+        found = read([Words(config.max_token, most)], scratch)
+    return found
+
+
+def most_words(config: CorpusConfig) -> int:
+    """Different words that are held while they are counted."""
+    return 1 << (config.max_vocabulary.bit_length() - 1)
+
+
+def pass_notes(odd: Odd, config: CorpusConfig) -> Iterator[str]:
+    """What to tell of a pass over a text."""
+    if odd.nuls:
+        yield f"{counted(odd.nuls, 'NUL byte')} read as white space."
+    yield from replaced_notes(odd.replaced)
+    if odd.too_long:
+        yield f"{counted(odd.too_long, 'word')} longer than {config.max_token:,} bytes (--max-token) left out."
+    if odd.empty:
+        yield f"{counted(odd.empty, 'empty word')} left out."
+
+
+def schema_of(config: CorpusConfig) -> dict[str, Any]:
+    """What turns another text into the same ids, with the words."""
+    return {"format": "corpus"} | {name: getattr(config, name) for name in KEPT}
 
 
 def _choose_given(found: Words, given: Words, vocabulary: list[str], name: str) -> Vocabulary:
     """The given words with the counts that they have in the text."""
-    lengths = np.diff(found.starts)
-    final = given.closed().encode_joined(found.table.blob[: int(found.starts[-1])].tobytes(), lengths)
+    final = places_in(given, found)
     counts = np.zeros(len(given), np.int64)
     np.add.at(counts, final[final >= 0], found.counts[final >= 0])
     if not counts.any():
@@ -290,7 +314,13 @@ def _choose_given(found: Words, given: Words, vocabulary: list[str], name: str) 
     return Vocabulary(tuple(vocabulary), counts, final)
 
 
-def _through(ids: Ids, final: Ids) -> Ids:
+def places_in(given: Words, found: Words) -> Ids:
+    """The ids that the words of one table have in another; UNKNOWN for those that it does not have."""
+    joined = found.table.blob[: int(found.starts[-1])].tobytes()
+    return given.closed().encode_joined(joined, np.diff(found.starts))
+
+
+def through(ids: Ids, final: Ids) -> Ids:
     """The final id of each id."""
     return np.where(ids >= 0, final[ids], np.int32(UNKNOWN)).astype(np.int32)
 

@@ -99,7 +99,7 @@ STDIN = "standard input"
 READ_AHEAD = 8           # bytes after a piece that may be read, for code that takes eight at a time
 _BOM = b"\xef\xbb\xbf"
 _NEWLINE = 10
-_BLANKS = (b" ", b"\n", b"\t", b"\r", b"\v", b"\f", b"\0")  # a NUL counts as one in running text
+BLANKS = (b" ", b"\n", b"\t", b"\r", b"\v", b"\f", b"\0")  # a NUL counts as one in running text
 _NEAR = 4096             # bytes from the end in which white space is sought first
 
 
@@ -122,8 +122,11 @@ class Piece(NamedTuple):
 class Source:
     """One file, or standard input.
 
-    name: what messages call it; path: the file that holds its raw bytes.
+    name: what messages call it; path: the file that holds its raw bytes; first: the byte of the text that `open` begins
+    with, above 0 where others read what is before it.
     """
+
+    first = 0
 
     def __init__(self, name: str, path: Path, config: Settings) -> None:
         self.name = name
@@ -212,7 +215,7 @@ class Source:
         The last piece ends with a newline: one is added where there is none. A byte-order mark is dropped. A word that
         is longer than a piece is cut between two characters. READ_AHEAD more bytes after a piece may be read.
         """
-        offset, inside = 0, False
+        offset, inside = self.first, False
         kept = b""  # the beginning of a word that the last piece cut off
         with self.open() as stream:
             while True:
@@ -288,10 +291,16 @@ def _sources_of(name: str, config: Settings) -> list[Source]:
             raise InputError(f"no file matches `{name}`; check the pattern ({here()}).")
         return [Source(path, Path(path), config) for path in found]
     path = Path(name)
-    if path.is_fifo() or path.is_char_device() or path.is_socket():
+    if is_stream(name):
         with open_file(path, name) as stream:
             return [_copied(name, stream, config)]
     return [Source(name, path, config)]
+
+
+def is_stream(name: str) -> bool:
+    """Whether this can be read only once: standard input, a pipe, a device."""
+    path = Path(name)
+    return name == "-" or path.is_fifo() or path.is_char_device() or path.is_socket()
 
 
 def standard_input() -> BinaryIO:
@@ -343,7 +352,7 @@ def _after_last_blank(block: bytearray, filled: int) -> int:
     near = _NEAR
     while True:
         start = max(0, filled - near)
-        last = max(block.rfind(blank, start, filled) for blank in _BLANKS)
+        last = max(block.rfind(blank, start, filled) for blank in BLANKS)
         if last >= 0 or start == 0:
             return last + 1
         near *= 16

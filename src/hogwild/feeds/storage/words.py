@@ -75,14 +75,19 @@ class Words:
         start, end = self.table.starts[ident : ident + 2].tolist()
         return self.table.blob[start:end].tobytes()
 
+    def joined(self, idents: npt.NDArray[np.intp]) -> tuple[Bytes, Offsets]:
+        """Bytes of words one after another, and the length of each."""
+        starts = self.table.starts
+        lengths = starts[idents + 1] - starts[idents]
+        letters = np.empty(int(lengths.sum()), np.uint8)
+        kernel.copy_words(self.table.blob, starts, idents, letters)
+        return letters, lengths
+
     def texts(self, idents: npt.NDArray[np.intp]) -> tuple[str, ...]:
         """Words as strings."""
-        starts = self.table.starts
-        ends = np.cumsum(starts[idents + 1] - starts[idents])
-        joined = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-        kernel.copy_words(self.table.blob, starts, idents, joined)
-        raw = joined.tobytes()
-        places = pairwise([0, *ends.tolist()])
+        letters, lengths = self.joined(idents)
+        raw = letters.tobytes()
+        places = pairwise([0, *np.cumsum(lengths).tolist()])
         if raw.isascii():
             text = raw.decode()
             return tuple(text[start:end] for start, end in places)
@@ -127,6 +132,10 @@ class Words:
         ids = self._encode(other.table.blob.ctypes.data, np.diff(other.starts))
         kernel.add_counts(ids, other.counts, self.table.counts)
         return ids
+
+    def take_joined(self, letters: Bytes, lengths: Ids, counts: Offsets) -> None:
+        """Add words that stand one after another, as `joined` gives them, and their counts."""
+        kernel.add_counts(self.encode_joined(letters.tobytes(), lengths), counts, self.table.counts)
 
     def _encode(self, at: int, lengths: npt.NDArray[np.integer[Any]], step: int = 0) -> Ids:
         ids = np.empty(len(lengths), np.int32)

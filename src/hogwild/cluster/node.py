@@ -1,0 +1,280 @@
+"""A node: one process that owns weights, has them trained by the executor's workers, and exchanges with other nodes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from hogwild.arrays import Floats, Table
+from hogwild.cluster.strategies.average import Average
+from hogwild.cluster.strategies.gossip import Gossip
+from hogwild.cluster.strategies.merge import Merge
+from hogwild.cluster.strategies.parameter_actor import Asynchronous, ParameterActor
+from hogwild.cluster.strategies.strategy import Member, Strategy
+from hogwild.cluster.text.fetcher import TextSource
+from hogwild.cluster.wire.link import Link
+from hogwild.cluster.wire.packing import Packet
+from hogwild.cluster.wire.rounds import LONGEST, Round, Rounds
+from hogwild.cluster.wire.traffic import Traffic, Usage
+from hogwild.config.cluster import ClusterConfig
+from hogwild.errors import ClusterError
+from hogwild.executor.events import EpochEnded, Event, Exchange, Finished, Progress, Started
+from hogwild.executor.run import AsyncExecutor
+from hogwild.executor.state import RunState
+
+
+def strategy_of(config: ClusterConfig) -> type[Strategy]:
+    """The strategy that is asked for."""
+    if config.strategy == "parameter-actor":
+        return Asynchronous if config.asynchronous else ParameterActor
+    return {"average": Average, "gossip": Gossip, "merge": Merge}[config.strategy]
+
+
+class Work(NamedTuple):
+    """What a node has to do. options: of `AsyncExecutor.run`; start: where it goes on from."""
+
+    options: dict[str, Any]
+    shard: tuple[int, int]
+    exchange_every: int
+    start: RunState | None = None
+
+
+class Prepared(NamedTuple):
+    """What a node says before it begins: its part of an epoch, the tables of its weights, what was chosen."""
+
+    visits: int
+    samples: int
+    units: int
+    tables: dict[str, Table]
+    started: Started
+
+
+@dataclass
+class Status:
+    """How far a node is."""
+
+    rank: int
+    epoch: int = 0
+    number: int = 0
+    """Exchanges of this epoch that it has begun."""
+    samples: int = 0
+    loss: float = float("nan")
+    lr: float = 0.0
+    speed: float = 0.0
+    units_speed: float = 0.0
+    seconds: float = 0.0
+    traffic: Traffic = field(default_factory=Traffic)
+    usage: dict[str, float] = field(default_factory=dict)
+
+
+class Report(NamedTuple):
+    """Where a node stands still: at the end of an epoch, or parked in it."""
+
+    ended: bool
+    state: RunState
+    loss: float
+    """Mean of this epoch so far."""
+    lr: float
+    epoch_seconds: float
+    status: Status
+
+
+class Node:
+    """Runs inside of a process of its own; others call it from several threads."""
+
+    def __init__(self, rank: int, count: int, config: ClusterConfig) -> None:
+        self.rank, self.count, self.config = rank, count, config
+        self.traffic = Traffic()
+        self._usage = Usage()
+        self._status = Status(rank, traffic=self.traffic)
+        self._change = threading.Condition()
+        self._run: Iterator[Event] | None = None
+        self._aborted = ""
+
+    def pid(self) -> int:
+        """Of its process."""
+        return os.getpid()
+
+    # -- before a run -----------------------------------------------------------------------------------------------
+
+    def prepare(self, program: Any, source: Any, work: Work, weights: Sequence[Floats]) -> Prepared:
+        """Make ready, with these weights: everything that takes time but is no training."""
+        self._close()
+        self._aborted = ""
+        self._source = source
+        self._feed = source.feed() if isinstance(source, TextSource) else pickle.loads(source)
+        self._executor = AsyncExecutor(threads=work.options["threads"])
+        self._program, self._every = program, work.exchange_every
+        options = {name: value for name, value in work.options.items() if name != "threads"}
+        if isinstance(source, TextSource):  # a trial of sharings, or of rates, looks at any of it
+            source.wait(1.0 if options.get("sharing") == "auto" else 0.0, LONGEST)
+        self._run = self._executor.run(
+            program, self._feed, shard=work.shard, exchange_every=work.exchange_every, start=work.start, **options
+        )
+        started = next(self._run)
+        assert isinstance(started, Started)
+        self._executor.take_over(weights)
+        self._visits = self._executor.plan.visits
+        self._began = work.start.position if work.start else (0, 0)
+        self._tables = dict(self._executor.plan.tables)
+        self._held = False
+        self._target: int | None = None
+        self._tail = False
+        self._number = self._numbers(*self._began)
+        self._wait_for_text(self._began[1])
+        self._status = Status(self.rank, *self._began, traffic=self.traffic)
+        part = self._visits / max(1, self._executor.plan.whole)
+        samples, units = program.epoch_samples(self._feed), program.units(self._feed)
+        return Prepared(self._visits, round(samples * part), round(units * part), self._tables, started)
+
+    def connect(self, peers: Sequence[Any], servers: Sequence[Any], visits: Sequence[int]) -> None:
+        """The others, and how many visits an epoch has for each."""
+        self._all_visits = visits
+        link = Link(self.rank, peers, servers, self.traffic)
+        self._rounds = Rounds(self.count, self._tables, self.config.combine, self.config.deltas)
+        opened = partial(self._executor.open_delta, named=False)
+        me = Member(self.rank, self.count, self._tables, self.config, link, self._rounds, opened)
+        self._strategy = strategy_of(self.config)(me)
+
+    def _wait_for_text(self, visits: int) -> None:
+        """Until the fetcher has encoded what so many visits of the first epoch need, and those to the next exchange."""
+        if isinstance(self._source, TextSource):
+            self._source.wait(min(1.0, (visits + self._every) / max(1, self._visits)), LONGEST)
+
+    # -- the run ----------------------------------------------------------------------------------------------------
+
+    def train(self) -> Report:
+        """Until the epoch ends, or the driver wants all to stand still."""
+        assert self._run is not None
+        while not self._tail:
+            event = next(self._run)
+            if isinstance(event, Progress):
+                self._note(event)
+            elif isinstance(event, Exchange) and self._exchange_next():
+                return self._stand(ended=False)
+            elif isinstance(event, EpochEnded):
+                self._ended, self._tail = event, True
+                self._note(event)
+            elif isinstance(event, Finished):
+                raise ClusterError(f"node {self.rank} was asked to train after its run had ended.")
+        while self._strategy.in_step and self._number < self._last():  # those of others who have more to do
+            if self._exchange_next():
+                return self._stand(ended=False)
+        self._tail = False
+        report = self._stand(ended=True)
+        self._number = 0
+        return report
+
+    def _last(self) -> int:
+        """Exchanges of this epoch, of the node that has most."""
+        epoch = self._ended.epoch - 1
+        return max(((epoch + 1) * v) // self._every - (epoch * v) // self._every for v in self._all_visits)
+
+    def _numbers(self, epoch: int, visits: int) -> int:
+        """Exchanges made in an epoch, when so many of its visits are."""
+        return (epoch * self._visits + visits) // self._every - (epoch * self._visits) // self._every
+
+    def _exchange_next(self) -> bool:
+        """The next exchange of this epoch; whether all stand still after it."""
+        with self._change:
+            while self._held:
+                self._check_aborted()
+                if not self._change.wait(LONGEST):
+                    raise ClusterError(f"node {self.rank} was held for {LONGEST:.0f} s; the driver does not let go.")
+            self._number += 1
+            number = self._number
+        rows, every = self.config.tier_rows, number & -number
+        self._exchange(Round(self._epoch, number), None if rows == 0 else rows * every)
+        self._wait_for_text(number * self._every if self._epoch == 0 else self._visits)
+        return self._target is not None and number >= self._target
+
+    @property
+    def _epoch(self) -> int:
+        return self._ended.epoch - 1 if self._tail else self._status.epoch
+
+    def _exchange(self, here: Round, leading: int | None) -> None:
+        began = time.perf_counter()
+        self._check_aborted()
+        self._strategy.exchange(here, leading)
+        self.traffic.exchanges += 1
+        self.traffic.exchanging += time.perf_counter() - began
+
+    def _stand(self, ended: bool) -> Report:
+        """Everything is brought together, and the node stands still."""
+        state = self._executor.state()
+        epoch = state.position.epoch - 1 if ended else self._epoch
+        self._here = Round(epoch, self._number, whole=True)
+        self._exchange(self._here, None)
+        self._target = None
+        status = self.status()
+        loss, seconds = (self._ended.loss, self._ended.epoch_seconds) if ended else (status.loss, 0.0)
+        return Report(ended, state, loss, status.lr, seconds, status)
+
+    def level(self) -> None:
+        """All stand still: take over what others brought last."""
+        self._strategy.level(self._here)
+
+    def _note(self, event: Progress | EpochEnded) -> None:
+        status = self._status
+        status.samples, status.loss, status.lr, status.seconds = event.samples, event.loss, event.lr, event.seconds
+        status.epoch = event.epoch
+        if isinstance(event, Progress):
+            status.speed, status.units_speed = event.samples_per_second, event.units_per_second
+
+    # -- from other threads -----------------------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        """How far it is."""
+        self._status.usage = self._usage.now()
+        self._status.number = self._number
+        return self._status
+
+    def hold(self) -> int:
+        """No exchange begins until `release`; the number of the last that has."""
+        with self._change:
+            self._held = True
+            return self._number
+
+    def release(self, target: int | None) -> None:
+        """Go on, up to this exchange, where there is one; a strategy that is not in step stands still at its next."""
+        with self._change:
+            self._held = False
+            self._target = target if self._strategy.in_step or target is None else self._number + 1
+            self._change.notify_all()
+
+    def meet(self, rank: int, here: Round, packet: Packet, leading: int | None) -> Packet:
+        """Another node calls."""
+        self.traffic.receive("changes", packet.nbytes)
+        reply = self._strategy.answer(rank, here, packet, leading)
+        self.traffic.send("changes", reply.nbytes)
+        return reply
+
+    def weights(self) -> list[Floats]:
+        """All of them; the workers stand still."""
+        arrays = [array.copy() for array in self._program.weights]
+        self.traffic.send("weights", sum(array.nbytes for array in arrays))
+        return arrays
+
+    def abort(self, why: str) -> None:
+        """Nobody waits any more, and nothing is exchanged."""
+        with self._change:
+            self._aborted = why
+            self._held = False
+            self._change.notify_all()
+        if hasattr(self, "_rounds"):
+            self._rounds.abort(why)
+
+    def _check_aborted(self) -> None:
+        if self._aborted:
+            raise ClusterError(self._aborted)
+
+    def _close(self) -> None:
+        if self._run is not None:
+            self._run.close()  # type: ignore[attr-defined]
+            self._run = None

@@ -1,0 +1,85 @@
+"""The parameter actor: where nodes meet, or bring changes and take those of others without waiting for anybody."""
+
+from __future__ import annotations
+
+import threading
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hogwild.arrays import Floats, Table
+from hogwild.cluster.strategies.strategy import EVERYTHING
+from hogwild.cluster.wire.combining import combine, subtract
+from hogwild.cluster.wire.packing import Packet, pack, unpack
+from hogwild.cluster.wire.rounds import Round, Rounds
+from hogwild.config.cluster import ClusterConfig
+from hogwild.executor.delta import Delta
+
+
+class Parameters:
+    """One shard: rows r with r % shards == shard, of every table.
+
+    Where nodes meet in rounds it combines. Where they do not, it holds the weights, and for every node what that node
+    knows of them: what came from others since is what differs.
+    """
+
+    def __init__(self, shard: int, count: int, config: ClusterConfig) -> None:
+        self._shard, self._count, self._config = shard, count, config
+
+    def load(self, tables: Mapping[str, Table], weights: Sequence[Floats] | None = None) -> None:
+        """Begin anew, with these weights where it is to hold them."""
+        config = self._config
+        self._tables = dict(tables)
+        self._lock = threading.Lock()
+        self._rounds = Rounds(self._count, tables, config.combine, config.deltas)
+        self._answers: dict[int, tuple[Round, Packet]] = {}  # the last of each node: what is brought twice counts once
+        self._deltas: list[Delta] = []
+        if weights is None:
+            return
+        own: dict[str, Floats] = {}
+        rows: dict[str, Table] = {}
+        for (name, table), array in zip(tables.items(), weights, strict=True):
+            own[name] = np.array(array.reshape(table.rows, table.cells)[self._shard :: config.shards])
+            rows[name] = replace(table, rows=len(own[name]))
+        held = namedtuple("Held", list(own))(**own)
+        self._deltas = [Delta(held, rows, {name: [] for name in own}, self._names) for _ in range(self._count)]
+
+    def _names(self, table: str) -> Any:
+        return np.arange(self._shard, self._tables[table].rows, self._config.shards)
+
+    def push(self, rank: int, here: Round, packet: Packet, leading: int | None) -> Packet:
+        """Changes of a node; answers with what all, or it and those before it, have changed."""
+        changes = unpack(packet, self._tables)
+        if not self._deltas:
+            return self._rounds.meet(here, rank, changes)
+        with self._lock:
+            before = self._answers.get(rank)
+            if before is not None and before[0] == here:
+                return before[1]
+            mine = self._deltas[rank]
+            own = None if leading is None else -(-max(0, leading - self._shard) // self._config.shards)
+            others = mine.take(EVERYTHING, own)
+            whole = combine([others, changes], self._tables, self._config.combine)
+            reply = pack(whole, self._tables, "float32" if here.whole else self._config.deltas)
+            for change in subtract(unpack(reply, self._tables), others, self._tables):
+                mine.add(change)
+            self._answers[rank] = here, reply
+            return reply
+
+    def pull(self, rank: int, here: Round) -> Packet:
+        """All that others changed and a node does not know yet; after all have pushed."""
+        with self._lock:
+            return pack(self._deltas[rank].take(EVERYTHING), self._tables, "float32")
+
+    def abort(self, why: str) -> None:
+        """Nobody waits any more."""
+        self._rounds.abort(why)
+
+    def pid(self) -> int:
+        """Of its process."""
+        import os
+
+        return os.getpid()

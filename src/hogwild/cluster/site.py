@@ -1,0 +1,73 @@
+"""Where a run on several nodes takes place: Ray, the processes there, and the text that they read."""
+
+from __future__ import annotations
+
+from hogwild.cluster.fleet import Fleet
+from hogwild.cluster.session import Session, open_session
+from hogwild.cluster.text.fetcher import TextSource
+from hogwild.cluster.text.texts import PartedCorpus, Texts, read_texts
+from hogwild.config.cluster import ClusterConfig
+from hogwild.machine import cores
+
+_LOCALLY = 2  # nodes, where the user does not say how many
+
+
+class Site:
+    """Begins when it is first needed; `close` ends what it began.
+
+    sources: where each node finds its part of the text that was read.
+    """
+
+    def __init__(self, config: ClusterConfig) -> None:
+        self.config = config
+        self.sources: list[TextSource] = []
+        self._session: Session | None = None
+        self._fleet: Fleet | None = None
+
+    @property
+    def session(self) -> Session:
+        """Ray, started or joined."""
+        if self._session is None:
+            config = self.config
+            nodes = config.nodes or (_LOCALLY if config.cluster == "local" else 0)
+            self._session = open_session(config.cluster, nodes, config.workers_per_node or 1)
+        return self._session
+
+    @property
+    def count(self) -> int:
+        """Nodes."""
+        if self.config.nodes is None:
+            return _LOCALLY if self.config.cluster == "local" else len(self.session.places)
+        return self.config.nodes
+
+    @property
+    def workers(self) -> int:
+        """Workers of a node."""
+        if self.config.workers_per_node is not None:
+            return self.config.workers_per_node
+        if self.config.cluster == "local":
+            return max(1, cores() // self.count)
+        places = self.session.places
+        return max(1, min(place.cores for place in places) // -(-self.count // len(places)))
+
+    @property
+    def fleet(self) -> Fleet:
+        """The processes of the run."""
+        if self._fleet is None:
+            self._fleet = Fleet(self.session, self.config, self.count)
+        return self._fleet
+
+    def open_texts(self, texts: Texts) -> PartedCorpus:
+        """Let the nodes read a text; returns what is known of it as a whole."""
+        self.fleet.start_nodes()  # they begin while the text is read
+        corpus, self.sources = read_texts(self.fleet, texts, self.workers)
+        return corpus
+
+    def close(self) -> None:
+        """End the processes of the run, and Ray, if it was started here."""
+        if self._fleet is not None:
+            self._fleet.end()
+            self._fleet = None
+        if self._session is not None:
+            self._session.close()
+            self._session = None

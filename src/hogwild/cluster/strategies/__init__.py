@@ -1,0 +1,1 @@
+"""How nodes bring together what each has learnt: one strategy a file."""

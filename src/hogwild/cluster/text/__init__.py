@@ -1,0 +1,1 @@
+"""A text that nodes read themselves, each its part."""

@@ -1,0 +1,135 @@
+"""A fetcher: the process beside a node that reads its part of the text, counts its words, and encodes ahead of it."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hogwild.arrays import Offsets, Tokens
+from hogwild.cluster.text.textfeed import Appender, TextFeed
+from hogwild.config import CorpusConfig
+from hogwild.errors import ClusterError
+from hogwild.feeds.corpus.feed import Corpus
+from hogwild.feeds.corpus.parts import CountedPart, Cut, PartCounts, SettledPart, TextPart, count_part, cut_texts
+from hogwild.feeds.io.source import open_sources
+from hogwild.feeds.io.workspace import drop_workspace, make_workspace
+
+_LOOKED_AT = 1 << 16  # bytes at the beginning and at the end of a file that tell it from another
+
+
+class FileLook(NamedTuple):
+    """A file as a node sees it."""
+
+    name: str
+    path: str
+    size: int
+    checksum: int
+
+
+@dataclass(frozen=True, repr=False)
+class CorpusPart(Corpus):
+    """The part of a text that a node has, with the words and counts of all of it. own: words of the part."""
+
+    own: int = 0
+
+    def __len__(self) -> int:
+        return self.own
+
+
+class TextSource:
+    """Where a node finds its part of the text while the fetcher still writes it.
+
+    size: ids of the part; counts: how often it has each word of the vocabulary.
+    """
+
+    def __init__(self, path: str, size: int, whole: dict[str, Any], total: int, counts: Offsets) -> None:
+        self._path, self.size, self._whole, self._total, self.counts = path, size, whole, total, counts
+        self._text: TextFeed | None = None
+
+    def feed(self) -> CorpusPart:
+        """The part, as a corpus."""
+        self._text = TextFeed.open(Path(self._path))
+        return CorpusPart(Tokens(self._text.ids), total=self._total, own=int(self.counts.sum()), **self._whole)
+
+    def wait(self, share: float, longest: float) -> None:
+        """Until so much of the part is there."""
+        assert self._text is not None
+        wanted = int(share * len(self._text)) + _LOOKED_AT
+        if not self._text.wait(wanted, longest):
+            raise ClusterError(
+                f"the fetcher has encoded {self._text.ready:,} of {len(self._text):,} words, and no more within "
+                f"{longest:.0f} s."
+            )
+
+
+class Fetcher:
+    """Runs inside of a process of its own, on the machine of its node."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        self._place: Path | None = None
+        self._counted: CountedPart | None = None
+        self._settled: SettledPart | None = None
+        self._appender: Appender | None = None
+
+    def pid(self) -> int:
+        """Of its process."""
+        return os.getpid()
+
+    def look(self, paths: Sequence[str], config: CorpusConfig) -> list[FileLook]:
+        """The files as they are here."""
+        found = []
+        for source in open_sources(list(paths), config):
+            path = Path(os.path.abspath(source.path))
+            with open(path, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                head = file.read(_LOOKED_AT)
+                file.seek(max(0, size - _LOOKED_AT))
+                checksum = zlib.crc32(file.read(_LOOKED_AT), zlib.crc32(head))
+            found.append(FileLook(source.name, str(path), size, checksum))
+        return found
+
+    def cut(self, paths: Sequence[str], parts: int, config: CorpusConfig) -> Cut:
+        """Divide files that all nodes have."""
+        return cut_texts(list(paths), parts, config)
+
+    def count(self, parts: Sequence[TextPart], config: CorpusConfig, threads: int) -> PartCounts:
+        """Read a part, and count its words."""
+        self.close()
+        self._place = make_workspace("part")
+        self._counted = count_part(parts, config, self._place, threads)
+        return self._counted.counts
+
+    def begin(self, words: tuple[str, ...], counts: Offsets, whole: dict[str, Any]) -> TextSource:
+        """Make ready to encode with the words of all; returns what the node reads from."""
+        assert self._counted is not None
+        assert self._place is not None
+        self._settled = self._counted.settle(words)
+        size = self._settled.size
+        self._appender = Appender(self._place / "ids", size)
+        fields = {"words": words, "counts": np.array(counts), **whole}
+        return TextSource(str(self._appender.path), size, fields, self._counted.counts.total, self._settled.counts)
+
+    def fill(self) -> int:
+        """Encode all of the part; returns how many ids it has."""
+        assert self._settled is not None
+        assert self._appender is not None
+        with self._appender as appender:
+            for ids in self._settled:
+                appender.write(ids)
+        return appender.ready
+
+    def abort(self, why: str) -> None:
+        """Nobody waits here."""
+
+    def close(self) -> None:
+        """Nothing of it stays on disk; a node that has mapped its text keeps it."""
+        if self._place is not None:
+            drop_workspace(self._place)
+            self._place = None

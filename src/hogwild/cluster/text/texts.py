@@ -1,0 +1,75 @@
+"""A text on a cluster: every node's fetcher reads a part of it, and all have one vocabulary."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hogwild.arrays import Tokens
+from hogwild.cluster.fleet import Fleet
+from hogwild.cluster.text.fetcher import TextSource
+from hogwild.config import CorpusConfig
+from hogwild.errors import ClusterError
+from hogwild.feeds.corpus.feed import Corpus
+from hogwild.feeds.corpus.parts import TextPart, WholeText, merge_counts
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Text files for `hogwild.cluster.train`, to be read by the nodes themselves; as for `hogwild.open_corpus`."""
+
+    paths: tuple[str, ...]
+    config: CorpusConfig = field(default_factory=CorpusConfig)
+    keep: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class PartedCorpus(Corpus):
+    """A text whose ids are with the nodes: here are its words and counts. parts: what each node reads."""
+
+    parts: tuple[tuple[TextPart, ...], ...] = ()
+    config: CorpusConfig = field(default_factory=CorpusConfig)
+
+
+def read_texts(fleet: Fleet, texts: Texts, threads: int) -> tuple[PartedCorpus, list[TextSource]]:
+    """Let the nodes read a text; returns what is known of it as a whole, and where each node finds its part."""
+    ranks = fleet.start_fetchers()
+    looks = fleet.ask_fetchers("look", ranks, lambda rank: (texts.paths, texts.config))
+    notes: tuple[str, ...] = ()
+    parts: Sequence[Sequence[TextPart]]
+    if all([file[1:] for file in look] == [file[1:] for file in looks[0]] for look in looks):
+        (cut,) = fleet.ask_fetchers("cut", [0], lambda rank: (texts.paths, fleet.count, texts.config))
+        parts, title, notes = cut.parts, cut.title, cut.notes
+    else:
+        parts = [[TextPart(f.name, f.path, 0, f.size, f.size) for f in look] for look in looks]
+        title = looks[0][0].name
+        notes = ("Nodes have different files under these names: each trains on its own.",)
+    counts = fleet.count_parts(ranks, parts, texts.config, threads)
+    whole = merge_counts(counts, texts.config, title, texts.keep)
+    sources = fleet.begin_text(ranks, whole.words, whole.counts, _fields(whole, title))
+    digest = hashlib.sha256(repr((parts, texts.config, texts.keep)).encode())
+    for part in counts:
+        for array in (part.letters, part.lengths, part.counts):
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    nowhere = np.broadcast_to(np.int32(0), sum(source.size for source in sources))  # of the right size, in no memory
+    corpus = PartedCorpus(
+        Tokens(nowhere), whole.words, np.array(whole.counts), whole.total, whole.schema, (*notes, *whole.notes), title,
+        digest.hexdigest(), tuple(tuple(part) for part in parts), texts.config,
+    )  # fmt: skip
+    return corpus, sources
+
+
+def read_again(fleet: Fleet, corpus: PartedCorpus, ranks: Sequence[int], threads: int) -> list[TextSource]:
+    """New fetchers in place of dead ones read their parts, which must be what they were."""
+    counts = fleet.count_parts(ranks, corpus.parts, corpus.config, threads)
+    if not all(len(part.counts) for part in counts):
+        raise ClusterError(f"{corpus.source}: a part that has words had none when it was read again.")
+    return fleet.begin_text(ranks, corpus.words, corpus.counts, _fields(corpus, corpus.source))
+
+
+def _fields(whole: WholeText | Corpus, title: str) -> dict[str, Any]:
+    return {"schema": whole.schema, "source": title}

@@ -1,0 +1,76 @@
+"""The wire: calls of other nodes and of parameter actors, counted, with a time limit, and with plain errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+
+from hogwild.cluster.wire.packing import Packet
+from hogwild.cluster.wire.rounds import LONGEST, Round
+from hogwild.cluster.wire.traffic import Traffic
+from hogwild.errors import ClusterError, HogwildError, shorten
+
+_SLACK = 10.0  # seconds by which a caller waits longer than who is called, whose words say more
+
+
+def fetched(reference: Any, what: str, longest: float = LONGEST + _SLACK) -> Any:
+    """The value of a reference; ClusterError, or the error of ours that a process raised, where there is none."""
+    try:
+        return ray.get(reference, timeout=longest)
+    except GetTimeoutError:
+        raise ClusterError(f"{what} did not answer within {longest:.0f} s.") from None
+    except RayActorError as error:
+        raise ClusterError(f"{what} died: {shorten(str(error).splitlines()[0], 160)}") from error
+    except RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, HogwildError):
+            raise cause from None
+        raise ClusterError(f"{what} failed: {type(cause).__name__}: {shorten(cause)}") from error
+    except RayError as error:
+        raise ClusterError(f"{what} was lost: {shorten(error)}") from error
+
+
+class Pending:
+    """A packet that is under way."""
+
+    def __init__(self, reference: Any, what: str, traffic: Traffic) -> None:
+        self._reference, self._what, self._traffic = reference, what, traffic
+
+    def packet(self) -> Packet:
+        """The packet, once it is there."""
+        with self._traffic.waiting():
+            packet: Packet = fetched(self._reference, self._what)
+        self._traffic.receive("changes", packet.nbytes)
+        return packet
+
+
+class Link:
+    """What a node can say to others: push to a parameter actor, pull from it, exchange with a peer.
+
+    peers: the other nodes by rank (and itself, which is never called); servers: parameter actors by shard.
+    """
+
+    def __init__(self, rank: int, peers: Sequence[Any], servers: Sequence[Any], traffic: Traffic) -> None:
+        self.rank, self.peers, self.servers, self.traffic = rank, peers, servers, traffic
+
+    def push(self, shard: int, here: Round, packet: Packet, leading: int | None) -> Pending:
+        """Changes to a parameter actor, which answers with what comes of them."""
+        what = f"parameter actor {shard} at {here}"
+        return self._send(self.servers[shard].push.remote, (self.rank, here, packet, leading), packet, what)
+
+    def pull(self, shard: int, here: Round) -> Pending:
+        """All that others changed at a parameter actor and this node does not know."""
+        what = f"parameter actor {shard} after {here}"
+        return self._send(self.servers[shard].pull.remote, (self.rank, here), None, what)
+
+    def exchange(self, peer: int, here: Round, packet: Packet, leading: int | None = None) -> Pending:
+        """Changes to another node, which answers with what comes of them."""
+        what = f"node {peer} at {here}"
+        return self._send(self.peers[peer].meet.remote, (self.rank, here, packet, leading), packet, what)
+
+    def _send(self, call: Callable[..., Any], given: tuple[Any, ...], packet: Packet | None, what: str) -> Pending:
+        self.traffic.send("changes", 0 if packet is None else packet.nbytes)
+        return Pending(call(*given), what, self.traffic)
