@@ -147,6 +147,19 @@ def test_others_cannot_join(local: Session, child: Start) -> None:
     assert "JoinError: Ray at 127.0.0.1:" in said
 
 
+def test_joining_by_the_address(local: Session, child: Start) -> None:
+    """From another process, which has the token: its nodes have our versions, and it leaves them as they were."""
+    code = f"""if True:
+        from hogwild.cluster import session
+        with session._on_loopback(), session.open_session({ray.get_runtime_context().gcs_address!r}, 3, 1) as joined:
+            print(joined.local, [place.node_id for place in joined.places], joined.notes)
+    """
+    said, complained = child(code, **session._credentials()).communicate(timeout=LIMIT)
+    note = "3 nodes of the run share 2 nodes of the Ray cluster: so many are there."
+    assert (said, complained) == (f"False {[place.node_id for place in local.places]} {[note]}\n", "")
+    assert local.refresh() == local.places
+
+
 def test_the_folder_is_private(local: Session) -> None:
     folder = _folder(local)
     assert folder.stat().st_mode & 0o777 == 0o700

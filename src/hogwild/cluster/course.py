@@ -102,7 +102,8 @@ class Course:
     def events(self, valid: Any, watch: Any, wishes: set[str]) -> Iterator[Event]:
         """All events. wishes: `stop` and `park`, which may come at any time."""
         self.valid, self.watch, self.wishes = valid, watch, wishes
-        self._shipped = ray.put(self.program)  # now: in the order of its own ids
+        # Now, in the order of its own ids. As bytes: arrays that Ray brings are read-only, and code trusts others.
+        self._shipped = ray.put(ray.cloudpickle.dumps(self.program))
         self.program.startup(self.feed, self.config.seed)
         if valid is not None:
             self.program.check_fit(valid)
@@ -298,6 +299,7 @@ class Course:
         taken = [(rank, nodes[rank].weights.remote()) for rank in ranks]
         weights = [[np.array(array) for array in fetched(reference, f"node {rank}")] for rank, reference in taken]
         self._take(weights)
+        self._statuses = self.fleet.ask("status", longest=_ANSWER)  # with the weights among what was sent
         self.epoch = reports[0].state.position.epoch
         states: list[RunState | None] = [report.state for report in reports]
         self.snapshot = Snapshot(states, list(weights), self.snapshot.every, self.epoch, self.samples)

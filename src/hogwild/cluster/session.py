@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import importlib.util
 import json
 import logging
@@ -379,10 +380,9 @@ def _connect(ray: Any, address: str, local: _Local) -> Callable[[], None]:
 def _reread() -> None:
     """Ray reads its settings when it is imported; again, where they changed."""
     with contextlib.suppress(ImportError, AttributeError):
-        from ray._raylet import AuthenticationTokenLoader, Config
-
-        Config.initialize("")
-        AuthenticationTokenLoader.instance().reset_cache()
+        raylet = importlib.import_module("ray._raylet")
+        raylet.Config.initialize("")
+        raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
 @contextmanager
@@ -464,13 +464,12 @@ def _probe(address: str) -> None:
 
 def _check_membership(address: str) -> None:
     """Raise JoinError where no node of the cluster runs on this machine: Ray would look for one for a minute."""
-    from ray import _raylet
     from ray._private import services
 
-    here: Any = getattr(services, "find_node_ids", None)
+    here = getattr(services, "find_node_ids", None)
     if here is None:  # another version of Ray, which says so by itself
         return
-    known = _raylet.GcsClient(address=address).get_all_node_info(timeout=_SILENCE)
+    known = importlib.import_module("ray._raylet").GcsClient(address=address).get_all_node_info(timeout=_SILENCE)
     if {node.hex() for node in known}.isdisjoint(here()):
         raise JoinError(
             f"This machine is no node of the Ray cluster at {address}; join it first: ray start --address={address}"

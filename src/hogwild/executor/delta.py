@@ -7,7 +7,7 @@ is lost, and no worker waits for longer than another worker's merge takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from hogwild.arrays import Floats, Table
 from hogwild.errors import InputError
 from hogwild.executor.merging import Slice
-from hogwild.kernels.loop.delta import add_changed, take_changed
+from hogwild.kernels.loop.delta import add_changed, settle_changed, take_changed
 
 RowIds = npt.NDArray[np.int64]
 Namer = Callable[[str], RowIds | None]
@@ -54,9 +54,21 @@ class Delta:
 
     def add(self, change: RowDelta) -> None:
         """Add what changed elsewhere to the common weights, and to the base."""
-        if change.table not in self._sides:
-            raise InputError(f"there is no table {change.table!r} here, but {', '.join(self._sides)}.")
-        self._sides[change.table].add(change)
+        self._side(change.table).add(change)
+
+    def settle(self, whole: Sequence[RowDelta], mine: Sequence[RowDelta]) -> None:
+        """Put `whole`, that came of the changes of all, in the place of `mine`, that were taken here before.
+
+        Both have rows in rising order of their numbers, and the workers stand still.
+        """
+        came, made = ({change.table: change for change in changes} for changes in (whole, mine))
+        for table in {**came, **made}:
+            self._side(table).settle(came.get(table), made.get(table))
+
+    def _side(self, table: str) -> _Side:
+        if table not in self._sides:
+            raise InputError(f"there is no table {table!r} here, but {', '.join(self._sides)}.")
+        return self._sides[table]
 
 
 class _Side:
@@ -66,8 +78,8 @@ class _Side:
         self._common, self._base = common, common.copy()
         self._additive = table.mask()
         self._ranked = table.kind == "ranked"
-        self._ids = np.arange(table.rows) if ids is None else np.asarray(ids, np.int64)
-        self._sorted = np.argsort(self._ids, kind="stable")
+        self._ids = None if ids is None else np.asarray(ids, np.int64)  # None: rows go by their numbers
+        self._sorted = None if self._ids is None else np.argsort(self._ids, kind="stable")
         self._slices = slices
         self._next = 0
 
@@ -85,14 +97,21 @@ class _Side:
                 count += found
                 if stopped < b:
                     self._next = stopped
-                    return self._ids[rows], cells
-        return self._ids[rows[:count]], cells[:count]
+                    return self._named(rows), cells
+        return self._named(rows[:count]), cells[:count]
 
-    def add(self, change: RowDelta) -> None:
-        """Add differences of rows by their names."""
-        places = np.searchsorted(self._ids, change.ids, sorter=self._sorted)
-        rows = self._sorted[np.minimum(places, len(self._sorted) - 1)]
-        strange = self._ids[rows] != change.ids
+    def _named(self, rows: RowIds) -> RowIds:
+        return rows if self._ids is None else self._ids[rows]
+
+    def _rows_of(self, change: RowDelta) -> RowIds:
+        """The numbers of the rows that a change names."""
+        if self._ids is None or self._sorted is None:
+            rows = change.ids
+            strange = (rows < 0) | (rows >= len(self._common))
+        else:
+            places = np.searchsorted(self._ids, change.ids, sorter=self._sorted)
+            rows = self._sorted[np.minimum(places, len(self._sorted) - 1)]
+            strange = self._ids[rows] != change.ids
         if strange.any():
             raise InputError(
                 f"row {change.ids[strange][0]} of table {change.table!r} is not known here; give all processes the "
@@ -101,8 +120,25 @@ class _Side:
         if change.cells.shape != (len(rows), self._common.shape[1]):
             cells = self._common.shape[1]
             raise InputError(f"changes of {change.table!r} are {change.cells.shape}; a row has {cells} cells.")
-        order = np.argsort(rows, kind="stable")
-        rows, changes = rows[order], change.cells[order]
+        return rows
+
+    def settle(self, whole: RowDelta | None, mine: RowDelta | None) -> None:
+        """Put one change in the place of another."""
+        none = np.zeros(0, np.int64), np.zeros((0, self._common.shape[1]), np.float32)
+        came, made = (none if change is None else (self._rows_of(change), change.cells) for change in (whole, mine))
+        for first, last, lock in self._segments(0, len(self._common)):
+            (a, b), (c, d) = (np.searchsorted(rows, (first, last)) for rows, _ in (came, made))
+            if a < b or c < d:
+                parts = came[0][a:b], came[1][a:b], made[0][c:d], made[1][c:d]
+                with lock:
+                    settle_changed(self._common, self._base, *parts)
+
+    def add(self, change: RowDelta) -> None:
+        """Add differences of rows by their names."""
+        rows, changes = self._rows_of(change), change.cells
+        if len(rows) and (np.diff(rows) < 0).any():
+            order = np.argsort(rows, kind="stable")
+            rows, changes = rows[order], changes[order]
         for first, last, lock in self._segments(0, len(self._common)):
             a, b = np.searchsorted(rows, (first, last))
             if a < b:

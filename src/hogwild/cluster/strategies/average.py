@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hogwild.cluster.strategies.strategy import Changes, Together
-from hogwild.cluster.wire.combining import join, split
+from hogwild.cluster.strategies.strategy import Together
 from hogwild.cluster.wire.packing import Packet
 from hogwild.cluster.wire.rounds import Round
 
@@ -17,27 +16,25 @@ from hogwild.cluster.wire.rounds import Round
 class Average(Together):
     """All-reduce by owners of rows."""
 
-    def send(self, here: Round, mine: Changes, leading: int | None) -> Any:
-        """To each owner its rows."""
-        me = self.me
-        packets = [me.pack(part, here) for part in split(mine, me.nodes)]
-        awaited = [
-            me.link.exchange(peer, here, packets[peer]) if peer != me.rank else here for peer in range(me.nodes)
-        ]
-        me.rounds.bring(here, me.rank, me.unpack(packets[me.rank]))  # rounded, as those of others
-        return awaited
+    @property
+    def owners(self) -> int:
+        """All nodes."""
+        return self.me.nodes
 
-    def collect(self, awaited: Any) -> Changes:
-        """From each owner its rows."""
-        me = self.me
-        packets = []
-        for pending in awaited:
-            if isinstance(pending, Round):
-                with me.link.traffic.waiting():
-                    packets.append(me.rounds.result(pending, me.rank))
-            else:
-                packets.append(pending.packet())
-        return join([me.unpack(packet) for packet in packets])
+    def send(self, owner: int, here: Round, packet: Packet, leading: int | None) -> Any:
+        """To another node, or to where they meet here."""
+        if owner != self.me.rank:
+            return self.me.link.exchange(owner, here, packet)
+        self.me.rounds.bring(here, owner, self.me.unpack(packet))  # rounded, as those of others
+        return here
+
+    def collect(self, awaited: Any) -> Packet:
+        """From another node, or from here."""
+        if not isinstance(awaited, Round):
+            packet: Packet = awaited.packet()
+            return packet
+        with self.me.link.traffic.waiting():
+            return self.me.rounds.result(awaited, self.me.rank)
 
     def answer(self, rank: int, here: Round, packet: Packet, leading: int | None) -> Packet:
         """Another node brings changes of rows that belong to this one."""

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from hogwild.cluster.strategies.strategy import Changes, Together
-from hogwild.cluster.wire.combining import join, split
+from hogwild.cluster.strategies.strategy import Together
+from hogwild.cluster.wire.packing import Packet
 from hogwild.cluster.wire.rounds import Round
 
 
 class ParameterActor(Together):
     """All meet at the parameter actor at every exchange."""
 
-    def send(self, here: Round, mine: Changes, leading: int | None) -> Any:
-        """To each shard its rows."""
-        me = self.me
-        parts = split(mine, me.config.shards)
-        return [me.link.push(shard, here, me.pack(part, here), leading) for shard, part in enumerate(parts)]
+    @property
+    def owners(self) -> int:
+        """Shards."""
+        return self.me.config.shards
 
-    def collect(self, awaited: Any) -> Changes:
-        """From each shard its rows."""
-        return join([self.me.unpack(pending.packet()) for pending in awaited])
+    def send(self, owner: int, here: Round, packet: Packet, leading: int | None) -> Any:
+        """To the actor that has these rows."""
+        return self.me.link.push(owner, here, packet, leading)
+
+    def collect(self, awaited: Any) -> Packet:
+        """From it."""
+        packet: Packet = awaited.packet()
+        return packet
 
 
 class Asynchronous(ParameterActor):
@@ -30,6 +34,5 @@ class Asynchronous(ParameterActor):
 
     def level(self, here: Round) -> None:
         """What others brought after this node."""
-        pulled = [self.me.link.pull(shard, here) for shard in range(self.me.config.shards)]
-        for change in self.collect(pulled):
-            self._delta.add(change)
+        for pending in [self.me.link.pull(shard, here) for shard in range(self.owners)]:
+            self._delta.settle(self.me.unpack(pending.packet()), [])

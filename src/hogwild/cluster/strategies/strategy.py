@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from hogwild.arrays import Table
-from hogwild.cluster.wire.combining import add, subtract
+from hogwild.cluster.wire.combining import add, join, split, subtract
 from hogwild.cluster.wire.link import Link
 from hogwild.cluster.wire.packing import Packet, pack, unpack
 from hogwild.cluster.wire.rounds import Round, Rounds
@@ -70,15 +70,20 @@ class Together(Strategy):
     def __init__(self, me: Member) -> None:
         super().__init__(me)
         self._delta = me.open_delta()
-        self._flight: deque[tuple[Changes, Any]] = deque()  # what was sent, and what is awaited
+        self._flight: deque[list[tuple[Changes, Any]]] = deque()  # for each owner what was sent, and what is awaited
         self._residue: Changes = []  # that rounding left out
 
+    @property
     @abstractmethod
-    def send(self, here: Round, mine: Changes, leading: int | None) -> Any:
+    def owners(self) -> int:
+        """Where changes go: row r to r % owners."""
+
+    @abstractmethod
+    def send(self, owner: int, here: Round, packet: Packet, leading: int | None) -> Any:
         """Let changes go; returns what `collect` needs."""
 
     @abstractmethod
-    def collect(self, awaited: Any) -> Changes:
+    def collect(self, awaited: Any) -> Packet:
         """What came of the changes of all; waits for it."""
 
     def exchange(self, here: Round, leading: int | None) -> None:
@@ -88,21 +93,21 @@ class Together(Strategy):
         mine = self._delta.take(EVERYTHING, leading)
         if not self.me.config.touched:
             mine = whole_tables(mine, self.me.tables, leading)
-        if self.me.config.error_feedback or here.whole:
-            mine = add(mine, self._residue, self.me.tables)
-            self._residue = []
-        sent = mine
+        if self._residue:
+            mine, self._residue = add(mine, self._residue, self.me.tables), []
+        parts = split(mine, self.owners)
+        packets = [self.me.pack(part, here) for part in parts]
         if self.me.config.error_feedback and not here.whole:
-            sent = self.me.unpack(self.me.pack(mine, here))
-            self._residue = subtract(mine, sent, self.me.tables)
-        self._flight.append((sent, self.send(here, mine, leading)))
+            parts = [self.me.unpack(packet) for packet in packets]
+            self._residue = subtract(mine, join(parts), self.me.tables)
+        awaited = [self.send(owner, here, packet, leading) for owner, packet in enumerate(packets)]
+        self._flight.append(list(zip(parts, awaited, strict=True)))
         while len(self._flight) > late:
             self._receive()
 
     def _receive(self) -> None:
-        mine, awaited = self._flight.popleft()
-        for change in subtract(self.collect(awaited), mine, self.me.tables):
-            self._delta.add(change)
+        for mine, awaited in self._flight.popleft():
+            self._delta.settle(self.me.unpack(self.collect(awaited)), mine)
 
 
 def whole_tables(changes: Changes, tables: Mapping[str, Table], leading: int | None) -> Changes:

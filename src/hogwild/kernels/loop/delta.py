@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from hogwild.kernels.compiler.jit import kernel
 
 
@@ -47,3 +49,26 @@ def add_changed(common: Any, base: Any, rows: Any, cells: Any) -> None:
                 common[row, c] = now + change  # RACE(lost update): docs/races.md
                 # Where nothing is to be told yet both stay equal to the last bit.
                 base[row, c] = now + change if now == old else old + change
+
+
+@kernel
+def settle_changed(common: Any, base: Any, rows: Any, cells: Any, own: Any, mine: Any) -> None:
+    """Put what came of the changes of all (rows, cells) in the place of those made here (own, mine), also in the base.
+
+    Both name rows in rising order. Nobody else writes.
+    """
+    i, j = 0, 0
+    while i < len(rows) or j < len(own):
+        row = rows[i] if j == len(own) or (i < len(rows) and rows[i] <= own[j]) else own[j]
+        came, made = i < len(rows) and rows[i] == row, j < len(own) and own[j] == row
+        for c in range(common.shape[1]):
+            change = np.float32(0)
+            if came:
+                change += cells[i, c]
+            if made:
+                change -= mine[j, c]
+            now, old = common[row, c], base[row, c]
+            common[row, c] = now + change
+            base[row, c] = now + change if now == old else old + change
+        i += came
+        j += made
