@@ -170,6 +170,8 @@ class Bench:
         options = self.options
         if cluster is not None and options.every and "every" not in cluster:
             cluster = {**cluster, "every": options.every}
+        if cluster is not None:
+            cluster = {**cluster, **dict(options.set or ())}
         job = {
             "dim": options.dim, "min_count": min_count, "text": str(self.text), "cluster": cluster,
             "held": str(self.place / "held.txt") if measured else "", "tests": str(self.place),
@@ -227,7 +229,7 @@ def show(row: Row) -> str:
     forms: dict[str, Callable[[Any], str]] = {
         "ratio": lambda v: f"ratio {v:.3f}", "wall_ratio": lambda v: f"wall ratio {v:.3f}",
         "words_per_second": lambda v: f"{v / 1e6:.3f} M words/s", "sent_a_word": lambda v: f"{v:.1f} bytes/word",
-        "changes_a_word": lambda v: f"changes {v:.1f}", "fewer": lambda v: f"{v:.1f}x fewer",
+        "changes_a_word": lambda v: f"changes {v:.1f}", "fewer_changes": lambda v: f"{v:.1f}x fewer",
         "loss": lambda v: f"loss {v:.4f}", "loss_ratio": lambda v: f"{v:.4f}x",
         "scores": lambda v: " / ".join(f"{score:.1f}" for score in v.values()),
         "start_seconds": lambda v: f"start {v:.1f} s", "train_seconds": lambda v: f"train {v:.1f} s",
@@ -369,8 +371,8 @@ COLUMNS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "quality": {"loss": ("loss", ".4f"), "of serial": ("loss_ratio", ".4f"), " / ".join(TESTS): ("scores", "")},
     "traffic": {
-        "bytes a word": ("sent_a_word", ".1f"), "fewer than whole tables": ("fewer", ".1fx"),
-        "of changes": ("changes_a_word", ".1f"), "fewer": ("fewer_changes", ".1fx"), "loss": ("loss", ".4f"),
+        "bytes a word": ("changes_a_word", ".1f"), "fewer than whole tables": ("fewer_changes", ".1fx"),
+        "with weights for the driver": ("sent_a_word", ".1f"), "loss": ("loss", ".4f"),
         " / ".join(TESTS): ("scores", ""),
     },
     "peers": {"ours to theirs": ("ratio", ".2fx"), "million words/s": ("words_per_second", "M"),
@@ -415,6 +417,12 @@ MEASURES: dict[str, Callable[[Bench], None]] = {
 }  # fmt: skip
 
 
+def read_setting(text: str) -> tuple[str, Any]:
+    """A field of ClusterConfig: max_delay=0, deltas="int4"."""
+    name, _, value = text.partition("=")
+    return name, json.loads(value)
+
+
 def read_options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -432,6 +440,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--strategies", default=tuple(STRATEGIES)[:-1], help=",".join(STRATEGIES), **names)
     parser.add_argument("--combine", default=("project", "sum", "mean"), help="of --quality: project,sum,mean", **names)
     parser.add_argument("--every", type=int, default=0, help="words of a node between exchanges; 0: as it chooses")
+    parser.add_argument("--set", action="append", type=read_setting, metavar="NAME=VALUE", help="for all clusters")
     parser.add_argument("--traffic-nodes", default=(2,), help="of --traffic: 2,4", **numbers)
     parser.add_argument("--switches", action="append", help="of --traffic: a row by its name; all")
     parser.add_argument("--rarest", type=int, default=1, help="--min-count of --traffic: 1 for a large vocabulary")
@@ -452,6 +461,7 @@ def main() -> None:
     if options.tables:
         print_tables(json.loads(Path(options.tables).read_text()))
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the run that is under way, too
     chosen = [measure for name, measure in MEASURES.items() if getattr(options, name)]
     if not chosen:
         raise SystemExit(f"Say what to measure: --{', --'.join(MEASURES)}.")

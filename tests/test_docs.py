@@ -48,8 +48,11 @@ def _commands(text: str) -> Iterator[str]:
             yield line
 
 
+LONG = ("cluster.md",)  # whose blocks start Ray
+
+
 def _named(paths: list[Path]) -> Any:
-    return [pytest.param(path, id=path.name) for path in paths]
+    return [pytest.param(path, id=path.name, marks=[pytest.mark.full] * (path.name in LONG)) for path in paths]
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ _HOMES = {
     "write_tfrecord": "feeds.tfrecord.write",
 }
 
-_MODULES = {"estimators": "estimators", "theory": "observe.theory"}  # the second under a shorter name
+_MODULES = {"cluster": "cluster", "estimators": "estimators", "theory": "observe.theory"}  # the last by a shorter name
 
 __all__ = sorted([*_HOMES, *_MODULES, "__version__"])  # noqa: PLE0605
 

@@ -1,5 +1,6 @@
 """The public names of the package for who checks or completes code: where __init__.py finds each."""
 
+from . import cluster as cluster
 from . import estimators as estimators
 from .arrays import DenseParameters as DenseParameters
 from .arrays import Room as Room

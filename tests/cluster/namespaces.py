@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -25,7 +26,10 @@ _PORT = 6385
 _COMMAND = 20.0  # seconds that a command of `ip` or `tc` may take
 _START = 120.0   # seconds for a node of Ray to be there, on busy cores
 _END = 20.0      # seconds for processes to end
+_ATTEMPTS = 3    # to start a node: Ray gives up after 30 seconds, which busy cores may need
 STORE = 256 << 20
+# A token of our own: without one a head asks for that of the user where there is one, and other nodes do not send it.
+_RAY = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 class Carried(NamedTuple):
@@ -66,6 +70,7 @@ class Machine:
 
     def __init__(self, number: int, name: str) -> None:
         self.number, self.name, self.address = number, name, f"10.77.0.{number}"
+        self._begun: list[subprocess.Popen[bytes]] = []
 
     def carried(self) -> Carried:
         """Bytes of its interface so far."""
@@ -88,10 +93,11 @@ class Machine:
         """Start a command in it, in a session of its own. log: for what it says on standard error, and output."""
         given = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
         with open(log, "wb") as errors, open(f"{log}.out", "wb") as output:
-            return subprocess.Popen(
-                ["ip", "netns", "exec", self.name, *command], env={**given, **environment}, stdin=subprocess.DEVNULL,
-                stdout=output, stderr=errors, start_new_session=True,
-            )  # fmt: skip
+            self._begun.append(subprocess.Popen(
+                ["ip", "netns", "exec", self.name, *command], env={**given, **_RAY, **environment},
+                stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True,
+            ))  # fmt: skip
+        return self._begun[-1]
 
     def throttle(self, rate: str) -> None:
         """Let it send no faster than this, as `1gbit`."""
@@ -113,6 +119,8 @@ class Machine:
                     os.kill(pid, how)
             while pids and time.monotonic() < until:
                 time.sleep(0.1)
+                for begun in self._begun:
+                    begun.poll()  # else it would stay, ended
                 pids = self.pids()
             if not pids:
                 return
@@ -147,29 +155,34 @@ def ray_on(machines: Sequence[Machine], cores: int = 1) -> Iterator[str]:
     address = f"{machines[0].address}:{_PORT}"
     with ExitStack() as undo:
         made = tempfile.TemporaryDirectory(prefix="hwns-", dir="/tmp", ignore_cleanup_errors=True)
-        folder = undo.enter_context(made)
+        folder = Path(undo.enter_context(made))
         for machine in machines:
             undo.callback(machine.stop)
             first = machine is machines[0]
-            place = Path(folder, str(machine.number))
-            place.mkdir()
             where = ["--head", f"--port={_PORT}", "--include-dashboard=false"] if first else [f"--address={address}"]
             options = [
-                *where, f"--temp-dir={place}", f"--node-ip-address={machine.address}", f"--num-cpus={cores}",
+                *where, f"--node-ip-address={machine.address}", f"--num-cpus={cores}",
                 f"--object-store-memory={STORE}", "--disable-usage-stats", "--block",
             ]  # fmt: skip
-            command = [sys.executable, "-m", "ray.scripts.scripts", "start", *options]
-            started = machine.popen(command, Path(folder, f"log{machine.number}"), RAY_USAGE_STATS_ENABLED="0")
-            undo.callback(started.wait, _END)
-            undo.callback(machine.stop)
-            _wait_for(started, Path(folder, f"log{machine.number}.out"))
+            for attempt in range(_ATTEMPTS):
+                place = folder / f"{machine.number}{attempt}"
+                place.mkdir()
+                if _starts(machine, [*options, f"--temp-dir={place}"], place / "log", last=attempt == _ATTEMPTS - 1):
+                    break
         yield address
 
 
-def _wait_for(started: subprocess.Popen[bytes], output: Path) -> None:
-    until = time.monotonic() + _START
+def _starts(machine: Machine, options: list[str], log: Path, last: bool) -> bool:
+    """Whether a node of Ray starts; the last time it raises where it does not."""
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", *options]
+    started = machine.popen(command, log)
+    output, until = Path(f"{log}.out"), time.monotonic() + _START
     while b"Ray runtime started" not in output.read_bytes():
         if started.poll() is not None or time.monotonic() > until:
-            said = output.read_text(errors="replace") + Path(str(output)[:-4]).read_text(errors="replace")
-            raise RuntimeError(f"a node of Ray did not start: {said[-2000:]}")
+            machine.stop()
+            if last:
+                said = output.read_text(errors="replace") + log.read_text(errors="replace")
+                raise RuntimeError(f"a node of Ray did not start: {said[-2000:]}")
+            return False
         time.sleep(0.2)
+    return True

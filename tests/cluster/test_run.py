@@ -14,6 +14,8 @@ from hogwild.cluster.session import Session
 from hogwild.errors import ConfigError
 from problems.tasks import count_program, touches
 
+pytestmark = pytest.mark.full
+
 ROWS = 5000  # more than are exchanged every time
 EXACT = {"combine": "sum", "deltas": "float32"}
 STRATEGIES = [

@@ -103,6 +103,7 @@ class _Settler:
         return str(ray.get_runtime_context().get_node_id())
 
 
+@pytest.mark.full
 def test_places_are_the_nodes(local: Session) -> None:
     assert local.local
     assert local.notes == []
@@ -116,6 +117,7 @@ def test_places_are_the_nodes(local: Session) -> None:
     assert local.refresh() == local.places
 
 
+@pytest.mark.full
 def test_actors_live_where_they_are_put(local: Session) -> None:
     wished = [place for place in local.places for _ in range(2)]
     settlers = [_Settler.options(**local.place_options(place)).remote() for place in wished]
@@ -123,6 +125,7 @@ def test_actors_live_where_they_are_put(local: Session) -> None:
     assert homes == [place.node_id for place in wished]
 
 
+@pytest.mark.full
 def test_nodes_listen_to_this_machine_only(local: Session) -> None:
     """Unlike with Ray's own defaults, or with addresses of the loopback other than the first."""
     pids = guardian.members(_leader(local)) | {os.getpid()}
@@ -134,6 +137,7 @@ def test_nodes_listen_to_this_machine_only(local: Session) -> None:
     assert {address.ip.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
 
 
+@pytest.mark.full
 def test_others_cannot_join(local: Session, child: Start) -> None:
     """Without the token, also another process of this user."""
     code = f"""if True:
@@ -147,6 +151,7 @@ def test_others_cannot_join(local: Session, child: Start) -> None:
     assert "JoinError: Ray at 127.0.0.1:" in said
 
 
+@pytest.mark.full
 def test_joining_by_the_address(local: Session, child: Start) -> None:
     """From another process, which has the token: its nodes have our versions, and it leaves them as they were."""
     code = f"""if True:
@@ -160,6 +165,7 @@ def test_joining_by_the_address(local: Session, child: Start) -> None:
     assert local.refresh() == local.places
 
 
+@pytest.mark.full
 def test_the_folder_is_private(local: Session) -> None:
     folder = _folder(local)
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -167,6 +173,7 @@ def test_the_folder_is_private(local: Session) -> None:
     assert (folder / MARKER).read_text() == KIND
 
 
+@pytest.mark.full
 def test_another_session_leaves_a_living_one_alone(local: Session) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         dead, lock = make_marked(Path(name), PREFIX, KIND)
@@ -182,6 +189,7 @@ def test_another_session_leaves_a_living_one_alone(local: Session) -> None:
     assert (_folder(local) / MARKER).exists()
 
 
+@pytest.mark.full
 def test_a_session_that_is_open_is_used(local: Session) -> None:
     """Whoever is connected already stays so."""
     again = open_session("auto", nodes=3, workers_per_node=1)
@@ -196,6 +204,7 @@ def test_a_session_that_is_open_is_used(local: Session) -> None:
     assert ray.is_initialized()
 
 
+@pytest.mark.full
 def test_a_store_that_is_too_small_of_a_joined_cluster(local: Session) -> None:
     with pytest.raises(JoinError, match=r"^Node 127.0.0.1 has an object store of 0.13 GB, and the run needs 1.00 GB; "):
         open_session("auto", nodes=2, workers_per_node=1, store_bytes=10**9)
@@ -278,6 +287,7 @@ def _lives(pid: int) -> bool:
         return False
 
 
+@pytest.mark.full
 def test_a_killed_start_leaves_nothing(child: Start) -> None:
     """Killed before the nodes are there."""
     owner = child(OPEN.format(nodes=1))

@@ -14,7 +14,7 @@ import hogwild
 from hogwild.errors import ConfigError, DivergedError, ModelError, WorkerError
 from hogwild.executor.plan import check_tables
 from hogwild.kernels.loop.schedule import make_schedule, rate_after
-from problems.tasks import Cells, Count, Fail, Touches, Wrong, count_program, touches
+from problems.tasks import Cells, Count, Touches, Wrong, count_program, fail_program, touches
 
 
 def problem(rows: int = 600, features: int = 80, seed: int = 0) -> hogwild.Feed:
@@ -27,10 +27,6 @@ def problem(rows: int = 600, features: int = 80, seed: int = 0) -> hogwild.Feed:
 @pytest.fixture(scope="module")
 def feed() -> hogwild.Feed:
     return problem()
-
-
-def failing(at: int, infinite: bool = False) -> hogwild.CustomProgram:
-    return hogwild.CustomProgram(Fail(at, infinite), lambda: Cells(np.ones((4, 1), np.float32)), room=hogwild.Room(1))
 
 
 def events(program: object, samples: object, threads: int = 2, mode: str = "hogwild", **options: object) -> list:
@@ -173,7 +169,7 @@ def test_a_simulated_delay_slows_convergence_as_round_robin_does(feed: hogwild.F
 @pytest.mark.parametrize("mode", ["hogwild", "locked", "round-robin", "minibatch"])
 def test_the_first_error_stops_all_and_names_worker_and_span(mode: str) -> None:
     with pytest.raises(WorkerError, match=r"worker \d, epoch 1, samples \d+-\d+: ValueError: planted") as caught:
-        events(failing(at=3000), touches(5000, 4), threads=3, mode=mode, shuffle=False, epochs=2)
+        events(fail_program(at=3000), touches(5000, 4), threads=3, mode=mode, shuffle=False, epochs=2)
     assert caught.value.span[0] <= 3000 < caught.value.span[1]
     assert isinstance(caught.value.__cause__, ValueError)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("hogwild-")]
@@ -181,7 +177,7 @@ def test_the_first_error_stops_all_and_names_worker_and_span(mode: str) -> None:
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_says_where() -> None:
     with pytest.raises(WorkerError, match=r"became inf in samples .*learning rate 0\.5, largest weight 1") as caught:
-        events(failing(at=70, infinite=True), touches(100, 4), schedule="constant", shuffle=False, epochs=1)
+        events(fail_program(at=70, infinite=True), touches(100, 4), schedule="constant", shuffle=False, epochs=1)
     assert isinstance(caught.value.__cause__, DivergedError)
 
 

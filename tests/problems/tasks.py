@@ -77,6 +77,10 @@ def fail_apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
     return
 
 
+def fail_program(at: int, infinite: bool = False) -> hogwild.CustomProgram:
+    return hogwild.CustomProgram(Fail(at, infinite), lambda: Cells(np.ones((4, 1), np.float32)), room=hogwild.Room(1))
+
+
 class Twice(NamedTuple):
     """As Count, with the row in the list twice."""
 

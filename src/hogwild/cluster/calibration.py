@@ -44,4 +44,4 @@ def calibrate(dim: int = 100, rows: int = 4096, deltas: Deltas = "int8") -> Cost
         whole = timed("combine", rows, combine, [mine, theirs], tables, "project")
         timed("settle", rows, delta.settle, whole, mine)
     best["take"] = max(best["take"] - best["look"] * table.rows / rows, 0.0)
-    return Costs(**best)
+    return Costs(**{name: cost * 112 / table.cells for name, cost in best.items()})

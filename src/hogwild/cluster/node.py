@@ -30,7 +30,6 @@ from hogwild.executor.events import EpochEnded, Event, Exchange, Finished, Progr
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.state import RunState
 
-
 _TRIM_FROM, _MAP_FROM = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of <malloc.h>
 
 

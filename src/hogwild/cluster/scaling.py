@@ -43,7 +43,7 @@ _MEASURED = 16.3e6  # words of the text for which that holds
 
 
 class Costs(NamedTuple):
-    """Seconds of one core for a row of one table of dim 100, for a message of Ray's, and for a byte that it carries."""
+    """Seconds of one core for a row of a table at dim 100 (112 cells), a call of Ray's, and a byte that it carries."""
 
     look: float = 6.5e-8
     take: float = 1.3e-7
@@ -53,6 +53,10 @@ class Costs(NamedTuple):
     settle: float = 1.5e-7
     call: float = 1 / 2400
     byte: float = 1 / 300e6
+
+    def at(self, cells: int) -> Costs:
+        """For rows of so many cells."""
+        return self._make(cost * (cells / 112 if place < 6 else 1) for place, cost in enumerate(self))
 
 
 _USUAL = Costs()
@@ -77,7 +81,7 @@ class Case:
     """What is trained, and how its nodes exchange: names as in `ClusterConfig`.
 
     words: of the text; every: words of a node between exchanges, 0 for as many as cost no quality; drawn: negatives a
-    word; clumps: occurrences of a word that come together; snapshots: seconds.
+    word; clumps: occurrences of a word that come together; snapshots: seconds; growth: see above.
     """
 
     nodes: int
@@ -186,8 +190,6 @@ def neutral_interval(nodes: int, delay: int = 0, words: float = _MEASURED, growt
 def bytes_of_row(cells: int, deltas: Deltas) -> int:
     """Bytes of the cells of a row, with its scale.
 
-    Examples
-    --------
     >>> [bytes_of_row(112, form) for form in ("float32", "bfloat16", "int8", "int4")]
     [448, 224, 116, 60]
     """
@@ -211,8 +213,6 @@ def _bytes(case: Case, rows: Rows, exchanges: float) -> tuple[float, float]:
 def predict(case: Case, machine: Machine) -> Prediction:
     """What a case does on such machines.
 
-    Examples
-    --------
     >>> slow, fast = (predict(Case(8, 100_000), Machine(link=link)) for link in (1e9, 100e9))
     >>> slow.words_per_second < fast.words_per_second < 8 * 8 * Machine().speed
     True
@@ -229,7 +229,7 @@ def predict(case: Case, machine: Machine) -> Prediction:
 
 def _between_snapshots(case: Case, machine: Machine, words: float) -> tuple[Prediction, float]:
     """From one snapshot to the next, so many words of a node later; and how many it trains a second before that."""
-    nodes, costs, interval = case.nodes, machine.costs, min(case.interval, words)
+    nodes, costs, interval = case.nodes, machine.costs.at(case.cells), min(case.interval, words)
     exchanges = words / interval
     mine, union = (case.ranks.rows(count, interval, exchanges) for count in (1, nodes))
     up, down = _bytes(case, mine, exchanges), _bytes(case, union, exchanges)
@@ -252,15 +252,14 @@ def _between_snapshots(case: Case, machine: Machine, words: float) -> tuple[Pred
         return owned * (nodes * mine[kind] * costs.unpack + merged * costs.combine + union[kind] * costs.pack)
 
     weights = _TABLES * case.vocabulary * case.cells * 4
-    computing = words / (machine.threads * machine.speed)
+    computing = words / machine.threads / machine.speed
     beside = answer(0) + exchanges * calls * costs.call + (sent[0] + received[0]) * costs.byte
     training = computing + beside / machine.threads
     standing = stand(0) + (mine.looked + _TABLES * case.vocabulary) * costs.look
     wire = busiest[0] * 8 / machine.link + exchanges * machine.latency
     late = max(0.0, wire - case.max_delay * training)
     snapshot = stand(1) + answer(1) + (busiest[1] + weights) * 8 / machine.link + machine.latency
-    snapshot += (sent[1] + received[1] + weights) * costs.byte
-    seconds = training + standing + late + snapshot
+    seconds = training + standing + late + snapshot + (sent[1] + received[1] + weights) * costs.byte
     out, came, most = (sum(kind) / words for kind in (sent, received, busiest))
     pace = words / (training + standing + late)
     return Prediction(nodes * words / seconds, 1 - computing / seconds, out, came, most, interval), pace

@@ -333,6 +333,7 @@ def _environment() -> dict[str, str]:
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_enable_worker_prestart": "0",
         "RAY_prestart_worker_first_driver": "0",
+        "RAY_worker_niceness": "0",  # else nodes train only where nothing else wants the cores
         **_credentials(),
     }
     return {**{name: value for name, value in os.environ.items() if name not in _FOREIGN}, **ours}

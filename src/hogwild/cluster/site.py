@@ -7,8 +7,10 @@ from hogwild.cluster.session import Session, open_session
 from hogwild.cluster.text.fetcher import TextSource
 from hogwild.cluster.text.texts import PartedCorpus, Texts, read_texts
 from hogwild.config.cluster import ClusterConfig
+from hogwild.errors import ClusterError
 from hogwild.machine import cores
 
+_TRIES = 3  # to read a text, while fetchers die
 _LOCALLY = 2  # nodes, where the user does not say how many
 
 
@@ -60,8 +62,15 @@ class Site:
     def open_texts(self, texts: Texts) -> PartedCorpus:
         """Let the nodes read a text; returns what is known of it as a whole."""
         self.fleet.start_nodes()  # they begin while the text is read
-        corpus, self.sources = read_texts(self.fleet, texts, self.workers)
-        return corpus
+        for left in reversed(range(_TRIES)):
+            try:
+                corpus, self.sources = read_texts(self.fleet, texts, self.workers)
+                return corpus
+            except ClusterError as error:
+                if not left:
+                    raise
+                self.fleet.drop_dead(f"the text is read again: {error}")
+        raise AssertionError
 
     def close(self) -> None:
         """End the processes of the run, and Ray, if it was started here."""

@@ -37,7 +37,8 @@ class PartedCorpus(Corpus):
 
 def read_texts(fleet: Fleet, texts: Texts, threads: int) -> tuple[PartedCorpus, list[TextSource]]:
     """Let the nodes read a text; returns what is known of it as a whole, and where each node finds its part."""
-    ranks = fleet.start_fetchers()
+    fleet.start_fetchers()
+    ranks = range(fleet.count)
     looks = fleet.ask_fetchers("look", ranks, lambda rank: (texts.paths, texts.config))
     notes: tuple[str, ...] = ()
     parts: Sequence[Sequence[TextPart]]
