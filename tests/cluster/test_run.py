@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 import hogwild
@@ -128,3 +130,21 @@ def test_what_a_cluster_cannot_do_is_said(
 ) -> None:
     with executor(options, **train) as runs, pytest.raises(ConfigError, match=message):
         list(runs.run(count_program(20), touches(10, 20), lr=1.0))
+
+
+@pytest.mark.parametrize("options", [STRATEGIES[2], {"strategy": "gossip"}], ids=["asynchronous", "gossip"])
+def test_a_node_that_is_behind_ends_its_epoch_too(nodes: Session, options: dict[str, Any]) -> None:
+    """All are asked to stand still when one is past its last exchange of the epoch and the other, stopped, is not."""
+    program, samples = count_program(ROWS), touches(3_000_000, ROWS)
+    with executor({**options, "sync_every": 700_000}) as runs:
+        events = []
+        for event in runs.run(program, samples, epochs=1, lr=1.0):
+            events.append(event)
+            if event.kind == "started":
+                behind = psutil.Process(runs.site.fleet.pids()["node 1"])
+                behind.suspend()
+                threading.Timer(3.0, behind.resume).start()  # by then node 0 waits at the end of its epoch
+                runs.park()
+    assert [event.samples for event in events if event.kind == "epoch"] == [3_000_000]
+    assert events[-1].samples == 3_000_000
+    assert events[-1].kind == "finished"

@@ -27,7 +27,7 @@ from hogwild.executor.state import Position, RunState
 from hogwild.kernels.loop.order import shard_size
 from hogwild.machine import cores
 
-_TICK = 0.1  # seconds between two looks at the nodes
+_TICK = 0.2  # seconds between two looks at the nodes
 _TELL = 1.0  # seconds between two events about their traffic
 _ANSWER = 30.0  # seconds in which a node says how far it is
 _SNAPSHOT = 30.0  # seconds of training that a fault costs at the most, about
@@ -224,6 +224,9 @@ class Course:
             self._parked = self.seconds
             running = {rank: node.train.remote() for rank, node in enumerate(self.fleet.nodes)}
             reports = yield from self._until_all_stand(running)
+            while len({report.ended for report in reports}) > 1:  # not in step: some were past their last exchange
+                running = {rank: self.fleet.nodes[rank].train.remote() for rank in running if not reports[rank].ended}
+                reports = yield from self._until_all_stand(running, reports)
             self._stand(reports)
             if all(report.ended for report in reports):
                 yield self._end_epoch(reports)
@@ -245,9 +248,11 @@ class Course:
     def _without_hope(self) -> bool:
         return 0 < self.config.patience <= self.epoch - max(0, self.best_epoch)
 
-    def _until_all_stand(self, running: dict[int, Any]) -> Generator[Event, None, list[Report]]:
-        """Events until all nodes stand still; their reports."""
-        reports: dict[int, Report] = {}
+    def _until_all_stand(
+        self, running: dict[int, Any], before: Sequence[Report] = ()
+    ) -> Generator[Event, None, list[Report]]:
+        """Events until all nodes stand still; their reports. before: of those that do already, or did."""
+        reports = {rank: report for rank, report in enumerate(before) if rank not in running}
         asked = False
         while True:
             waiting = [reference for rank, reference in running.items() if rank not in reports]
@@ -264,14 +269,12 @@ class Course:
             if len(reports) == self.count:
                 self._halt()
                 return [reports[rank] for rank in range(self.count)]
-            if reports:
-                continue
             self._statuses = self.fleet.ask("status", longest=_ANSWER)
             yield self._progress()
             if self.seconds >= self._told + _TELL:
                 self._told = self.seconds
                 yield self._nodes()
-            if not asked and self._wants_to_stand():
+            if not asked and not reports and self._wants_to_stand():
                 asked = self._ask_to_stand()
 
     def _wants_to_stand(self) -> bool:
@@ -298,6 +301,8 @@ class Course:
         nodes = self.fleet.nodes
         taken = [(rank, nodes[rank].weights.remote()) for rank in ranks]
         weights = [[np.array(array) for array in fetched(reference, f"node {rank}")] for rank, reference in taken]
+        if self.cluster.strategy == "gossip":  # whoever begins again begins with what all have in the mean
+            weights = [[np.mean(each, axis=0) for each in zip(*weights, strict=True)]]
         self._take(weights)
         self._statuses = self.fleet.ask("status", longest=_ANSWER)  # with the weights among what was sent
         self.epoch = reports[0].state.position.epoch
@@ -311,8 +316,8 @@ class Course:
         if self.cluster.strategy == "merge":
             merge_words(self.program, weights, [source.counts for source in self._sources])
             return
-        for array, *each in zip(self.program.weights, *weights, strict=True):
-            array[...] = each[0] if len(each) == 1 else np.mean(each, axis=0)
+        for array, new in zip(self.program.weights, weights[0], strict=True):
+            array[...] = new
 
     def _tune(self, reports: Sequence[Report]) -> None:
         """The interval follows the link: exchanges take no more than a share of the nodes' time."""

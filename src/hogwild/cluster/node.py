@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import pickle
 import threading
@@ -25,11 +26,13 @@ from hogwild.cluster.wire.packing import Packet
 from hogwild.cluster.wire.rounds import LONGEST, Round, Rounds
 from hogwild.cluster.wire.traffic import Traffic, Usage
 from hogwild.config.cluster import ClusterConfig
-from hogwild.errors import ClusterError
+from hogwild.errors import ClusterError, DivergedError
 from hogwild.executor.events import EpochEnded, Event, Exchange, Finished, Progress, Started
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.state import RunState
 
+_LEAST_TIMES = 8  # in an epoch that a row is exchanged which changed
+_DIVERGED = 100.0  # times the first loss
 _TRIM_FROM, _MAP_FROM = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of <malloc.h>
 
 
@@ -144,6 +147,9 @@ class Node:
         self._target: int | None = None
         self._tail = False
         self._number = self._numbers(*self._began)
+        # Turns double from tier to tier, but every row is exchanged some times in an epoch, however short that is.
+        self._turns = 1 << max(0, (self._visits // self._every // _LEAST_TIMES).bit_length() - 1)
+        self._first_loss = math.nan
         self._wait_for_text(self._began[1])
         self._status = Status(self.rank, *self._began, traffic=self.traffic)
         part = self._visits / max(1, self._executor.plan.whole)
@@ -204,8 +210,9 @@ class Node:
                     raise ClusterError(f"node {self.rank} was held for {LONGEST:.0f} s; the driver does not let go.")
             self._number += 1
             number = self._number
-        rows, every = self.config.tier_rows, number & -number
-        self._exchange(Round(self._epoch, number), None if rows == 0 else rows * every)
+        rows, turn = self.config.tier_rows, number & -number
+        every_row = rows == 0 or turn >= self._turns
+        self._exchange(Round(self._epoch, number), None if every_row else rows * turn)
         self._wait_for_text(number * self._every if self._epoch == 0 else self._visits)
         return self._target is not None and number >= self._target
 
@@ -240,6 +247,13 @@ class Node:
         status.samples, status.epoch, status.seconds = event.samples, event.epoch, event.seconds
         if isinstance(event, Progress | EpochEnded):
             status.loss, status.lr = event.loss, event.lr
+            if math.isnan(self._first_loss):
+                self._first_loss = event.loss
+            if event.loss > _DIVERGED * (1 + abs(self._first_loss)):
+                raise DivergedError(
+                    f"the loss of node {self.rank} rose from {self._first_loss:.4g} to {event.loss:.4g}. Use --combine "
+                    "project, a smaller --sync-every, or a smaller --lr."
+                )
         if isinstance(event, Progress):
             status.speed, status.units_speed = event.samples_per_second, event.units_per_second
 

@@ -11,6 +11,10 @@ Strategy = Literal["average", "gossip", "parameter-actor", "merge"]
 Combine = Literal["project", "sum", "mean"]
 Deltas = Literal["float32", "bfloat16", "int8", "int4"]
 _MOST_NODES = 256
+_NO_EFFECT = {
+    "gossip": ("touched", "error_feedback"),
+    "merge": ("sync_every", "max_delay", "combine", "deltas", "tier_rows", "touched", "error_feedback"),
+}
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,11 @@ class ClusterConfig(Config):
         require(self, "shards", at_actor or self.shards == 1, "only strategy parameter-actor has shards. Leave it out.")
         require(self, "asynchronous", at_actor or not self.asynchronous, "it goes with strategy parameter-actor.")
         if not self.cluster:
-            usual = ClusterConfig.__dataclass_fields__
-            for name, value in vars(self).items():
-                require(self, name, value == usual[name].default, "it has no effect on one machine. Add cluster.")
+            self._require_usual(tuple(vars(self)), "on one machine. Add cluster")
+        if self.strategy in _NO_EFFECT:
+            self._require_usual(_NO_EFFECT[self.strategy], f"with strategy {self.strategy}. Leave it out")
+
+    def _require_usual(self, names: tuple[str, ...], where: str) -> None:
+        for name in names:
+            usual = ClusterConfig.__dataclass_fields__[name].default
+            require(self, name, getattr(self, name) == usual, f"it has no effect {where}.")
