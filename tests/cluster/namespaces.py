@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -127,12 +128,18 @@ class Machine:
         raise RuntimeError(f"processes {sorted(pids)} of {self.name} do not end")
 
 
+def _leave(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
 @contextmanager
 def network(count: int) -> Iterator[list[Machine]]:
-    """So many machines that reach one another; all that was started in them ends with this."""
+    """So many machines that reach one another; all that was started in them ends with this, also by SIGTERM."""
     hub = f"hw{os.getpid()}hub"
     machines = [Machine(number, f"hw{os.getpid()}n{number}") for number in range(1, count + 1)]
     with ExitStack() as undo:
+        if threading.current_thread() is threading.main_thread():
+            undo.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _leave))
         for name in (hub, *(machine.name for machine in machines)):
             _ip("netns", "add", name)
             undo.callback(_ip, "netns", "del", name)

@@ -19,13 +19,13 @@ What is assumed:
   nodes at 25,000 add was half as large on four times the text) hint that it could, about as its size to the power of
   0.8, which `growth` allows for.
 
-Bytes were within 5 % of real runs of 2 and 4 nodes. Speeds were not: on two busy cores real runs were 2 to 7 times
-slower. Take them as what could be reached at the most.
+Bytes were within 5 % of most real runs of 2 and 4 nodes, and 11 % too low for one. Speeds do not hold: real runs on two
+busy cores were 2 to 8 times slower, waiting for answers. They are bounds from above.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, exp, log2
 from typing import Literal, NamedTuple
@@ -63,9 +63,6 @@ class Costs(NamedTuple):
         return Costs(**{**rows, "call": self.call, "byte": self.byte})
 
 
-_USUAL = Costs()
-
-
 @dataclass(frozen=True)
 class Machine:
     """What a node runs on. speed: words a second of a worker; link: bits a second; latency: seconds, there and back."""
@@ -74,10 +71,7 @@ class Machine:
     threads: int = 8
     link: float = 10e9
     latency: float = 2e-3
-    costs: Costs = _USUAL
-
-
-_MACHINE = Machine()
+    costs: Costs = field(default_factory=Costs)
 
 
 @dataclass(frozen=True)
@@ -272,8 +266,9 @@ _NODES = 2, 4, 8, 16, 32, 100
 _SHAPES = ((10_000, 100), (100_000, 100), (1_000_000, 100), (1_000_000, 300), (10_000_000, 300))
 
 
-def table(machine: Machine = _MACHINE, words: float = 1e10) -> str:
+def table(machine: Machine | None = None, words: float = 1e10) -> str:
     """Markdown for 2 to 100 nodes: a selection of vocabularies, dimensions, links. The head has what is assumed."""
+    machine = machine or Machine()
     neutral = [neutral_interval(nodes, 1) for nodes in _NODES]
     lines = [
         f"{machine.threads} workers a node, {machine.speed / 1e6:.1f} M words/s each at dim 100, {words:.0e} words,",
