@@ -8,11 +8,13 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from hogwild.arrays import Floats, Table
 from hogwild.cluster.strategies.average import Average
@@ -21,12 +23,14 @@ from hogwild.cluster.strategies.merge import Merge
 from hogwild.cluster.strategies.parameter_actor import Asynchronous, ParameterActor
 from hogwild.cluster.strategies.strategy import Member, Strategy
 from hogwild.cluster.text.fetcher import TextSource
+from hogwild.cluster.wire.combining import combine, join, split, subtract
 from hogwild.cluster.wire.link import Link
-from hogwild.cluster.wire.packing import Packet
+from hogwild.cluster.wire.packing import Packet, pack, unpack
 from hogwild.cluster.wire.rounds import LONGEST, Round, Rounds
 from hogwild.cluster.wire.traffic import Traffic, Usage
 from hogwild.config.cluster import ClusterConfig
 from hogwild.errors import ClusterError, DivergedError
+from hogwild.executor.delta import RowDelta
 from hogwild.executor.events import EpochEnded, Event, Exchange, Finished, Progress, Started
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.state import RunState
@@ -52,6 +56,14 @@ def keep_memory() -> None:
         library = ctypes.CDLL(None)
         library.mallopt(_MAP_FROM, 1 << 30)
         library.mallopt(_TRIM_FROM, (1 << 31) - 1)
+
+
+def rehearse(tables: Mapping[str, Table], config: ClusterConfig) -> None:
+    """Compile what an exchange needs, or find it compiled, before the clock runs."""
+    one = [RowDelta(name, np.arange(1), np.ones((1, table.cells), np.float32)) for name, table in tables.items()]
+    for form in ("float32", config.deltas):
+        found = unpack(pack(one, tables, form), tables)
+        join(split(subtract(combine([found, one], tables, config.combine), one, tables), 2))
 
 
 class Work(NamedTuple):
@@ -129,7 +141,7 @@ class Node:
         self._source, program = source, pickle.loads(packed)
         self._feed = source.feed() if isinstance(source, TextSource) else pickle.loads(source)
         self._executor = AsyncExecutor(threads=work.options["threads"])
-        self._program, self._every = program, work.exchange_every
+        self._program, self._every, self._epochs = program, work.exchange_every, work.options["epochs"]
         options = {name: value for name, value in work.options.items() if name != "threads"}
         if isinstance(source, TextSource):  # a trial of sharings, or of rates, looks at any of it
             source.wait(1.0 if options.get("sharing") == "auto" else 0.0, LONGEST)
@@ -164,6 +176,7 @@ class Node:
         opened = partial(self._executor.open_delta, named=False)
         me = Member(self.rank, self.count, self._tables, self.config, link, self._rounds, opened)
         self._strategy = strategy_of(self.config)(me)
+        rehearse(self._tables, self.config)
 
     def _wait_for_text(self, visits: int) -> None:
         """Until the fetcher has encoded what so many visits of the first epoch need, and those to the next exchange."""
@@ -231,7 +244,7 @@ class Node:
         """Everything is brought together, and the node stands still."""
         state = self._executor.state()
         epoch = state.position.epoch - 1 if ended else self._epoch
-        self._here = Round(epoch, self._number, whole=True)
+        self._here = Round(epoch, self._number, whole=True, exact=ended and epoch + 1 == self._epochs)
         self._exchange(self._here, None)
         self._target = None
         status = self.status()

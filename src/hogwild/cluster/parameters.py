@@ -63,7 +63,7 @@ class Parameters:
             own = None if leading is None else -(-max(0, leading - self._shard) // self._config.shards)
             others = mine.take(EVERYTHING, own)
             whole = combine([others, changes], self._tables, self._config.combine)
-            reply = pack(whole, self._tables, "float32" if here.whole else self._config.deltas)
+            reply = pack(whole, self._tables, "float32" if here.exact else self._config.deltas)
             for change in subtract(unpack(reply, self._tables), others, self._tables):
                 mine.add(change)
             self._answers[rank] = here, reply

@@ -62,7 +62,7 @@ class Delta:
         Both have rows in rising order of their numbers, and the workers stand still.
         """
         came, made = ({change.table: change for change in changes} for changes in (whole, mine))
-        for table in {**came, **made}:
+        for table in {**came, **made} or self._sides:
             self._side(table).settle(came.get(table), made.get(table))
 
     def _side(self, table: str) -> _Side:
@@ -76,7 +76,8 @@ class _Side:
 
     def __init__(self, common: Floats, table: Table, slices: list[Slice], ids: RowIds | None) -> None:
         self._common, self._base = common, common.copy()
-        self._additive = table.mask()
+        self._bits = self._common.view(np.int32), self._base.view(np.int32)
+        self._mask = -table.mask().astype(np.int32)
         self._ranked = table.kind == "ranked"
         self._ids = None if ids is None else np.asarray(ids, np.int64)  # None: rows go by their numbers
         self._sorted = None if self._ids is None else np.argsort(self._ids, kind="stable")
@@ -93,7 +94,7 @@ class _Side:
             for a, b, lock in self._segments(first, last):
                 with lock:
                     room = rows[count:], cells[count:]
-                    found, stopped = take_changed(self._common, self._base, self._additive, (a, b), *room)
+                    found, stopped = take_changed(self._common, self._base, self._bits, self._mask, (a, b), *room)
                 count += found
                 if stopped < b:
                     self._next = stopped
@@ -128,10 +129,10 @@ class _Side:
         came, made = (none if change is None else (self._rows_of(change), change.cells) for change in (whole, mine))
         for first, last, lock in self._segments(0, len(self._common)):
             (a, b), (c, d) = (np.searchsorted(rows, (first, last)) for rows, _ in (came, made))
-            if a < b or c < d:
-                parts = came[0][a:b], came[1][a:b], made[0][c:d], made[1][c:d]
-                with lock:
-                    settle_changed(self._common, self._base, *parts)
+            with lock:
+                settle_changed(
+                    self._common, self._base, came[0][a:b], came[1][a:b], made[0][c:d], made[1][c:d]
+                )  # fmt: skip
 
     def add(self, change: RowDelta) -> None:
         """Add differences of rows by their names."""

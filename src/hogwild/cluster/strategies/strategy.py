@@ -33,8 +33,8 @@ class Member(NamedTuple):
     open_delta: Callable[[], Delta]
 
     def pack(self, changes: Changes, here: Round) -> Packet:
-        """For the wire: rounded, except where all rows are exchanged."""
-        return pack(changes, self.tables, "float32" if here.whole else self.config.deltas)
+        """For the wire."""
+        return pack(changes, self.tables, "float32" if here.exact else self.config.deltas)
 
     def unpack(self, packet: Packet) -> Changes:
         """From the wire."""
@@ -72,6 +72,7 @@ class Together(Strategy):
         self._delta = me.open_delta()
         self._flight: deque[list[tuple[Changes, Any]]] = deque()  # for each owner what was sent, and what is awaited
         self._residue: Changes = []  # that rounding left out
+        self._delta.settle([], [])  # compiled, or found compiled, before the clock runs
 
     @property
     @abstractmethod
@@ -87,6 +88,8 @@ class Together(Strategy):
         """What came of the changes of all; waits for it."""
 
     def exchange(self, here: Round, leading: int | None) -> None:
+        if self.me.nodes == 1:
+            return
         late = 0 if here.whole else self.me.config.max_delay
         while len(self._flight) >= max(1, late):
             self._receive()
@@ -97,7 +100,7 @@ class Together(Strategy):
             mine, self._residue = add(mine, self._residue, self.me.tables), []
         parts = split(mine, self.owners)
         packets = [self.me.pack(part, here) for part in parts]
-        if self.me.config.error_feedback and not here.whole:
+        if self.me.config.error_feedback and not here.exact:
             parts = [self.me.unpack(packet) for packet in packets]
             self._residue = subtract(mine, join(parts), self.me.tables)
         awaited = [self.send(owner, here, packet, leading) for owner, packet in enumerate(packets)]

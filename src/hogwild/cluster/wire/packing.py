@@ -184,6 +184,11 @@ class _Layout(NamedTuple):
     def cells(self) -> int:
         return self.weights + self.others
 
+    @property
+    def leading(self) -> bool:
+        """Whether what is sent is the beginning of a row, of weights alone: then rows need not be made anew for it."""
+        return self.others == 0 and bool(self.kept[: self.weights].all())
+
     def parts(self) -> list[_Part]:
         """Parts of a row that have a scale each."""
         first, last = _Part((0, self.weights), self.form == "int4"), _Part((self.weights, self.cells), False)
@@ -210,7 +215,10 @@ class _Part(NamedTuple):
 
 def _shrink(change: RowDelta, layout: _Layout) -> list[Packet]:
     """The cells that are sent, in their form."""
-    cells = change.cells if layout.kept.all() else change.cells.compress(layout.kept, axis=1)
+    cells = change.cells
+    if not layout.kept.all() and (layout.form in ("float32", "bfloat16") or not layout.leading):
+        cells = cells[:, : layout.cells] if layout.leading else cells.compress(layout.kept, axis=1)
+        cells = np.ascontiguousarray(cells)
     if layout.form == "float32":
         return [_bytes_of(cells)]
     if layout.form == "bfloat16":
@@ -255,19 +263,24 @@ def _read_section(reader: _Reader, tables: Mapping[str, Table], form: Form) -> R
             raise _damaged(f"it has row {ids[-1]:,} of {name!r}, which has {table.rows:,}")
     elif named or first or naming != _BITMAP:
         raise _damaged(f"no row of {name!r} has a name")
-    found = _grow(reader, count, layout)
-    if layout.kept.all():
-        return RowDelta(name, ids, found)
+    if layout.leading:
+        cells = np.empty((count, table.cells), np.float32)
+        cells[:, layout.cells :] = 0
+        found = _grow(reader, count, layout, cells)
+        if found is not cells:
+            cells[:, : layout.cells] = found
+        return RowDelta(name, ids, cells)
     cells = np.zeros((count, table.cells), np.float32)
-    cells[:, layout.kept] = found
+    cells[:, layout.kept] = _grow(reader, count, layout, np.empty((count, layout.cells), np.float32))
     return RowDelta(name, ids, cells)
 
 
-def _grow(reader: _Reader, count: int, layout: _Layout) -> Floats:
-    """Cells as they were sent."""
+def _grow(reader: _Reader, count: int, layout: _Layout, cells: Floats) -> Floats:
+    """Cells as they were sent; written to the beginning of the rows of `cells` where that can be."""
     if layout.form == "float32":
         return reader.copy(np.float32, (count, layout.cells))
-    cells = np.empty((count, layout.cells), np.float32)
+    if layout.form == "bfloat16" and cells.shape[1] != layout.cells:
+        cells = np.empty((count, layout.cells), np.float32)
     if layout.form == "bfloat16":
         if not kernels.widen_cells(reader.copy(np.uint16, (cells.size,)), cells.reshape(-1)):
             raise _damaged("a cell is not finite")

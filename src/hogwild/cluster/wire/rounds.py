@@ -20,11 +20,12 @@ _REMEMBERED = 64  # rounds whose members are still known after all have left: a 
 
 
 class Round(NamedTuple):
-    """Which exchange: an epoch, a number in it, and whether all rows are exchanged, with all their bits."""
+    """Which exchange: an epoch, a number in it. whole: of all rows, and nobody goes on before; exact: not rounded."""
 
     epoch: int
     number: int
     whole: bool = False
+    exact: bool = False
 
     def __str__(self) -> str:
         return f"exchange {self.number} of epoch {self.epoch + 1}"
@@ -62,7 +63,7 @@ class Rounds:
             if meeting.result is None and all(member in meeting.brought for member in self._members):
                 many = [meeting.brought[member] for member in self._members]
                 meeting.result = pack(
-                    combine(many, self._tables, self._how), self._tables, "float32" if here.whole else self._form
+                    combine(many, self._tables, self._how), self._tables, "float32" if here.exact else self._form
                 )
                 self._lock.notify_all()
 

@@ -10,28 +10,33 @@ from hogwild.kernels.compiler.jit import kernel
 
 
 @kernel
-def take_changed(common: Any, base: Any, additive: Any, bounds: Any, rows: Any, cells: Any) -> tuple[int, int]:
+def take_changed(
+    common: Any, base: Any, bits: Any, mask: Any, bounds: Any, rows: Any, cells: Any
+) -> tuple[int, int]:
     """Rows of `common` between two bounds that differ from `base`, with their differences; the base catches up.
 
-    A cell is read once: what a worker writes after that differs from the new base, and is found the next time. Cells
-    that do not add up have no difference. Returns how many rows were found, and the row to go on from when there was no
-    room for more.
+    bits: both arrays as whole numbers; mask: all ones for a cell that adds up, else 0, and then it has no difference. A
+    bits: both arrays as whole numbers; mask: all ones for a cell that adds up, else 0: then it has no difference. A
+    many rows were found, and the row to go on from when there was no room for more.
     """
     count = 0
     first, last = bounds
     for row in range(first, last):
-        changed = False
-        for c in range(len(additive)):
-            changed |= additive[c] and common[row, c] != base[row, c]
-        if not changed:
+        different = np.int32(0)  # all bits are looked at: the loop has no exit, and takes many cells at a time
+        for c in range(len(mask)):
+            different |= (bits[0][row, c] ^ bits[1][row, c]) & mask[c]
+        if different == 0:
             continue
         if count == len(rows):
             return count, row
         rows[count] = row
-        for c in range(len(additive)):
+        for c in range(len(mask)):
             now = common[row, c]  # RACE(stale read): docs/races.md
-            cells[count, c] = now - base[row, c] if additive[c] else now - now
+            cells[count, c] = now - base[row, c]
             base[row, c] = now
+        for c in range(len(mask)):
+            if mask[c] == 0:
+                cells[count, c] = np.float32(0)
         count += 1
     return count, last
 

@@ -155,7 +155,9 @@ class Word2Vec(CompiledProgram):
 
     def tables(self) -> Mapping[str, Table]:
         """Both tables are ranked: the rows of frequent words come first."""
-        table = Table(len(self.words), self.cells, "ranked")
+        dim = self.config.dim
+        numbers = (True,) * dim + (False,) * (self.cells - dim)  # zeros that fill a row need not be told to anybody
+        table = Table(len(self.words), self.cells, "ranked", numbers)
         return {"inputs": table, "outputs": table}
 
     def row_ids(self, table: str) -> RowIds:
