@@ -32,6 +32,7 @@ _TELL = 1.0  # seconds between two events about their traffic
 _ANSWER = 30.0  # seconds in which a node says how far it is
 _SNAPSHOT = 30.0  # seconds of training that a fault costs at the most, about
 _PATIENCE = 3  # faults in a row without a step forward, after which the last one ends the run
+_FIRST = 2  # exchanges, which open connections and are slower than all others
 _TUNING = 2.0  # seconds of training after which the interval is set by what was measured
 _EXCHANGING = 0.06  # share of a node's time that exchanges may take: above that the interval grows
 _UNITS = ((2, 100_000), (4, 50_000), (1 << 30, 25_000))  # of a node between exchanges, by nodes: as quality allows
@@ -71,6 +72,7 @@ class Course:
         self._gone = [Traffic() for _ in range(self.count)]  # of nodes that were replaced
         self._filling: dict[int, Any] = {}  # fetchers at work
         self._told = self._parked = 0.0
+        self._warm: list[tuple[float, float]] = []  # seconds of exchanges, and of all, once connections were open
         self._tuned = bool(self.cluster.sync_every) or start is not None
 
     # -- clocks and counts ------------------------------------------------------------------------------------------
@@ -271,6 +273,8 @@ class Course:
                 return [reports[rank] for rank in range(self.count)]
             self._statuses = self.fleet.ask("status", longest=_ANSWER)
             yield self._progress()
+            if not self._warm and min(status.traffic.exchanges for status in self._statuses) >= _FIRST:
+                self._warm = [(status.traffic.exchanging, status.seconds) for status in self._statuses]
             if self.seconds >= self._told + _TELL:
                 self._told = self.seconds
                 yield self._nodes()
@@ -322,7 +326,10 @@ class Course:
     def _tune(self, reports: Sequence[Report]) -> None:
         """The interval follows the link: exchanges take no more than a share of the nodes' time."""
         self._tuned = True
-        share = max(r.status.traffic.exchanging / max(1e-9, r.status.seconds) for r in reports)
+        share = 0.0
+        for report, (spent, before) in zip(reports, self._warm, strict=False):
+            taken, seconds = report.status.traffic.exchanging - spent, report.status.seconds - before
+            share = max(share, taken / seconds if seconds > 0 else 0.0)
         growth = min(_GROWTH, 2 ** max(0, math.ceil(math.log2(max(share, 1e-9) / _EXCHANGING))))
         if growth > 1 and self.epoch < self.config.epochs:
             self.snapshot.every *= growth
