@@ -12,11 +12,13 @@ from .config import FeedConfig as FeedConfig
 from .config import RatingConfig as RatingConfig
 from .config import TaggingConfig as TaggingConfig
 from .config import TrainConfig as TrainConfig
+from .errors import ClusterError as ClusterError
 from .errors import ConfigError as ConfigError
 from .errors import DivergedError as DivergedError
 from .errors import HogwildError as HogwildError
 from .errors import HogwildWarning as HogwildWarning
 from .errors import InputError as InputError
+from .errors import JoinError as JoinError
 from .errors import ModelError as ModelError
 from .errors import RescuedError as RescuedError
 from .errors import SaveError as SaveError

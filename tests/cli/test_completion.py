@@ -34,7 +34,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     [
         ("hogwild tr", ["train"]),
         ("hogwild train ", ["classifier", "ctr", "recommender", "tagger", "word2vec"]),
-        ("hogwild train word2vec --st", ["--start"]),
+        ("hogwild train word2vec --sta", ["--start"]),
         ("hogwild train word2vec --no-cb", ["--no-cbow"]),
         ("hogwild train cl", ["classifier"]),
         ("hogwild make-dataset ", ["sparse", "clicks", "ratings"]),

@@ -84,11 +84,12 @@ def made_text(path: Path, sentences: int = 3000) -> int:
     return words
 
 
-def test_nodes_read_a_text_themselves(nodes: Session, tmp_path: Path) -> None:
+@pytest.mark.parametrize("strategy", ["average", "gossip", "merge"])
+def test_nodes_read_a_text_themselves(nodes: Session, tmp_path: Path, strategy: str) -> None:
     path = tmp_path / "text.txt"
     words = made_text(path)
     program = hogwild.Word2Vec(dim=16, sample=0)
-    with executor({}, epochs=5) as runs:
+    with executor({"strategy": strategy}, epochs=5) as runs:
         events = list(runs.run(program, Texts((str(path),))))
     whole = hogwild.open_corpus(path)
     assert program.words == whole.words

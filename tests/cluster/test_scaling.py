@@ -121,7 +121,7 @@ def test_bytes_are_those_of_a_simulated_exchange(nodes: int) -> None:
             for name, flags in zip(tables, table_rows, strict=True):
                 ids = np.flatnonzero(flags)
                 changes.append(RowDelta(name, ids, np.ones((len(ids), dim), np.float32)))
-            parts = [pack(part, tables, "float32" if whole else "int8") for part in split(changes, nodes)]
+            parts = [pack(part, tables, "int8") for part in split(changes, nodes)]
             sent += times * sum(len(part) for part in parts) * (nodes - 1) // nodes
         changed[:, :, :leading] = False
     assert predict(case, Machine()).sent * every * exchanges == pytest.approx(sent, rel=0.05)

@@ -14,7 +14,7 @@ from places import SOURCE
 
 FLAG = re.compile(r"--[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 # The beginning of many; what only commands have; and one of TensorBoard's.
-COMMANDS = {"--no", "--train", "--tag", "--logdir"}
+COMMANDS = {"--no", "--train", "--tag", "--logdir", "--head", "--address", "--object-store-memory", "--shm-size"}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -114,6 +113,8 @@ class Course:
         if watch is not None:
             watch.begin(0, self.seconds)
         self._open_feed()
+        held = sum(array.nbytes for array in self.program.weights)
+        self.site.check_store(2 * held + self._shipped_bytes)
         weights = tuple(array.copy() for array in self.program.weights)
         every = self.start.epoch_visits if self.start else self._interval()
         self.snapshot = Snapshot([None] * self.count, [weights], every, self.epoch)
@@ -127,12 +128,16 @@ class Course:
     def _open_feed(self) -> None:
         """What each node trains on, and the visits of an epoch that it makes."""
         self.text = isinstance(self.feed, PartedCorpus)
+        self._shipped_bytes = 0
         if self.text:
             self._sources: list[Any] = list(self.site.sources)
             sizes = [np.broadcast_to(np.int32(0), source.size) for source in self._sources]
             self.visits = [self.program.visits(replace(self.feed, samples=Tokens(size))) for size in sizes]
         else:
-            self._sources = [ray.put(pickle.dumps(self.feed, protocol=5))] * self.count
+            packed = ray.cloudpickle.dumps(self.feed)
+            self._shipped_bytes = len(packed)
+            self.site.check_store(len(packed))
+            self._sources = [ray.put(packed)] * self.count
             whole = self.program.visits(self.feed)
             self.visits = [shard_size(whole, rank, self.count) for rank in range(self.count)]
         if not all(self.visits):

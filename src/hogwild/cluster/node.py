@@ -5,16 +5,16 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import pickle
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import ray
 
 from hogwild.arrays import Floats, Table
 from hogwild.cluster.strategies.average import Average
@@ -125,7 +125,9 @@ class Node:
         self._usage = Usage()
         self._status = Status(rank, traffic=self.traffic)
         self._change = threading.Condition()
+        self._lock = threading.Lock()
         self._run: Iterator[Event] | None = None
+        self._rounds = Rounds(count, {}, config.combine, config.deltas)  # until it is connected
         self._aborted = ""
 
     def pid(self) -> int:
@@ -136,10 +138,25 @@ class Node:
 
     def prepare(self, packed: bytes, source: Any, work: Work, weights: Sequence[Floats]) -> Prepared:
         """Make the program ready, with these weights: everything that takes time but is no training."""
+        with self._alone():
+            return self._prepare(packed, source, work, weights)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nothing is made ready or trained meanwhile: what was told to stop ends before the next begins."""
+        if not self._lock.acquire(timeout=LONGEST):
+            raise ClusterError(f"node {self.rank} is still busy {LONGEST:.0f} s after it was told to stop.")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _prepare(self, packed: bytes, source: Any, work: Work, weights: Sequence[Floats]) -> Prepared:
         self._close()
         self._aborted = ""
-        self._source, program = source, pickle.loads(packed)
-        self._feed = source.feed() if isinstance(source, TextSource) else pickle.loads(source)
+        # As Ray unpacks the arguments of every call: what comes from the driver is trusted.
+        self._source, program = source, ray.cloudpickle.loads(packed)
+        self._feed = source.feed() if isinstance(source, TextSource) else ray.cloudpickle.loads(source)
         self._executor = AsyncExecutor(threads=work.options["threads"])
         self._program, self._every, self._epochs = program, work.exchange_every, work.options["epochs"]
         options = {name: value for name, value in work.options.items() if name != "threads"}
@@ -187,6 +204,10 @@ class Node:
 
     def train(self) -> Report:
         """Until the epoch ends, or the driver wants all to stand still."""
+        with self._alone():
+            return self._train()
+
+    def _train(self) -> Report:
         assert self._run is not None
         while not self._tail:
             event = next(self._run)
@@ -196,6 +217,7 @@ class Node:
             if isinstance(event, EpochEnded):
                 self._ended, self._tail = event, True
             if isinstance(event, Finished):
+                self._check_aborted()
                 raise ClusterError(f"node {self.rank} was asked to train after its run had ended.")
         while self._strategy.in_step and self._number < self._last():  # those of others who have more to do
             if self._exchange_next():
@@ -310,7 +332,8 @@ class Node:
             self._aborted = why
             self._held = False
             self._change.notify_all()
-        if hasattr(self, "_rounds"):
+        if self._run is not None:
+            self._executor.stop()
             self._rounds.abort(why)
 
     def _check_aborted(self) -> None:

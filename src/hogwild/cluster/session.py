@@ -33,6 +33,7 @@ from hogwild.ownership import is_marked, make_marked, why_shared
 KIND = "hogwild ray session"
 PREFIX = "hogwild-ray-"
 STORE = 128 << 20  # bytes of an object store where nothing says how large; Ray takes no less than 75 MiB
+_LARGE_STORE = 2 << 30
 _SHARED = Path("/dev/shm")
 _LONGEST = 107 - len(f"/{guardian.INNER}/p0000")  # bytes of a folder with sockets in it
 _START = 120.0   # seconds that a node may take to start; one of two busy cores took 12
@@ -263,6 +264,12 @@ class _Local:
             guardian.end_session(self.leader)
             guardian.remove_folder(self.folder)
         os.close(self._lock)
+
+
+def roomy_store(nodes: int) -> int:
+    """Bytes of an object store that so many nodes on this machine can have without being short of room; 0: little."""
+    free = shutil.disk_usage(_SHARED).free if _SHARED.is_dir() else 0
+    return min(_LARGE_STORE, min(free, machine.memory()) // (4 * nodes))
 
 
 def _open_local(nodes: int, workers: int, store: int) -> Session:

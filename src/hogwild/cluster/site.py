@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hogwild.cluster.fleet import Fleet
-from hogwild.cluster.session import Session, open_session
+from hogwild.cluster.session import Session, open_session, roomy_store
 from hogwild.cluster.text.fetcher import TextSource
 from hogwild.cluster.text.texts import PartedCorpus, Texts, read_texts
 from hogwild.config.cluster import ClusterConfig
@@ -31,8 +31,10 @@ class Site:
         """Ray, started or joined."""
         if self._session is None:
             config = self.config
-            nodes = config.nodes or (_LOCALLY if config.cluster == "local" else 0)
-            self._session = open_session(config.cluster, nodes, config.workers_per_node or 1)
+            local = config.cluster == "local"
+            nodes = config.nodes or (_LOCALLY if local else 0)
+            store = roomy_store(nodes) if local else 0
+            self._session = open_session(config.cluster, nodes, config.workers_per_node or 1, store)
         return self._session
 
     @property
@@ -58,6 +60,16 @@ class Site:
         if self._fleet is None:
             self._fleet = Fleet(self.session, self.config, self.count)
         return self._fleet
+
+    def check_store(self, needed: int) -> None:
+        """Raise ClusterError where an object store has no room for so many bytes, before anything is put there."""
+        small = min(self.session.places, key=lambda place: place.store)
+        if 0 < small.store < needed:
+            raise ClusterError(
+                f"weights and data of this run need {needed / 1e9:.2f} GB in the object store of each node, and "
+                f"{small.name or small.address} has {small.store / 1e9:.2f} GB; give Ray more (its option for the "
+                "object store's memory, a larger /dev/shm), or train a smaller model."
+            )
 
     def open_texts(self, texts: Texts) -> PartedCorpus:
         """Let the nodes read a text; returns what is known of it as a whole."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hogwild.config.options import options_of
 from hogwild.errors import word_by
 
-_HOMES = ("classifying", "datasets", "experiments", "models", "reading", "training")
+_HOMES = ("classifying", "cluster", "datasets", "experiments", "models", "reading", "training")
 _FLAG = re.compile(r"(`?)--(no-)?([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?:(?: |=)([\w.]*\w))?(`?)")
 
 

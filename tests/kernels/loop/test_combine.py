@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cluster import exchange as twin
+from cluster.wire import exchange as twin
 from hogwild.kernels.loop.combine import (
     STEPS4,
     STEPS8,

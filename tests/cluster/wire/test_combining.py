@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cluster import exchange as twin
+from cluster.wire import exchange as twin
 from hogwild.arrays import Table
 from hogwild.cluster.wire.combining import add, combine, join, split, subtract
 from hogwild.errors import InputError
