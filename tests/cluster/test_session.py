@@ -34,7 +34,7 @@ LIMIT = 150  # seconds that a child with a session of its own gets, on busy core
 @pytest.fixture(scope="module")
 def local() -> Iterator[Session]:
     """Two nodes of our own."""
-    with open_session("local", nodes=2, workers_per_node=1) as opened:
+    with open_session("local", nodes=2, workers_per_node=1, store_bytes=session.STORE) as opened:
         yield opened
 
 

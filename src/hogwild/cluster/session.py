@@ -160,7 +160,7 @@ def open_session(cluster: str, nodes: int, workers_per_node: int, store_bytes: i
         raise ConfigError('Several nodes need Ray, which is not installed; install it: pip install "hogwild[ray]"')
     started = "ray" in sys.modules and sys.modules["ray"].is_initialized()
     if cluster == "local" and not started:
-        return _open_local(nodes, workers_per_node, max(store_bytes, STORE))
+        return _open_local(nodes, workers_per_node, store_bytes or max(STORE, _roomy_store(nodes)))
     if started:
         session = Session()
         session.notes.append("This program is connected to Ray already: that one is used.")
@@ -266,7 +266,7 @@ class _Local:
         os.close(self._lock)
 
 
-def roomy_store(nodes: int) -> int:
+def _roomy_store(nodes: int) -> int:
     """Bytes of an object store that so many nodes on this machine can have without being short of room; 0: little."""
     free = shutil.disk_usage(_SHARED).free if _SHARED.is_dir() else 0
     return min(_LARGE_STORE, min(free, machine.memory()) // (4 * nodes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hogwild.cluster.fleet import Fleet
-from hogwild.cluster.session import Session, open_session, roomy_store
+from hogwild.cluster.session import Session, open_session
 from hogwild.cluster.text.fetcher import TextSource
 from hogwild.cluster.text.texts import PartedCorpus, Texts, read_texts
 from hogwild.config.cluster import ClusterConfig
@@ -31,10 +31,8 @@ class Site:
         """Ray, started or joined."""
         if self._session is None:
             config = self.config
-            local = config.cluster == "local"
-            nodes = config.nodes or (_LOCALLY if local else 0)
-            store = roomy_store(nodes) if local else 0
-            self._session = open_session(config.cluster, nodes, config.workers_per_node or 1, store)
+            nodes = config.nodes or (_LOCALLY if config.cluster == "local" else 0)
+            self._session = open_session(config.cluster, nodes, config.workers_per_node or 1)
         return self._session
 
     @property
