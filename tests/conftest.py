@@ -40,7 +40,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _group_of(item: pytest.Item) -> str:
-    """Its file and, where one of its parameters is an update rule, that."""
+    """Its file and, where one of its parameters is an update rule, that. Those that start Ray go one after the other."""
+    if "cluster" in item.path.parts:
+        return "ray"
     given = getattr(item, "callspec", None)
     parts = [str(given.params[name]) for name in ("name", "rule") if name in given.params] if given else []
     return " ".join([item.path.stem, *parts])
