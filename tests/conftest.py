@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _group_of(item: pytest.Item) -> str:
-    """Its file and, where one of its parameters is an update rule, that. Those that start Ray go one after the other."""
+    """Its file and, where one of its parameters is an update rule, that. Those that start Ray follow each other."""
     if "cluster" in item.path.parts:
         return "ray"
     given = getattr(item, "callspec", None)
