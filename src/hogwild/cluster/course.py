@@ -73,6 +73,7 @@ class Course:
         self._told = self._parked = 0.0
         self._warm: list[tuple[float, float]] = []  # seconds of exchanges, and of all, once connections were open
         self._tuned = bool(self.cluster.sync_every) or start is not None
+        self._look = False  # at what is watched, where all stand still
 
     # -- clocks and counts ------------------------------------------------------------------------------------------
 
@@ -179,12 +180,13 @@ class Course:
         """Nobody waits any more, who is dead is forgotten, and all counts are those of the snapshot again."""
         lost = max(0, self.samples - self.snapshot.samples)
         self.again += lost
-        for rank, status in enumerate(self._statuses):
-            self._gone[rank] = self._gone[rank].plus(status.traffic)
         when = self.when()
         dead = self.fleet.drop_dead(f"the run goes back to its last snapshot: {error}")
+        for rank, status in enumerate(self._statuses):
+            if f"node {rank}" in dead:  # the others go on counting
+                self._gone[rank] = self._gone[rank].plus(status.traffic)
         self.epoch = self.snapshot.epoch
-        return Lost(**when, what=", ".join(dead) or "nobody", why=str(error), again=lost)
+        return Lost(**when, what=", ".join(dead), why=str(error), again=lost)
 
     def _prepare(self) -> None:
         """All nodes ready, at the place and with the weights of the snapshot."""
@@ -238,7 +240,8 @@ class Course:
             if all(report.ended for report in reports):
                 yield self._end_epoch(reports)
                 reason = "early" if self._without_hope else "done"
-            if self.watch is not None and self.watch.due(self.samples, self.seconds):
+            if self._look or (self.watch is not None and self.watch.due(self.samples, self.seconds)):
+                self._look = False
                 yield Watched(**self.when(), values=self.watch.read(self.program))
             if "stop" in self.wishes and self.epoch < self.config.epochs:
                 reason = "stopped"
@@ -288,6 +291,8 @@ class Course:
 
     def _wants_to_stand(self) -> bool:
         if self.watch is not None and self.watch.due(self.samples, self.seconds):
+            self._look = True
+        if self._look:
             return True
         if not self._tuned and self.seconds >= _TUNING:
             return True
@@ -298,7 +303,7 @@ class Course:
         numbers = self.fleet.ask("hold", longest=_ANSWER)
         target: int | None = max(numbers) + 1
         every, epoch = self.snapshot.every, self.epoch
-        if self.strategy.in_step and target > min((epoch + 1) * v // every - epoch * v // every for v in self.visits):
+        if target > min((epoch + 1) * v // every - epoch * v // every for v in self.visits):
             target = None
         self.fleet.ask("release", target, longest=_ANSWER)
         return target is not None

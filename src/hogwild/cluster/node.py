@@ -307,10 +307,10 @@ class Node:
             return self._number
 
     def release(self, target: int | None) -> None:
-        """Go on, up to this exchange, where there is one; a strategy that is not in step stands still at its next."""
+        """Go on, up to this exchange, where there is one."""
         with self._change:
             self._held = False
-            self._target = target if self._strategy.in_step or target is None else self._number + 1
+            self._target = target
             self._change.notify_all()
 
     def meet(self, rank: int, here: Round, packet: Packet, leading: int | None) -> Packet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,13 @@ from hogwild.feeds.corpus.parts import TextPart, WholeText, merge_counts
 class Texts:
     """Text files for `hogwild.cluster.train`, to be read by the nodes themselves; as for `hogwild.open_corpus`."""
 
-    paths: tuple[str, ...]
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]]
     config: CorpusConfig = field(default_factory=CorpusConfig)
     keep: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        given = [self.paths] if isinstance(self.paths, str | PathLike) else self.paths
+        object.__setattr__(self, "paths", tuple(map(fspath, given)))
 
 
 @dataclass(frozen=True, repr=False)

@@ -68,7 +68,8 @@ class Display:
         elif isinstance(event, Watched):
             self.say(f"{self.told(event.samples)}: {values_text(event.values)}")
         elif isinstance(event, Lost):
-            self.say(f"note: {event.what} was lost ({event.why}); {self.told(event.again)} are trained on once more.")
+            lost = f"{event.what} was lost: " if event.what else ""
+            self.say(f"note: {lost}{event.why.rstrip('.')}; {self.told(event.again)} are trained on once more.")
         elif isinstance(event, Nodes):
             self.nodes = event
         elif isinstance(event, Finished):
