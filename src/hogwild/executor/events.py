@@ -126,7 +126,8 @@ class Nodes(Event):
 class Lost(Event):
     """A process of a run on several nodes is lost. The run goes on from where all last stood still.
 
-    what: who died, "" where it was an error of somebody alive; why: how it was noticed; again: samples that are visited once more.
+    what: who died, "" where it was an error of somebody alive; why: how it was noticed; again: samples that are
+    visited once more.
     """
 
     kind: ClassVar[str] = "lost"
