@@ -18,22 +18,64 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 from cluster.namespaces import Machine as Namespace  # noqa: E402
 from cluster.namespaces import network, ray_on, why_not  # noqa: E402
-from hogwild.cluster.calibration import calibrate  # noqa: E402
-from hogwild.cluster.scaling import Case, Machine, predict, table  # noqa: E402
+from hogwild.arrays import Floats, Table  # noqa: E402
+from hogwild.cluster.scaling import Case, Costs, Machine, predict, table  # noqa: E402
+from hogwild.cluster.wire.combining import combine  # noqa: E402
+from hogwild.cluster.wire.ledger import Ledger  # noqa: E402
+from hogwild.cluster.wire.packing import pack, unpack  # noqa: E402
 
 WIKI = ROOT.parent / "shared" / "data" / "wiki" / "wiki100m.txt.xz"
 LIMIT = 600.0  # seconds of a run
 LINKS = {"free": 40e9, "1gbit": 1e9, "100mbit": 1e8}
 STRETCH = 64   # words of a visit
 Row = dict[str, Any]
+
+
+class Held(NamedTuple):
+    """Weights of one table."""
+
+    inputs: Floats
+
+
+def calibrate(dim: int = 100, rows: int = 8192) -> Costs:
+    """Measure what a row costs on this machine, with what exchanges really call; the best of six times counts."""
+    part = Table(4 * rows, Case(1, rows, dim).cells, "ranked")
+    tables, random = {"inputs": part}, np.random.default_rng(0)
+    held = Held(random.random((part.rows, part.cells), np.float32))
+    ledger = Ledger(held, tables)
+    some = np.sort(random.permutation(part.rows)[:rows])
+    best = dict.fromkeys(("look", "take", "combine", "settle"), float("inf"))
+
+    def timed(name: str, units: int, act: Callable[[], Any]) -> Any:
+        began = time.perf_counter()
+        result = act()
+        best[name] = min(best[name], (time.perf_counter() - began) / units)
+        return result
+
+    for _ in range(6):
+        timed("look", part.rows, lambda: ledger.take("int8"))
+        held.inputs[some] += random.random((rows, part.cells), np.float32)
+        packet = timed("take", rows, lambda: pack(ledger.take("int8")[0], tables, "int8"))
+
+        def met(packet: Any = packet) -> Any:
+            both = [unpack(packet, tables) for _ in range(2)]
+            return pack(combine(both, tables, "project", "int8"), tables, "int8")
+
+        reply = timed("combine", 2 * rows, met)
+        timed("settle", rows, lambda a=reply, b=packet: ledger.settle(unpack(a, tables), unpack(b, tables)))
+    best["take"] = max(best["take"] - best["look"] * part.rows / rows, 0.0)
+    return Costs(**{name: cost * 112 / part.cells for name, cost in best.items()})
 
 
 def train(machines: list[Namespace], address: str, text: Path, options: list[str]) -> Row:

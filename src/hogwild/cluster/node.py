@@ -7,9 +7,10 @@ import math
 import os
 import threading
 import time
+from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,19 +24,19 @@ from hogwild.cluster.strategies.merge import Merge
 from hogwild.cluster.strategies.parameter_actor import Asynchronous, ParameterActor
 from hogwild.cluster.strategies.strategy import Member, Strategy
 from hogwild.cluster.text.fetcher import TextSource
-from hogwild.cluster.wire.combining import combine, join, split, subtract
+from hogwild.cluster.wire.combining import combine
+from hogwild.cluster.wire.ledger import Ledger
 from hogwild.cluster.wire.link import Link
 from hogwild.cluster.wire.packing import Packet, pack, unpack
 from hogwild.cluster.wire.rounds import LONGEST, Round, Rounds
 from hogwild.cluster.wire.traffic import Traffic, Usage
 from hogwild.config.cluster import ClusterConfig
 from hogwild.errors import ClusterError, DivergedError
-from hogwild.executor.delta import RowDelta
 from hogwild.executor.events import EpochEnded, Event, Exchange, Finished, Progress, Started
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.state import RunState
 
-_LEAST_TIMES = 8  # in an epoch that a row is exchanged which changed
+_LEAST_TIMES = 8  # in a run that a row is exchanged which changed
 _DIVERGED = 100.0  # times the first loss
 _TRIM_FROM, _MAP_FROM = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of <malloc.h>
 
@@ -60,10 +61,14 @@ def keep_memory() -> None:
 
 def rehearse(tables: Mapping[str, Table], config: ClusterConfig) -> None:
     """Compile what an exchange needs, or find it compiled, before the clock runs."""
-    one = [RowDelta(name, np.arange(1), np.ones((1, table.cells), np.float32)) for name, table in tables.items()]
-    for form in ("float32", config.deltas):
-        found = unpack(pack(one, tables, form), tables)
-        join(split(subtract(combine([found, one], tables, config.combine), one, tables), 2))
+    small = {name: replace(table, rows=1) for name, table in tables.items()}
+    weights = namedtuple("Weights", list(small))(*(np.ones((1, table.cells), np.float32) for table in small.values()))
+    ledger = Ledger(weights, small)
+    for array in weights:
+        array += 1
+    (mine,) = ledger.take(config.deltas)
+    found = unpack(pack(mine, small, config.deltas), small)
+    ledger.settle(combine([found, mine], small, config.combine, config.deltas), found)
 
 
 class Work(NamedTuple):
@@ -176,8 +181,9 @@ class Node:
         self._target: int | None = None
         self._tail = False
         self._number = self._numbers(*self._began)
-        # Turns double from tier to tier, but every row is exchanged some times in an epoch, however short that is.
-        self._turns = 1 << max(0, (self._visits // self._every // _LEAST_TIMES).bit_length() - 1)
+        # Turns double from tier to tier, but every row is exchanged some times in a run, however short that is.
+        exchanges = self._epochs * self._visits // self._every
+        self._turns = 1 << max(0, (exchanges // _LEAST_TIMES).bit_length() - 1)
         self._first_loss = math.nan
         self._wait_for_text(self._began[1])
         self._status = Status(self.rank, *self._began, traffic=self.traffic)
@@ -190,7 +196,8 @@ class Node:
         self._all_visits = visits
         link = Link(self.rank, peers, servers, self.traffic)
         self._rounds = Rounds(self.count, self._tables, self.config.combine, self.config.deltas)
-        opened = partial(self._executor.open_delta, named=False)
+        store = self._executor.store
+        opened = partial(Ledger, store.weights, store.tables, store.slices)
         me = Member(self.rank, self.count, self._tables, self.config, link, self._rounds, opened)
         self._strategy = strategy_of(self.config)(me)
         rehearse(self._tables, self.config)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from hogwild.arrays import Floats, Table
-from hogwild.cluster.strategies.strategy import EVERYTHING
-from hogwild.cluster.wire.combining import combine, subtract
+from hogwild.cluster.wire.combining import combine
+from hogwild.cluster.wire.ledger import Ledger
 from hogwild.cluster.wire.packing import Packet, pack, unpack
 from hogwild.cluster.wire.rounds import Round, Rounds
 from hogwild.config.cluster import ClusterConfig
-from hogwild.executor.delta import Delta
 
 
 class Parameters:
@@ -36,7 +35,7 @@ class Parameters:
         self._lock = threading.Lock()
         self._rounds = Rounds(self._count, tables, config.combine, config.deltas)
         self._answers: dict[int, tuple[Round, Packet]] = {}  # the last of each node: what is brought twice counts once
-        self._deltas: list[Delta] = []
+        self._ledgers: list[Ledger] = []  # what each node knows
         if weights is None:
             return
         own: dict[str, Floats] = {}
@@ -45,34 +44,32 @@ class Parameters:
             own[name] = np.array(array.reshape(table.rows, table.cells)[self._shard :: config.shards])
             rows[name] = replace(table, rows=len(own[name]))
         held = namedtuple("Held", list(own))(**own)
-        self._deltas = [Delta(held, rows, {name: [] for name in own}, self._names) for _ in range(self._count)]
-
-    def _names(self, table: str) -> Any:
-        return np.arange(self._shard, self._tables[table].rows, self._config.shards)
+        naming = self._shard, config.shards
+        self._ledgers = [Ledger(held, rows, naming=naming) for _ in range(self._count)]
 
     def push(self, rank: int, here: Round, packet: Packet, leading: int | None) -> Packet:
         """Changes of a node; answers with what all, or it and those before it, have changed."""
         changes = unpack(packet, self._tables)
-        if not self._deltas:
-            return self._rounds.meet(here, rank, changes)
+        if not self._ledgers:
+            return self._rounds.meet(here, rank, changes).packet
         with self._lock:
             before = self._answers.get(rank)
             if before is not None and before[0] == here:
                 return before[1]
-            mine = self._deltas[rank]
+            mine, form = self._ledgers[rank], "float32" if here.exact else self._config.deltas
             own = None if leading is None else -(-max(0, leading - self._shard) // self._config.shards)
-            others = mine.take(EVERYTHING, own)
-            whole = combine([others, changes], self._tables, self._config.combine)
-            reply = pack(whole, self._tables, "float32" if here.exact else self._config.deltas)
-            for change in subtract(unpack(reply, self._tables), others, self._tables):
-                mine.add(change)
+            (others,) = mine.take("float32", leading=own)
+            whole = combine([others, changes], self._tables, self._config.combine, form)
+            mine.settle(whole, others)
+            reply = pack(whole, self._tables, form)
             self._answers[rank] = here, reply
             return reply
 
     def pull(self, rank: int, here: Round) -> Packet:
         """All that others changed and a node does not know yet; after all have pushed."""
         with self._lock:
-            return pack(self._deltas[rank].take(EVERYTHING), self._tables, "float32")
+            (others,) = self._ledgers[rank].take("float32")
+            return pack(others, self._tables, "float32")
 
     def abort(self, why: str) -> None:
         """Nobody waits any more."""
@@ -80,6 +77,4 @@ class Parameters:
 
     def pid(self) -> int:
         """Of its process."""
-        import os
-
         return os.getpid()

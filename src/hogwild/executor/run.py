@@ -17,6 +17,7 @@ from hogwild.executor.delta import Delta
 from hogwild.executor.events import Event, Exchange, Parked, Started, Watched
 from hogwild.executor.modes import lockstep_of
 from hogwild.executor.plan import Plan, make_plan
+from hogwild.executor.sharing import WeightStore
 from hogwild.executor.spanlog import log_of
 from hogwild.executor.state import Course, RunState
 from hogwild.executor.tuning import calibrate, choose_sharing, prepare_probes
@@ -109,14 +110,16 @@ class AsyncExecutor:
         if course is not None:
             course.crew.claims.open_gate("pause")
 
-    def open_delta(self, named: bool = True) -> Delta:
-        """What the workers of this run change from now on, row by row, for other processes; and a way in for theirs.
+    def open_delta(self) -> Delta:
+        """What the workers of this run change from now on, row by row, for other processes; and a way in for theirs."""
+        return self.store.open_delta(self.plan.program.row_ids)
 
-        named: rows go by the names that the program has for them; else by their numbers, the same everywhere.
-        """
+    @property
+    def store(self) -> WeightStore:
+        """The weights that the workers of this run share."""
         course = self._open_course()
         self._check_process()
-        return course.crew.store.open_delta(course.plan.program.row_ids if named else lambda table: None)
+        return course.crew.store
 
     @property
     def plan(self) -> Plan:

@@ -151,8 +151,8 @@ class WeightStore:
         self.workers = workers
         self.pace = pace
         self.private = private
-        self._tables = dict(tables)
-        self._slices: dict[str, list[Slice]] = {}
+        self.tables = dict(tables)
+        self.slices: dict[str, list[Slice]] = {}
         self._memory: dict[str, CommonArray] = {}
         fields: dict[str, Floats] = {}
         views: list[dict[str, Floats]] = [{} for _ in range(workers)]
@@ -163,7 +163,7 @@ class WeightStore:
             common, per_worker = self._share(array_name, array, rows * table.cells, workers, place == "shared")
             fields[array_name] = common
             slices = tiers_of(common.reshape(-1), table, rows)
-            self._slices[array_name] = [where for tier in slices for where in tier]
+            self.slices[array_name] = [where for tier in slices for where in tier]
             for worker, view in enumerate(per_worker):
                 views[worker][array_name] = view
                 flat = view.reshape(-1)
@@ -202,7 +202,7 @@ class WeightStore:
 
     def open_delta(self, names: Namer) -> Delta:
         """What changes from now on, for others. names: `row_ids` of the program."""
-        return Delta(self.weights, self._tables, self._slices, names)
+        return Delta(self.weights, self.tables, self.slices, names)
 
     @property
     def span_seconds(self) -> float:

@@ -1,13 +1,57 @@
-"""Slow, obvious twins of what changes of rows go through between nodes: float64, one row and one cell at a time."""
+"""Changes of rows as floats, to and fro, and slow, obvious twins of what they go through between nodes.
+
+Twins are of float64, one row and one cell at a time.
+"""
 
 from __future__ import annotations
 
+from collections import namedtuple
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from hogwild.arrays import Table
+from hogwild.cluster.wire.ledger import Ledger
+from hogwild.cluster.wire.packing import Rows
 from hogwild.executor.delta import RowDelta
+
+
+@lru_cache
+def _weights(name: str) -> Any:
+    return namedtuple("Weights", [name])
+
+
+def _small(change: Any, table: Table, count: int) -> tuple[Any, Ledger]:
+    """A table of so many rows, all 0, and its ledger."""
+    small = replace(table, rows=count)
+    weights = _weights(change.table)(np.zeros((count, table.cells), np.float32))
+    return weights, Ledger(weights, {change.table: small})
+
+
+def written(changes: Sequence[RowDelta], tables: dict[str, Table], form: Any) -> list[Rows]:
+    """Changes as records, of all their rows."""
+    found = []
+    for change in changes:
+        weights, ledger = _small(change, tables[change.table], len(change.ids))
+        weights[0][:] = change.cells
+        rows = [rows for own in ledger.take(form, every=True) for rows in own]
+        body = rows[0].body.copy() if rows else np.zeros(0, np.uint8)
+        found.append(Rows(change.table, np.asarray(change.ids, np.int64), body, form))
+    return found
+
+
+def read(changes: Sequence[Rows], tables: dict[str, Table]) -> list[RowDelta]:
+    """Records as changes."""
+    found = []
+    for change in changes:
+        weights, ledger = _small(change, tables[change.table], len(change.numbers))
+        ledger.settle([change._replace(numbers=np.arange(len(change.numbers)))])
+        found.append(RowDelta(change.table, change.numbers, weights[0]))
+    return found
 
 
 def bfloat16_of(value: float) -> float:

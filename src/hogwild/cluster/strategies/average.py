@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hogwild.cluster.strategies.strategy import Together
-from hogwild.cluster.wire.packing import Packet
+from hogwild.cluster.wire.packing import Packet, Rows
 from hogwild.cluster.wire.rounds import Round
 
 
@@ -21,21 +21,20 @@ class Average(Together):
         """All nodes."""
         return self.me.nodes
 
-    def send(self, owner: int, here: Round, packet: Packet, leading: int | None) -> Any:
+    def send(self, owner: int, here: Round, changes: list[Rows], leading: int | None) -> Any:
         """To another node, or to where they meet here."""
         if owner != self.me.rank:
-            return self.me.link.exchange(owner, here, packet)
-        self.me.rounds.bring(here, owner, self.me.unpack(packet))  # rounded, as those of others
+            return self.me.link.exchange(owner, here, self.me.pack(changes, here))
+        self.me.rounds.bring(here, owner, changes)
         return here
 
-    def collect(self, awaited: Any) -> Packet:
+    def collect(self, awaited: Any) -> list[Rows]:
         """From another node, or from here."""
         if not isinstance(awaited, Round):
-            packet: Packet = awaited.packet()
-            return packet
+            return self.me.unpack(awaited.packet())
         with self.me.link.traffic.waiting():
-            return self.me.rounds.result(awaited, self.me.rank)
+            return self.me.rounds.result(awaited, self.me.rank).changes
 
     def answer(self, rank: int, here: Round, packet: Packet, leading: int | None) -> Packet:
         """Another node brings changes of rows that belong to this one."""
-        return self.me.rounds.meet(here, rank, self.me.unpack(packet))
+        return self.me.rounds.meet(here, rank, self.me.unpack(packet)).packet

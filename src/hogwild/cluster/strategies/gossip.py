@@ -10,13 +10,12 @@ import threading
 
 import numpy as np
 
-from hogwild.cluster.strategies.strategy import EVERYTHING, Changes, Member, Strategy
-from hogwild.cluster.wire.combining import combine, subtract
+from hogwild.cluster.strategies.strategy import Member, Strategy
+from hogwild.cluster.wire.combining import combine
 from hogwild.cluster.wire.link import Pending
-from hogwild.cluster.wire.packing import Packet
+from hogwild.cluster.wire.packing import Packet, Rows
 from hogwild.cluster.wire.rounds import Round
 from hogwild.errors import ClusterError
-from hogwild.executor.delta import Delta
 
 
 class Gossip(Strategy):
@@ -27,10 +26,10 @@ class Gossip(Strategy):
 
     def __init__(self, me: Member) -> None:
         super().__init__(me)
-        self._deltas = [me.open_delta() for _ in range(me.nodes)]  # of each pair: all begin with the same weights
+        self._ledgers = [me.open_ledger() for _ in range(me.nodes)]  # of each pair: all begin with the same weights
         self._lock = threading.Lock()
         self._random = np.random.default_rng((me.rank, 104729))
-        self._flight: tuple[int, Changes, Pending] | None = None
+        self._flight: tuple[int, list[Rows], Pending] | None = None
 
     def exchange(self, here: Round, leading: int | None) -> None:
         """With a random other; what comes back is taken over at the next exchange."""
@@ -40,7 +39,8 @@ class Gossip(Strategy):
         peer = int(self._random.integers(self.me.nodes - 1))
         peer += peer >= self.me.rank
         with self._lock:
-            mine = self._deltas[peer].take(EVERYTHING, leading)
+            (taken,) = self._ledgers[peer].take(self.me.form(here), leading=leading)
+            mine = [rows.kept() for rows in taken]
         self._flight = peer, mine, self.me.link.exchange(peer, here, self.me.pack(mine, here), leading)
         if not self.me.config.max_delay:
             self._receive()
@@ -54,18 +54,14 @@ class Gossip(Strategy):
         except ClusterError:  # it is dead, or does not answer: what it does not know it hears from others
             return
         with self._lock:
-            self._add(self._deltas[peer], subtract(agreed, mine, self.me.tables))
+            self._ledgers[peer].settle(agreed, mine)
 
     def answer(self, rank: int, here: Round, packet: Packet, leading: int | None) -> Packet:
         """Another node calls, while workers here go on."""
         theirs = self.me.unpack(packet)
         with self._lock:
-            mine = self._deltas[rank].take(EVERYTHING, leading)
+            (mine,) = self._ledgers[rank].take(self.me.form(here), leading=leading)
             pair = [mine, theirs] if self.me.rank < rank else [theirs, mine]
-            reply = self.me.pack(combine(pair, self.me.tables, self.me.config.combine), here)
-            self._add(self._deltas[rank], subtract(self.me.unpack(reply), mine, self.me.tables))
-        return reply
-
-    def _add(self, delta: Delta, changes: Changes) -> None:
-        for change in changes:
-            delta.add(change)
+            agreed = combine(pair, self.me.tables, self.me.config.combine, self.me.form(here))
+            self._ledgers[rank].settle(agreed, mine)
+        return self.me.pack(agreed, here)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hogwild.cluster.strategies.strategy import Together
-from hogwild.cluster.wire.packing import Packet
+from hogwild.cluster.wire.packing import Rows
 from hogwild.cluster.wire.rounds import Round
 
 
@@ -17,14 +17,13 @@ class ParameterActor(Together):
         """Shards."""
         return self.me.config.shards
 
-    def send(self, owner: int, here: Round, packet: Packet, leading: int | None) -> Any:
+    def send(self, owner: int, here: Round, changes: list[Rows], leading: int | None) -> Any:
         """To the actor that has these rows."""
-        return self.me.link.push(owner, here, packet, leading)
+        return self.me.link.push(owner, here, self.me.pack(changes, here), leading)
 
-    def collect(self, awaited: Any) -> Packet:
+    def collect(self, awaited: Any) -> list[Rows]:
         """From it."""
-        packet: Packet = awaited.packet()
-        return packet
+        return self.me.unpack(awaited.packet())
 
 
 class Asynchronous(ParameterActor):
@@ -35,4 +34,4 @@ class Asynchronous(ParameterActor):
     def level(self, here: Round) -> None:
         """What others brought after this node."""
         for pending in [self.me.link.pull(shard, here) for shard in range(self.owners)]:
-            self._delta.settle(self.me.unpack(pending.packet()), [])
+            self._ledger.settle(self.me.unpack(pending.packet()))

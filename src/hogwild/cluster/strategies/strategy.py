@@ -7,22 +7,16 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from hogwild.arrays import Table
-from hogwild.cluster.wire.combining import add, join, split, subtract
+from hogwild.cluster.wire.ledger import Ledger
 from hogwild.cluster.wire.link import Link
-from hogwild.cluster.wire.packing import Packet, pack, unpack
+from hogwild.cluster.wire.packing import Form, Packet, Rows, pack, unpack
 from hogwild.cluster.wire.rounds import Round, Rounds
 from hogwild.config.cluster import ClusterConfig
-from hogwild.executor.delta import Delta, RowDelta
-
-EVERYTHING = 1 << 62  # rows
-Changes = list[RowDelta]
 
 
 class Member(NamedTuple):
-    """A node among others. open_delta: what its workers change from then on."""
+    """A node among others. open_ledger: what its workers change from then on."""
 
     rank: int
     nodes: int
@@ -30,13 +24,17 @@ class Member(NamedTuple):
     config: ClusterConfig
     link: Link
     rounds: Rounds
-    open_delta: Callable[[], Delta]
+    open_ledger: Callable[[], Ledger]
 
-    def pack(self, changes: Changes, here: Round) -> Packet:
+    def form(self, here: Round) -> Form:
+        """How cells are sent."""
+        return "float32" if here.exact else self.config.deltas
+
+    def pack(self, changes: list[Rows], here: Round) -> Packet:
         """For the wire."""
-        return pack(changes, self.tables, "float32" if here.exact else self.config.deltas)
+        return pack(changes, self.tables, self.form(here))
 
-    def unpack(self, packet: Packet) -> Changes:
+    def unpack(self, packet: Packet) -> list[Rows]:
         """From the wire."""
         return unpack(packet, self.tables)
 
@@ -61,7 +59,7 @@ class Strategy(ABC):
 
     def answer(self, rank: int, here: Round, packet: Packet, leading: int | None) -> Packet:
         """Another node calls."""
-        raise NotImplementedError
+        raise NotImplementedError(f"nodes do not call each other with strategy {self.me.config.strategy}")
 
 
 class Together(Strategy):
@@ -69,10 +67,8 @@ class Together(Strategy):
 
     def __init__(self, me: Member) -> None:
         super().__init__(me)
-        self._delta = me.open_delta()
-        self._flight: deque[list[tuple[Changes, Any]]] = deque()  # for each owner what was sent, and what is awaited
-        self._residue: Changes = []  # that rounding left out
-        self._delta.settle([], [])  # compiled, or found compiled, before the clock runs
+        self._ledger = me.open_ledger()
+        self._flight: deque[list[tuple[list[Rows], Any]]] = deque()  # for each owner what was sent, what is awaited
 
     @property
     @abstractmethod
@@ -80,47 +76,28 @@ class Together(Strategy):
         """Where changes go: row r to r % owners."""
 
     @abstractmethod
-    def send(self, owner: int, here: Round, packet: Packet, leading: int | None) -> Any:
+    def send(self, owner: int, here: Round, changes: list[Rows], leading: int | None) -> Any:
         """Let changes go; returns what `collect` needs."""
 
     @abstractmethod
-    def collect(self, awaited: Any) -> Packet:
+    def collect(self, awaited: Any) -> list[Rows]:
         """What came of the changes of all; waits for it."""
 
     def exchange(self, here: Round, leading: int | None) -> None:
         if self.me.nodes == 1:
             return
-        late = 0 if here.whole else self.me.config.max_delay
+        config = self.me.config
+        late = 0 if here.whole else config.max_delay
         while len(self._flight) >= max(1, late):
             self._receive()
-        mine = self._delta.take(EVERYTHING, leading)
-        if not self.me.config.touched:
-            mine = whole_tables(mine, self.me.tables, leading)
-        if self._residue:
-            mine, self._residue = add(mine, self._residue, self.me.tables), []
-        parts = split(mine, self.owners)
-        packets = [self.me.pack(part, here) for part in parts]
-        if self.me.config.error_feedback and not here.exact:
-            parts = [self.me.unpack(packet) for packet in packets]
-            self._residue = subtract(mine, join(parts), self.me.tables)
-        awaited = [self.send(owner, here, packet, leading) for owner, packet in enumerate(packets)]
-        self._flight.append(list(zip(parts, awaited, strict=True)))
+        keeps = config.error_feedback and not here.exact
+        taken = self._ledger.take(self.me.form(here), self.owners, leading, every=not config.touched, keeps=keeps)
+        mine = [[rows.kept() for rows in part] for part in taken]
+        awaited = [self.send(owner, here, part, leading) for owner, part in enumerate(mine)]
+        self._flight.append(list(zip(mine, awaited, strict=True)))
         while len(self._flight) > late:
             self._receive()
 
     def _receive(self) -> None:
         for mine, awaited in self._flight.popleft():
-            self._delta.settle(self.me.unpack(self.collect(awaited)), mine)
-
-
-def whole_tables(changes: Changes, tables: Mapping[str, Table], leading: int | None) -> Changes:
-    """The changes with all other rows, which did not change, among them."""
-    found = {change.table: change for change in changes}
-    whole = []
-    for name, table in tables.items():
-        rows = table.rows if leading is None or table.kind != "ranked" else min(leading, table.rows)
-        cells = np.zeros((rows, table.cells), np.float32)
-        if name in found:
-            cells[found[name].ids] = found[name].cells
-        whole.append(RowDelta(name, np.arange(rows), cells))
-    return whole
+            self._ledger.settle(self.collect(awaited), mine)

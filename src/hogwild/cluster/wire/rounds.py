@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from hogwild.arrays import Table
 from hogwild.cluster.wire.combining import combine
-from hogwild.cluster.wire.packing import Packet, pack
+from hogwild.cluster.wire.packing import Packet, Rows, pack
 from hogwild.config.cluster import Combine, Deltas
 from hogwild.errors import ClusterError
-from hogwild.executor.delta import RowDelta
 
 LONGEST = 120.0  # seconds that anybody waits for another process, before it says for what and gives up
 _REMEMBERED = 64  # rounds whose members are still known after all have left: a late repetition is then no new round
@@ -31,10 +30,17 @@ class Round(NamedTuple):
         return f"exchange {self.number} of epoch {self.epoch + 1}"
 
 
+class Result(NamedTuple):
+    """What came of a round: for who is here, and for the others."""
+
+    changes: list[Rows]
+    packet: Packet
+
+
 @dataclass
 class _Meeting:
-    brought: dict[int, Sequence[RowDelta]] = field(default_factory=dict)
-    result: Packet | None = None
+    brought: dict[int, Sequence[Rows]] = field(default_factory=dict)
+    result: Result | None = None
     left: set[int] = field(default_factory=set)
 
 
@@ -48,12 +54,12 @@ class Rounds:
         self._over: list[Round] = []
         self._aborted = ""
 
-    def meet(self, here: Round, rank: int, changes: Sequence[RowDelta], longest: float = LONGEST) -> Packet:
+    def meet(self, here: Round, rank: int, changes: Sequence[Rows], longest: float = LONGEST) -> Result:
         """Bring the changes of a member and wait for what comes of all; brought twice they count once."""
         self.bring(here, rank, changes)
         return self.result(here, rank, longest)
 
-    def bring(self, here: Round, rank: int, changes: Sequence[RowDelta]) -> None:
+    def bring(self, here: Round, rank: int, changes: Sequence[Rows]) -> None:
         """The changes of a member."""
         with self._lock:
             if here in self._over:
@@ -62,12 +68,12 @@ class Rounds:
             meeting.brought.setdefault(rank, changes)
             if meeting.result is None and all(member in meeting.brought for member in self._members):
                 many = [meeting.brought[member] for member in self._members]
-                meeting.result = pack(
-                    combine(many, self._tables, self._how), self._tables, "float32" if here.exact else self._form
-                )
+                form = "float32" if here.exact else self._form
+                whole = combine(many, self._tables, self._how, form)
+                meeting.result = Result(whole, pack(whole, self._tables, form))
                 self._lock.notify_all()
 
-    def result(self, here: Round, rank: int, longest: float = LONGEST) -> Packet:
+    def result(self, here: Round, rank: int, longest: float = LONGEST) -> Result:
         """What came of a round; waits for it."""
         until = time.monotonic() + longest
         with self._lock:
