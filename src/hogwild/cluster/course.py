@@ -12,9 +12,9 @@ import numpy as np
 import ray
 
 from hogwild.arrays import Floats, Tokens
-from hogwild.cluster.merging import merge_words
 from hogwild.cluster.node import Prepared, Report, Status, Work, strategy_of
 from hogwild.cluster.site import Site
+from hogwild.cluster.strategies.merge import merge_words
 from hogwild.cluster.text.texts import PartedCorpus, read_again
 from hogwild.cluster.wire.link import fetched
 from hogwild.cluster.wire.traffic import Traffic
@@ -33,9 +33,9 @@ _SNAPSHOT = 30.0  # seconds of training that a fault costs at the most, about
 _PATIENCE = 3  # faults in a row without a step forward, after which the last one ends the run
 _FIRST = 2  # exchanges, which open connections and are slower than all others
 _TUNING = 2.0  # seconds of training after which the interval is set by what was measured
-_EXCHANGING = 0.06  # share of a node's time that exchanges may take: above that the interval grows
-_UNITS = ((2, 100_000), (4, 50_000), (1 << 30, 25_000))  # of a node between exchanges, by nodes: as quality allows
-_PARTS = 32  # of an epoch, at the least, between two exchanges
+_WAITING = 0.2  # share of a node's time that it may wait for the link: above that the interval grows
+_UNITS = ((2, 100_000), (4, 25_000), (1 << 30, 10_000))  # of a node between exchanges, by nodes: as quality allows
+_PARTS = 48  # of an epoch, at the least, between two exchanges
 _GROWTH = 8  # times that interval at the most: longer ones cost quality
 _SEED = 7919
 
@@ -71,7 +71,7 @@ class Course:
         self._gone = [Traffic() for _ in range(self.count)]  # of nodes that were replaced
         self._filling: dict[int, Any] = {}  # fetchers at work
         self._told = self._parked = 0.0
-        self._warm: list[tuple[float, float]] = []  # seconds of exchanges, and of all, once connections were open
+        self._warm: list[tuple[float, float]] = []  # seconds waited, and of all, once connections were open
         self._tuned = bool(self.cluster.sync_every) or start is not None
         self._look = False  # at what is watched, where all stand still
 
@@ -111,8 +111,6 @@ class Course:
             self.program.check_fit(valid)
         if self.start is None:
             self.program.renew()
-        if watch is not None:
-            watch.begin(0, self.seconds)
         self._open_feed()
         held = sum(array.nbytes for array in self.program.weights)
         self.site.check_store(2 * held + self._shipped_bytes)
@@ -165,6 +163,8 @@ class Course:
                 self._prepare()
                 if not begun:
                     begun = True
+                    if self.watch is not None:
+                        self.watch.begin(self.samples, self.seconds)
                     yield self._started()
                 yield from self._train()
                 return
@@ -196,7 +196,8 @@ class Course:
         weights = [ray.put(each) for each in snapshot.weights]
 
         def work(rank: int) -> Work:
-            options = {**vars(self.config), "threads": self.site.workers, "lr": self.lr or None}
+            # Patience is the driver's, who sees the validation data.
+            options = {**vars(self.config), "threads": self.site.workers, "lr": self.lr or None, "patience": 0}
             if self.text:  # a part has random numbers of its own
                 options["seed"] = (self.config.seed + _SEED * rank) % (1 << 62)
             shard = (0, 1) if self.text else (rank, self.count)
@@ -282,7 +283,7 @@ class Course:
             self._statuses = self.fleet.ask("status", longest=_ANSWER)
             yield self._progress()
             if not self._warm and min(status.traffic.exchanges for status in self._statuses) >= _FIRST:
-                self._warm = [(status.traffic.exchanging, status.seconds) for status in self._statuses]
+                self._warm = [(status.traffic.waited, status.seconds) for status in self._statuses]
             if self.seconds >= self._told + _TELL:
                 self._told = self.seconds
                 yield self._nodes()
@@ -334,13 +335,17 @@ class Course:
             array[...] = new
 
     def _tune(self, reports: Sequence[Report]) -> None:
-        """The interval follows the link: exchanges take no more than a share of the nodes' time."""
+        """The interval follows the link: nodes wait for it no longer than a share of their time.
+
+        The slowest node waits for nothing else; the others wait for that one too.
+        """
         self._tuned = True
-        share = 0.0
+        shares = []
         for report, (spent, before) in zip(reports, self._warm, strict=False):
-            taken, seconds = report.status.traffic.exchanging - spent, report.status.seconds - before
-            share = max(share, taken / seconds if seconds > 0 else 0.0)
-        growth = min(_GROWTH, 2 ** max(0, math.ceil(math.log2(max(share, 1e-9) / _EXCHANGING))))
+            taken, seconds = report.status.traffic.waited - spent, report.status.seconds - before
+            shares.append(taken / seconds if seconds > 0 else 0.0)
+        share = min(shares, default=0.0)
+        growth = min(_GROWTH, 2 ** max(0, math.ceil(math.log2(max(share, 1e-9) / _WAITING))))
         if growth > 1 and self.epoch < self.config.epochs:
             self.snapshot.every *= growth
             self._prepare()

@@ -83,7 +83,6 @@ class Work(NamedTuple):
 class Prepared(NamedTuple):
     """What a node says before it begins: its part of an epoch, the tables of its weights, what was chosen."""
 
-    visits: int
     samples: int
     units: int
     tables: dict[str, Table]
@@ -96,8 +95,6 @@ class Status:
 
     rank: int
     epoch: int = 0
-    number: int = 0
-    """Exchanges of this epoch that it has begun."""
     samples: int = 0
     loss: float = float("nan")
     lr: float = 0.0
@@ -186,10 +183,10 @@ class Node:
         self._turns = 1 << max(0, (exchanges // _LEAST_TIMES).bit_length() - 1)
         self._first_loss = math.nan
         self._wait_for_text(self._began[1])
-        self._status = Status(self.rank, *self._began, traffic=self.traffic)
+        self._status = Status(self.rank, self._began[0], started.samples, traffic=self.traffic)
         part = self._visits / max(1, self._executor.plan.whole)
         samples, units = program.epoch_samples(self._feed), program.units(self._feed)
-        return Prepared(self._visits, round(samples * part), round(units * part), self._tables, started)
+        return Prepared(round(samples * part), round(units * part), self._tables, started)
 
     def connect(self, peers: Sequence[Any], servers: Sequence[Any], visits: Sequence[int]) -> None:
         """The others, and how many visits an epoch has for each."""
@@ -304,7 +301,6 @@ class Node:
     def status(self) -> Status:
         """How far it is."""
         self._status.usage = self._usage.now()
-        self._status.number = self._number
         return self._status
 
     def hold(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hogwild.cluster.merging import align, merged
+from hogwild.cluster.strategies.merge import align, merged
 
 
 def test_rotated_models_are_brought_together() -> None:
