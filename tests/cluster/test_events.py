@@ -147,6 +147,7 @@ def test_a_signal_to_all_stops_saves_and_goes_on(tmp_path: Path) -> None:
     told = json.loads(out)
     assert told["reason"] == "stopped"
     assert told["samples"] > 0
-    again = subprocess.run([*command, "--resume"], env=environment, capture_output=True, text=True, timeout=240, check=False)
+    command.append("--resume")
+    again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["cluster"]["words"] == 40 * words

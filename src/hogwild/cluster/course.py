@@ -34,8 +34,8 @@ _PATIENCE = 3  # faults in a row without a step forward, after which the last on
 _FIRST = 2  # exchanges, which open connections and are slower than all others
 _TUNING = 2.0  # seconds of training after which the interval is set by what was measured
 _WAITING = 0.2  # share of a node's time that it may wait for the link: above that the interval grows
-_UNITS = ((2, 100_000), (4, 25_000), (1 << 30, 10_000))  # of a node between exchanges, by nodes: as quality allows
-_PARTS = 48  # of an epoch, at the least, between two exchanges
+_UNITS = ((2, 200_000), (4, 50_000), (1 << 30, 20_000))  # of a node between exchanges, by nodes: as quality allows
+_PARTS = 48  # of a node's epoch between exchanges, at the least: a short text allows for less
 _GROWTH = 8  # times that interval at the most: longer ones cost quality
 _SEED = 7919
 
@@ -73,6 +73,7 @@ class Course:
         self._told = self._parked = 0.0
         self._warm: list[tuple[float, float]] = []  # seconds waited, and of all, once connections were open
         self._tuned = bool(self.cluster.sync_every) or start is not None
+        self._growth = 1  # times the interval, from where all next stand still
         self._look = False  # at what is watched, where all stand still
 
     # -- clocks and counts ------------------------------------------------------------------------------------------
@@ -250,8 +251,10 @@ class Course:
             if "park" in self.wishes:
                 self.wishes.discard("park")
                 yield Parked(**self.when())
-            if not self._tuned and self.seconds >= _TUNING:
-                self._tune(reports)
+            if self._growth > 1 and self.epoch < self.config.epochs:
+                self.snapshot.every *= self._growth
+                self._growth = 1
+                self._prepare()
         yield self._nodes()
         yield self._finished(reason)
 
@@ -295,9 +298,9 @@ class Course:
             self._look = True
         if self._look:
             return True
-        if not self._tuned and self.seconds >= _TUNING:
-            return True
-        return bool(self.wishes) or self.seconds - self._parked >= _SNAPSHOT
+        if not self._tuned and self.seconds >= _TUNING and self._warm:
+            self._tuned, self._growth = True, self._wanted_growth()
+        return self._growth > 1 or bool(self.wishes) or self.seconds - self._parked >= _SNAPSHOT
 
     def _ask_to_stand(self) -> bool:
         """Agree on an exchange that no node has begun; False where the end of the epoch comes before it."""
@@ -334,21 +337,17 @@ class Course:
         for array, new in zip(self.program.weights, weights[0], strict=True):
             array[...] = new
 
-    def _tune(self, reports: Sequence[Report]) -> None:
+    def _wanted_growth(self) -> int:
         """The interval follows the link: nodes wait for it no longer than a share of their time.
 
         The slowest node waits for nothing else; the others wait for that one too.
         """
-        self._tuned = True
         shares = []
-        for report, (spent, before) in zip(reports, self._warm, strict=False):
-            taken, seconds = report.status.traffic.waited - spent, report.status.seconds - before
-            shares.append(taken / seconds if seconds > 0 else 0.0)
-        share = min(shares, default=0.0)
-        growth = min(_GROWTH, 2 ** max(0, math.ceil(math.log2(max(share, 1e-9) / _WAITING))))
-        if growth > 1 and self.epoch < self.config.epochs:
-            self.snapshot.every *= growth
-            self._prepare()
+        for status, (waited, before) in zip(self._statuses, self._warm, strict=True):
+            seconds = status.seconds - before
+            shares.append((status.traffic.waited - waited) / seconds if seconds > 0 else 0.0)
+        growth: int = 2 ** max(0, math.ceil(math.log2(max(min(shares), 1e-9) / _WAITING)))
+        return min(_GROWTH, growth)
 
     # -- events -----------------------------------------------------------------------------------------------------
 

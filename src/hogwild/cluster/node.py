@@ -36,7 +36,7 @@ from hogwild.executor.events import EpochEnded, Event, Exchange, Finished, Progr
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.state import RunState
 
-_LEAST_TIMES = 8  # in a run that a row is exchanged which changed
+_TIMES = 8  # in a run, about, that a row which changes is exchanged at the least
 _DIVERGED = 100.0  # times the first loss
 _TRIM_FROM, _MAP_FROM = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of <malloc.h>
 
@@ -128,6 +128,7 @@ class Node:
         self._status = Status(rank, traffic=self.traffic)
         self._change = threading.Condition()
         self._lock = threading.Lock()
+        self._first_loss = math.nan
         self._run: Iterator[Event] | None = None
         self._rounds = Rounds(count, {}, config.combine, config.deltas)  # until it is connected
         self._aborted = ""
@@ -180,7 +181,7 @@ class Node:
         self._number = self._numbers(*self._began)
         # Turns double from tier to tier, but every row is exchanged some times in a run, however short that is.
         exchanges = self._epochs * self._visits // self._every
-        self._turns = 1 << max(0, (exchanges // _LEAST_TIMES).bit_length() - 1)
+        self._turns = 1 << max(0, round(math.log2(max(1, exchanges) / _TIMES)))
         self._first_loss = math.nan
         self._wait_for_text(self._began[1])
         self._status = Status(self.rank, self._began[0], started.samples, traffic=self.traffic)
