@@ -104,7 +104,7 @@ def test_traffic_of_who_survives_a_fault_counts_once(nodes: Session) -> None:
 
 
 def test_a_loss_that_runs_away_is_told() -> None:
-    node = Node(1, 2, ClusterConfig("local"))
+    node = Node(1, ClusterConfig("local"))
     here = Progress(
         seconds=1.0, epoch=0, samples=10, total=20, loss=0.5, lr=0.1, samples_per_second=1.0, units_per_second=1.0,
         seconds_left=1.0, balance=(1.0,),

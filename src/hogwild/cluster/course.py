@@ -20,7 +20,7 @@ from hogwild.cluster.wire.link import fetched
 from hogwild.cluster.wire.traffic import Traffic
 from hogwild.config import TrainConfig
 from hogwild.errors import ClusterError, ConfigError, WorkerError
-from hogwild.executor.events import EpochEnded, Event, Finished, Lost, Nodes, Parked, Progress, Started, Watched
+from hogwild.executor.events import EpochEnded, Event, Finished, Joined, Lost, Nodes, Parked, Progress, Started, Watched
 from hogwild.executor.modes import lockstep_of
 from hogwild.executor.state import Position, RunState
 from hogwild.kernels.loop.order import shard_size
@@ -74,6 +74,7 @@ class Course:
         self._warm: list[tuple[float, float]] = []  # seconds waited, and of all, once connections were open
         self._tuned = bool(self.cluster.sync_every) or start is not None
         self._growth = 1  # times the interval, from where all next stand still
+        self._grown = 1  # times, so far
         self._look = False  # at what is watched, where all stand still
 
     # -- clocks and counts ------------------------------------------------------------------------------------------
@@ -242,6 +243,8 @@ class Course:
             if all(report.ended for report in reports):
                 yield self._end_epoch(reports)
                 reason = "early" if self._without_hope else "done"
+                if self.epoch < self.config.epochs and not self._without_hope and "stop" not in self.wishes:
+                    yield from self._take_in()
             if self._look or (self.watch is not None and self.watch.due(self.samples, self.seconds)):
                 self._look = False
                 yield Watched(**self.when(), values=self.watch.read(self.program))
@@ -253,7 +256,7 @@ class Course:
                 yield Parked(**self.when())
             if self._growth > 1 and self.epoch < self.config.epochs:
                 self.snapshot.every *= self._growth
-                self._growth = 1
+                self._grown, self._growth = self._grown * self._growth, 1
                 self._prepare()
         yield self._nodes()
         yield self._finished(reason)
@@ -336,6 +339,32 @@ class Course:
             return
         for array, new in zip(self.program.weights, weights[0], strict=True):
             array[...] = new
+
+    def _take_in(self) -> Iterator[Event]:
+        """Between two epochs: machines that joined since become nodes, and all get new parts of the data."""
+        refused = self.site.grow() if self.cluster.strategy != "merge" else ""
+        before, self.count = self.count, self.site.count
+        if self.count > before:
+            if self.text:
+                self.feed = self.site.read_texts_again()
+                if self.feed.words != self.program.words:
+                    raise ConfigError(f"{self.feed.source} has changed since the run began: it has other words.")
+                self._filling.clear()
+            self._open_feed()
+            known = [state for state in self.snapshot.states if state is not None]
+            self.snapshot.states = [self._state_between(known, rank) for rank in range(self.count)]
+            if not self.cluster.sync_every:
+                self.snapshot.every = self._interval() * self._grown
+            self._gone += [Traffic() for _ in range(before, self.count)]
+            self._prepare()
+        if refused or self.count > before:
+            yield Joined(**self.when(), nodes=self.count, refused=refused)
+
+    def _state_between(self, known: Sequence[RunState], rank: int) -> RunState:
+        """A node that begins an epoch; a new one has random numbers of its own."""
+        state = known[rank % len(known)]
+        random = state.random + np.uint64(_SEED * (rank // len(known)))
+        return replace(state, random=random, epoch_visits=self.visits[rank])
 
     def _wanted_growth(self) -> int:
         """The interval follows the link: nodes wait for it no longer than a share of their time.

@@ -23,25 +23,27 @@ from hogwild.feeds.corpus.parts import TextPart
 STARTING = 180.0  # seconds for a process to begin, import and compile
 _READING = 24 * 3600.0  # seconds for the text of a node
 _ENDING = 5.0
+_MORE = 8  # nodes that may join late
 NODE, FETCHER, SERVER = "node", "fetcher", "parameter actor"
 
 
 class Fleet:
-    """All processes of a run, by kind and number. count: of nodes."""
+    """All processes of a run, by kind and number. count: of nodes, which may grow up to `most`."""
 
     def __init__(self, session: Session, config: ClusterConfig, count: int) -> None:
         self._session, self._config, self.count = session, config, count
+        self.most = 2 * count + _MORE
         self._actors: dict[tuple[str, int], Any] = {}
 
     # -- processes --------------------------------------------------------------------------------------------------
 
     def start_nodes(self) -> None:
         """Begin nodes and parameter actors that are missing, all at once."""
-        config, count = self._config, self.count
-        for rank in range(count):
-            self._begin(NODE, rank, Node, (rank, count, config), count + 8)
+        config = self._config
+        for rank in range(self.count):
+            self._begin(NODE, rank, Node, (rank, config), self.most + 8)  # each other node may wait here
         for shard in range(config.shards if config.strategy == "parameter-actor" else 0):
-            self._begin(SERVER, shard, Parameters, (shard, count, config), count + 4)
+            self._begin(SERVER, shard, Parameters, (shard, config), self.most + 4)
 
     def start_fetchers(self) -> list[int]:
         """Begin those that are missing; their ranks."""
@@ -125,7 +127,7 @@ class Fleet:
     def connect(self, prepared: Sequence[Prepared], weights: Any, visits: Sequence[int]) -> None:
         """Nodes and parameter actors know each other, and begin with the same weights."""
         held = weights if self._config.asynchronous else None
-        loading = [server.load.remote(prepared[0].tables, held) for server in self.servers]
+        loading = [server.load.remote(prepared[0].tables, self.count, held) for server in self.servers]
         for shard, reference in enumerate(loading):
             fetched(reference, f"parameter actor {shard}", STARTING)
         self.ask("connect", self.nodes, self.servers, visits)

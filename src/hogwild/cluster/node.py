@@ -120,8 +120,8 @@ class Report(NamedTuple):
 class Node:
     """Runs inside of a process of its own; others call it from several threads."""
 
-    def __init__(self, rank: int, count: int, config: ClusterConfig) -> None:
-        self.rank, self.count, self.config = rank, count, config
+    def __init__(self, rank: int, config: ClusterConfig) -> None:
+        self.rank, self.config = rank, config
         keep_memory()
         self.traffic = Traffic()
         self._usage = Usage()
@@ -130,7 +130,7 @@ class Node:
         self._lock = threading.Lock()
         self._first_loss = math.nan
         self._run: Iterator[Event] | None = None
-        self._rounds = Rounds(count, {}, config.combine, config.deltas)  # until it is connected
+        self._rounds = Rounds(1, {}, config.combine, config.deltas)  # until it is connected
         self._aborted = ""
 
     def pid(self) -> int:
@@ -193,10 +193,11 @@ class Node:
         """The others, and how many visits an epoch has for each."""
         self._all_visits = visits
         link = Link(self.rank, peers, servers, self.traffic)
-        self._rounds = Rounds(self.count, self._tables, self.config.combine, self.config.deltas)
+        count = len(peers)
+        self._rounds = Rounds(count, self._tables, self.config.combine, self.config.deltas)
         store = self._executor.store
         opened = partial(Ledger, store.weights, store.tables, store.slices)
-        me = Member(self.rank, self.count, self._tables, self.config, link, self._rounds, opened)
+        me = Member(self.rank, count, self._tables, self.config, link, self._rounds, opened)
         self._strategy = strategy_of(self.config)(me)
         rehearse(self._tables, self.config)
 

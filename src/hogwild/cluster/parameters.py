@@ -25,15 +25,15 @@ class Parameters:
     knows of them: what came from others since is what differs.
     """
 
-    def __init__(self, shard: int, count: int, config: ClusterConfig) -> None:
-        self._shard, self._count, self._config = shard, count, config
+    def __init__(self, shard: int, config: ClusterConfig) -> None:
+        self._shard, self._config = shard, config
 
-    def load(self, tables: Mapping[str, Table], weights: Sequence[Floats] | None = None) -> None:
-        """Begin anew, with these weights where it is to hold them."""
+    def load(self, tables: Mapping[str, Table], count: int, weights: Sequence[Floats] | None = None) -> None:
+        """Begin anew, for so many nodes, with these weights where it is to hold them."""
         config = self._config
         self._tables = dict(tables)
         self._lock = threading.Lock()
-        self._rounds = Rounds(self._count, tables, config.combine, config.deltas)
+        self._rounds = Rounds(count, tables, config.combine, config.deltas)
         self._answers: dict[int, tuple[Round, Packet]] = {}  # the last of each node: what is brought twice counts once
         self._ledgers: list[Ledger] = []  # what each node knows
         if weights is None:
@@ -45,7 +45,7 @@ class Parameters:
             rows[name] = replace(table, rows=len(own[name]))
         held = namedtuple("Held", list(own))(**own)
         naming = self._shard, config.shards
-        self._ledgers = [Ledger(held, rows, naming=naming) for _ in range(self._count)]
+        self._ledgers = [Ledger(held, rows, naming=naming) for _ in range(count)]
 
     def push(self, rank: int, here: Round, packet: Packet, leading: int | None) -> Packet:
         """Changes of a node; answers with what all, or it and those before it, have changed."""

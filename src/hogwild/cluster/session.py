@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,6 +78,7 @@ class Session:
         self._leave = leave
         self._owner = os.getpid()
         self._open = True
+        self._refused: set[str] = set()
         self.places = self.refresh()
         atexit.register(self.close)
 
@@ -89,6 +90,22 @@ class Session:
         working = [node for node in alive if node["Resources"].get("CPU")]  # without cores: one that only controls
         self.places = sorted(map(_place, working or alive), key=_order)
         return self.places
+
+    def look_for_more(self) -> str:
+        """Take in nodes that came since; why one is not, which is not asked again."""
+        known, refused = list(self.places), ""
+        alive = self.refresh()
+        for place in alive:
+            if place in known or place.node_id in self._refused:
+                continue
+            try:
+                check_versions(own_versions(), _ask_versions(self, [place]))
+                known.append(place)
+            except JoinError as error:
+                self._refused.add(place.node_id)
+                refused = str(error)
+        self.places = [place for place in known if place in alive]  # who came last is last
+        return refused
 
     def place_options(self, place: Place) -> dict[str, Any]:
         """Options of an actor that is to live at a place, and elsewhere where that is gone.
@@ -344,6 +361,7 @@ def _environment() -> dict[str, str]:
         # Packets of an exchange go with the call, not by way of the object stores: a tenth of the time.
         "RAY_max_direct_call_object_size": str(_INLINE),
         "RAY_task_rpc_inlined_bytes_limit": str(4 * _INLINE),
+        "RAY_raylet_start_wait_time_s": str(int(_START) - 10),  # seconds; Ray's 30 are few on busy cores
         "RAY_worker_niceness": "0",  # else nodes train only where nothing else wants the cores
         **_credentials(),
     }
@@ -496,7 +514,7 @@ def _check_places(session: Session, nodes: int, store: int) -> None:
                 f"Node {place.address} has an object store of {place.store / 1e9:.2f} GB, and the run needs "
                 f"{store / 1e9:.2f} GB; start it with `ray start --object-store-memory={store} …`."
             )
-    check_versions(own_versions(), _ask_versions(session))
+    check_versions(own_versions(), _ask_versions(session, session.places))
     there = len(session.places)
     if there < nodes:
         session.notes.append(
@@ -529,7 +547,7 @@ def check_versions(own: dict[str, str], others: dict[str, dict[str, str]]) -> No
                 raise JoinError(f"Node {address} has {found}, and this machine has {name} {version}; install the same.")
 
 
-def _ask_versions(session: Session) -> dict[str, dict[str, str]]:
+def _ask_versions(session: Session, places: Sequence[Place]) -> dict[str, dict[str, str]]:
     import ray
 
     def versions() -> dict[str, str]:  # inside a function: it is sent as it is, also to nodes that lack this package
@@ -544,7 +562,7 @@ def _ask_versions(session: Session) -> dict[str, dict[str, str]]:
         return {"hogwild": hogwild.__version__, "Ray": ray.__version__, "Python": platform.python_version()}
 
     task = ray.remote(max_retries=0)(versions)
-    asked = {place: task.options(**session.place_options(place)).remote() for place in session.places}
+    asked = {place: task.options(**session.place_options(place)).remote() for place in places}
     deadline = time.monotonic() + _ANSWER
     answers = {}
     for place, answer in asked.items():

@@ -25,6 +25,8 @@ class Site:
         self.sources: list[TextSource] = []
         self._session: Session | None = None
         self._fleet: Fleet | None = None
+        self._texts: Texts | None = None
+        self._count = 0
 
     @property
     def session(self) -> Session:
@@ -38,9 +40,10 @@ class Site:
     @property
     def count(self) -> int:
         """Nodes."""
-        if self.config.nodes is None:
-            return _LOCALLY if self.config.cluster == "local" else len(self.session.places)
-        return self.config.nodes
+        if not self._count:
+            locally = self.config.cluster == "local"
+            self._count = self.config.nodes or (_LOCALLY if locally else len(self.session.places))
+        return self._count
 
     @property
     def workers(self) -> int:
@@ -71,6 +74,7 @@ class Site:
 
     def open_texts(self, texts: Texts) -> PartedCorpus:
         """Let the nodes read a text; returns what is known of it as a whole."""
+        self._texts = texts
         self.fleet.start_nodes()  # they begin while the text is read
         for left in reversed(range(_TRIES)):
             try:
@@ -81,6 +85,20 @@ class Site:
                     raise
                 self.fleet.drop_dead(f"the text is read again: {error}")
         raise AssertionError
+
+    def grow(self) -> str:
+        """Where a node a machine is wanted: one more for each that joined Ray since; why others are not taken in."""
+        if self.config.nodes is not None or self.config.cluster == "local":
+            return ""
+        refused = self.session.look_for_more()
+        self._count = max(self._count, min(len(self.session.places), self.fleet.most))
+        self.fleet.count = self._count
+        return refused
+
+    def read_texts_again(self) -> PartedCorpus:
+        """The text that was read, cut anew for the nodes that there are now."""
+        assert self._texts is not None
+        return self.open_texts(self._texts)
 
     def close(self) -> None:
         """End the processes of the run, and Ray, if it was started here."""

@@ -137,6 +137,18 @@ class Lost(Event):
 
 
 @dataclass(frozen=True)
+class Joined(Event):
+    """Machines came to a run on several nodes, which has so many nodes from the next epoch on.
+
+    refused: why others that came are not taken in.
+    """
+
+    kind: ClassVar[str] = "joined"
+    nodes: int
+    refused: str = ""
+
+
+@dataclass(frozen=True)
 class Finished(Event):
     """The last event. `reason`: done, stopped, or early."""
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
-from hogwild.executor.events import EpochEnded, Event, Finished, Lost, Nodes, Progress, Started, Watched
+from hogwild.executor.events import EpochEnded, Event, Finished, Joined, Lost, Nodes, Progress, Started, Watched
 from hogwild.messages import Stream, printable
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ class Display:
             self.say(epoch_text(event, self.epochs))
         elif isinstance(event, Watched):
             self.say(f"{self.told(event.samples)}: {values_text(event.values)}")
+        elif isinstance(event, Joined):
+            refused = f" Not taken in: {event.refused}" if event.refused else ""
+            self.say(f"note: {event.nodes} nodes from here on.{refused}")
         elif isinstance(event, Lost):
             lost = f"{event.what} was lost: " if event.what else ""
             self.say(f"note: {lost}{event.why.rstrip('.')}; {self.told(event.again)} are trained on once more.")
