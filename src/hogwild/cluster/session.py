@@ -361,7 +361,6 @@ def _environment() -> dict[str, str]:
         # Packets of an exchange go with the call, not by way of the object stores: a tenth of the time.
         "RAY_max_direct_call_object_size": str(_INLINE),
         "RAY_task_rpc_inlined_bytes_limit": str(4 * _INLINE),
-        "RAY_raylet_start_wait_time_s": str(int(_START) - 10),  # seconds; Ray's 30 are few on busy cores
         "RAY_worker_niceness": "0",  # else nodes train only where nothing else wants the cores
         **_credentials(),
     }
