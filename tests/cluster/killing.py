@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -16,6 +19,7 @@ import hogwild
 from hogwild.cluster import ClusterConfig, ClusterExecutor, Texts
 from hogwild.errors import HogwildError
 from hogwild.executor.events import Event
+from places import SOURCE
 from problems.tasks import count_program, touches
 
 ROWS, VISITS, EPOCHS = 3000, 400_000, 4
@@ -81,3 +85,36 @@ def run_and_kill(kind: str, after: float, place: Path) -> tuple[str, list[Event]
     assert events[-1].kind == "finished"
     assert events[-1].reason == "done"  # type: ignore[attr-defined]
     return killer.killed, events
+
+
+def kill_driver(after: float, place: Path) -> bool:
+    """Kill the command so long after its first checkpoint, call it again with --resume, and check the count of words.
+
+    Whether it was killed before its end.
+    """
+    text, model = place / "text.txt", place / "model"
+    words, epochs = 400_000, 40
+    text.write_text("".join(f"w{k % 97} w{k % 89}{' ' if k % 10 else chr(10)}" for k in range(words // 2)))
+    command = [
+        sys.executable, "-m", "hogwild", "train", "word2vec", str(text), "--cluster", "local", "--nodes", "2",
+        "--workers-per-node", "1", "--epochs", str(epochs), "--dim", "32", "--sample", "0", "--sync-every", "200",
+        "--output", str(model), "--checkpoint-every", "1epoch", "--resume", "--json",
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "TMPDIR": str(place)}
+    first = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    checkpoint = place / "model.checkpoint"
+    until = time.monotonic() + 150
+    while not checkpoint.exists() and first.poll() is None and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(after)
+    killed = first.poll() is None
+    first.send_signal(signal.SIGKILL)
+    first.communicate(timeout=60)
+    assert not killed or checkpoint.exists()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    if killed:
+        assert told["cluster"]["words"] == epochs * words
+        assert "goes on after" in done.stderr or "nothing is left to do" in done.stderr
+    return killed

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from cluster.killing import CONFIGS, run_and_kill
+from cluster.killing import CONFIGS, kill_driver, run_and_kill
 from hogwild.cluster import ClusterConfig, ClusterExecutor
 from hogwild.cluster.session import Session
 from hogwild.errors import WorkerError
-from places import SOURCE
 from problems.tasks import fail_program, touches
 
 pytestmark = pytest.mark.full
@@ -47,26 +41,5 @@ def test_an_error_of_a_worker_that_comes_again_ends_the_run(nodes: Session) -> N
 
 
 def test_a_killed_driver_leaves_nothing_and_resumes(tmp_path: Path) -> None:
-    text, model = tmp_path / "text.txt", tmp_path / "model"
-    words = 400_000
-    text.write_text("".join(f"w{k % 97} w{k % 89}{' ' if k % 10 else chr(10)}" for k in range(words // 2)))
-    command = [
-        sys.executable, "-m", "hogwild", "train", "word2vec", str(text), "--cluster", "local", "--nodes", "2",
-        "--workers-per-node", "1", "--epochs", "40", "--dim", "32", "--sample", "0", "--sync-every", "200",
-        "--output", str(model), "--checkpoint-every", "1epoch", "--resume", "--json",
-    ]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "TMPDIR": str(tmp_path)}
-    first = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    checkpoint = tmp_path / "model.checkpoint"
-    until = time.monotonic() + 150
-    while not checkpoint.exists() and first.poll() is None and time.monotonic() < until:
-        time.sleep(0.05)
-    time.sleep(random.Random(1).uniform(0.0, 1.0))
-    first.send_signal(signal.SIGKILL)
-    first.communicate(timeout=60)
-    assert checkpoint.exists()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["cluster"]["words"] == 40 * words
-    assert "goes on after" in done.stderr or "nothing is left to do" in done.stderr
+    assert kill_driver(random.Random(1).uniform(0.0, 1.0), tmp_path)
+    assert not list(tmp_path.glob("hogwild-ray-*"))

@@ -103,7 +103,7 @@ class Host:
         self._nodes: dict[str, Any] = {}
         self._head: Any = None
         self._count = 0
-        self._lock = threading.Lock()
+        self._lock, self._starting = threading.Lock(), threading.Lock()
 
     def obey(self, command: dict[str, Any]) -> None:
         """Carry out one command, and answer with what came of it. Never returns: see below."""
@@ -136,7 +136,8 @@ class Host:
             params.update_if_absent(gcs_address=self._head.gcs_address, redis_address=self._head.redis_address)
         # A process that would count for statistics of use, and take two seconds to start.
         Node.start_api_server = lambda *_, **__: None
-        node = Node(params, head=self._head is None, shutdown_at_exit=False, spawn_reaper=True)
+        with self._starting:  # nodes that start at the same time write to the same files, and die of it
+            node = Node(params, head=self._head is None, shutdown_at_exit=False, spawn_reaper=True)
         self._nodes[node.node_id] = node
         self._head = self._head or node
         return {"address": self._head.gcs_address, "node_id": node.node_id}
