@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ LIMIT = 300.0  # seconds of a training, on busy cores
 LONGEST = 1.1  # times what is counted: headers of Ray, gRPC, TCP and Ethernet, and what was sent again
 BESIDE = 3 << 20  # bytes for which no node counts: versions, the program, vocabulary and counts of words, questions
 WORDS, VOCABULARY, EPOCHS, CELLS = 400_000, 5_000, 2, 112  # cells of a row: 100 and what fills it up
+
+LENGTH = "--epochs", str(EPOCHS), "--sync-every", "100"
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +58,7 @@ def _train(machines: list[Machine], address: str, text: Path, *options: str) -> 
     """The JSON object of a run whose driver is on the first machine, and the processes of nodes on each."""
     command = [
         sys.executable, "-m", "hogwild", "train", "word2vec", str(text), "--cluster", address, "--nodes", "2",
-        "--workers-per-node", "1", "--min-count", "1", "--epochs", str(EPOCHS), "--sync-every", "100", "--json",
-        *options,
+        "--workers-per-node", "1", "--min-count", "1", "--json", *options,
     ]  # fmt: skip
     log = text.parent / "driver"
     driver = machines[0].popen(command, log, PYTHONPATH=str(SOURCE))
@@ -85,7 +87,7 @@ def test_counts_are_those_of_the_kernel(machines: list[Machine], address: str, t
     time.sleep(5)
     idle = [each / (time.monotonic() - began) for each in machines[1].carried().since(quiet)]
     before, began = [machine.carried() for machine in machines], time.monotonic()
-    run, homes = _train(machines, address, text, "--strategy", strategy)
+    run, homes = _train(machines, address, text, *LENGTH, "--strategy", strategy)
     after, seconds = [machine.carried() for machine in machines], time.monotonic() - began
     assert [len(home) for home in homes] == [1, 1]
     first, second = (now.since(then) for now, then in zip(after, before, strict=True))
@@ -105,7 +107,7 @@ def test_counts_are_those_of_the_kernel(machines: list[Machine], address: str, t
 def test_counts_with_parameter_actors(machines: list[Machine], address: str, text: Path) -> None:
     """One on each machine: a half of what a node sends, and of what it receives, stays on its machine."""
     before, began = machines[1].carried(), time.monotonic()
-    run, homes = _train(machines, address, text, "--strategy", "parameter-actor", "--shards", "2")
+    run, homes = _train(machines, address, text, *LENGTH, "--strategy", "parameter-actor", "--shards", "2")
     carried, seconds = machines[1].carried().since(before), time.monotonic() - began
     assert [len(home) for home in homes] == [1, 1]
     changes = [node["kinds"]["changes"] for node in run["cluster"]["nodes"]]
@@ -115,3 +117,23 @@ def test_counts_with_parameter_actors(machines: list[Machine], address: str, tex
     received = (changes[0]["sent"] + changes[1]["received"]) // 2 + weights
     _check(round(0.97 * sent), carried.sent, 1000 * seconds)
     _check(round(0.97 * received), carried.received, 1000 * seconds)
+
+
+@pytest.mark.full
+def test_the_interval_follows_the_link(machines: list[Machine], address: str, text: Path) -> None:
+    """Of 50 Mbit/s, less than the changes of two nodes would fill."""
+    log = text.parent / "log"
+    for machine in machines:
+        machine.throttle("50mbit")
+    try:
+        run, _ = _train(machines, address, text, "--epochs", "8", "--log-dir", str(log))
+    finally:
+        for machine in machines:
+            machine.unthrottle()
+    carries = next(re.search(r"slowest link carries ([\d,]+) MB/s", note) for note in run["notes"] if "link" in note)
+    assert carries is not None
+    assert 2 <= int(carries.group(1)) <= 7  # 6.25 MB/s
+    told = [json.loads(line) for line in (log / "events.jsonl").read_text().splitlines()]
+    every = [event["every"] for event in told if event["event"] == "nodes"]
+    assert every[-1] >= 2 * every[0]
+    assert run["cluster"]["words"] == 8 * WORDS

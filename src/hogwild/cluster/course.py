@@ -33,7 +33,7 @@ _SNAPSHOT = 30.0  # seconds of training that a fault costs at the most, about
 _PATIENCE = 3  # faults in a row without a step forward, after which the last one ends the run
 _FIRST = 2  # exchanges, which open connections and are slower than all others
 _TUNING = 2.0  # seconds of training after which the interval is set by what was measured
-_WAITING = 0.2  # share of a node's time that it may wait for the link: above that the interval grows
+_SHARE = 0.3  # of what a link carries: above that the interval grows
 _UNITS = ((2, 200_000), (4, 50_000), (1 << 30, 20_000))  # of a node between exchanges, by nodes: as quality allows
 _PARTS = 48  # of a node's epoch between exchanges, at the least: a short text allows for less
 _GROWTH = 8  # times that interval at the most: longer ones cost quality
@@ -71,8 +71,9 @@ class Course:
         self._gone = [Traffic() for _ in range(self.count)]  # of nodes that were replaced
         self._filling: dict[int, Any] = {}  # fetchers at work
         self._told = self._parked = 0.0
-        self._warm: list[tuple[float, float]] = []  # seconds waited, and of all, once connections were open
-        self._tuned = bool(self.cluster.sync_every) or start is not None
+        self._warm: list[tuple[int, float]] = []  # bytes and seconds of nodes, once connected
+        self._rate = math.inf  # bytes a second of the slowest link
+        self._tuned = bool(self.cluster.sync_every) or start is not None or self.cluster.strategy == "merge"
         self._growth = 1  # times the interval, from where all next stand still
         self._grown = 1  # times, so far
         self._look = False  # at what is watched, where all stand still
@@ -165,6 +166,8 @@ class Course:
                 self._prepare()
                 if not begun:
                     begun = True
+                    if not self._tuned and self.count > 1:
+                        self._rate = min(self.fleet.ask("measure_link"))
                     if self.watch is not None:
                         self.watch.begin(self.samples, self.seconds)
                     yield self._started()
@@ -289,7 +292,7 @@ class Course:
             self._statuses = self.fleet.ask("status", longest=_ANSWER)
             yield self._progress()
             if not self._warm and min(status.traffic.exchanges for status in self._statuses) >= _FIRST:
-                self._warm = [(status.traffic.waited, status.seconds) for status in self._statuses]
+                self._warm = [(status.traffic.busiest("changes"), status.seconds) for status in self._statuses]
             if self.seconds >= self._told + _TELL:
                 self._told = self.seconds
                 yield self._nodes()
@@ -367,15 +370,13 @@ class Course:
         return replace(state, random=random, epoch_visits=self.visits[rank])
 
     def _wanted_growth(self) -> int:
-        """The interval follows the link: nodes wait for it no longer than a share of their time.
-
-        The slowest node waits for nothing else; the others wait for that one too.
-        """
-        shares = []
-        for status, (waited, before) in zip(self._statuses, self._warm, strict=True):
-            seconds = status.seconds - before
-            shares.append((status.traffic.waited - waited) / seconds if seconds > 0 else 0.0)
-        growth: int = 2 ** max(0, math.ceil(math.log2(max(min(shares), 1e-9) / _WAITING)))
+        """The interval follows the link: changes take no more than a share of what it carries."""
+        share = 1e-9
+        for status, (before, began) in zip(self._statuses, self._warm, strict=True):
+            seconds = status.seconds - began
+            if seconds > 0:
+                share = max(share, (status.traffic.busiest("changes") - before) / seconds / self._rate)
+        growth: int = 2 ** max(0, math.ceil(math.log2(share / _SHARE)))
         return min(_GROWTH, growth)
 
     # -- events -----------------------------------------------------------------------------------------------------
@@ -387,10 +388,11 @@ class Course:
         told: dict[str, Any] = {"unit": self.program.unit, "each": each} if self.program.tells_units else {}
         how = f"{cluster.strategy}{', asynchronous' if cluster.asynchronous else ''}"
         words = round(self.snapshot.every * each) if self.program.tells_units else self.snapshot.every
+        link = f"; the slowest link carries {self._rate / 1e6:,.0f} MB/s" if self._rate < math.inf else ""
         notes = [
             *self.site.session.notes,
             f"{self.count} nodes of {self.site.workers} workers, {how}: an exchange every {words:,} "
-            f"{self.program.unit if self.program.tells_units else 'samples'} of a node.",
+            f"{self.program.unit if self.program.tells_units else 'samples'} of a node{link}.",
             *dict.fromkeys(note for one in started for note in one.notes),
         ]
         return Started(

@@ -192,12 +192,12 @@ class Node:
     def connect(self, peers: Sequence[Any], servers: Sequence[Any], visits: Sequence[int]) -> None:
         """The others, and how many visits an epoch has for each."""
         self._all_visits = visits
-        link = Link(self.rank, peers, servers, self.traffic)
+        self._link = Link(self.rank, peers, servers, self.traffic)
         count = len(peers)
         self._rounds = Rounds(count, self._tables, self.config.combine, self.config.deltas)
         store = self._executor.store
         opened = partial(Ledger, store.weights, store.tables, store.slices)
-        me = Member(self.rank, count, self._tables, self.config, link, self._rounds, opened)
+        me = Member(self.rank, count, self._tables, self.config, self._link, self._rounds, opened)
         self._strategy = strategy_of(self.config)(me)
         rehearse(self._tables, self.config)
 
@@ -324,6 +324,16 @@ class Node:
         reply = self._strategy.answer(rank, here, packet, leading)
         self.traffic.send("changes", reply.nbytes)
         return reply
+
+    def measure_link(self) -> float:
+        """Bytes a second between this node and another process of the run."""
+        return self._link.rate()
+
+    def echo(self, packet: Packet) -> Packet:
+        """As it came: another node measures its link."""
+        self.traffic.receive("probe", packet.nbytes)
+        self.traffic.send("probe", packet.nbytes)
+        return packet
 
     def weights(self) -> list[Floats]:
         """All of them; the workers stand still."""

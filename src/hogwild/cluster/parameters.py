@@ -71,6 +71,10 @@ class Parameters:
             (others,) = self._ledgers[rank].take("float32")
             return pack(others, self._tables, "float32")
 
+    def echo(self, packet: Packet) -> Packet:
+        """As it came: a node measures its link."""
+        return packet
+
     def abort(self, why: str) -> None:
         """Nobody waits any more."""
         self._rounds.abort(why)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
@@ -13,6 +15,7 @@ from hogwild.cluster.wire.rounds import LONGEST, Round
 from hogwild.cluster.wire.traffic import Traffic
 from hogwild.errors import ClusterError, HogwildError, shorten
 
+_PROBE = 2_000_000  # bytes
 _SLACK = 10.0  # seconds by which a caller waits longer than who is called, whose words say more
 
 
@@ -70,6 +73,18 @@ class Link:
         """Changes to another node, which answers with what comes of them."""
         what = f"node {peer} at {here}"
         return self._send(self.peers[peer].meet.remote, (self.rank, here, packet, leading), packet, what)
+
+    def rate(self) -> float:
+        """Bytes a second that the way to another process carries: there and back, the better of two times."""
+        other = self.servers[0] if self.servers else self.peers[(self.rank + 1) % len(self.peers)]
+        data, seconds = np.zeros(_PROBE, np.uint8), []
+        for _ in range(2):
+            began = time.perf_counter()
+            self.traffic.send("probe", _PROBE)
+            fetched(other.echo.remote(data), "the other end of a link")
+            self.traffic.receive("probe", _PROBE)
+            seconds.append(time.perf_counter() - began)
+        return 2 * _PROBE / min(seconds)
 
     def _send(self, call: Callable[..., Any], given: tuple[Any, ...], packet: Packet | None, what: str) -> Pending:
         self.traffic.send("changes", 0 if packet is None else packet.nbytes)

@@ -59,6 +59,11 @@ class Traffic:
             count.received += size
             count.messages_received += 1
 
+    def busiest(self, kind: str) -> int:
+        """Bytes of a kind, out or in, whichever are more."""
+        count = self.kinds.get(kind, Count())
+        return max(count.sent, count.received)
+
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Seconds in here are waited."""
