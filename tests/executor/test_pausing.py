@@ -49,6 +49,7 @@ def test_stop_ends_at_the_next_span_with_all_that_was_done(mode: str) -> None:
     assert program.weights.values.sum() == pytest.approx(event.samples, rel=1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["locked", "round-robin", "minibatch"])
 def test_a_run_in_turns_can_be_closed_at_any_moment(mode: str) -> None:
     for _ in range(40):

@@ -158,6 +158,7 @@ def test_a_score_that_is_no_number_stays_one() -> None:
     assert np.isnan(scores[3])
 
 
+@pytest.mark.full
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_rows_without_the_compiler(tmp_path: Path) -> None:
     root = ROOT

@@ -142,6 +142,7 @@ def test_rows_move_one_after_the_other() -> None:
     np.testing.assert_allclose(table, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_all_rules_modes_and_penalties_without_the_compiler(tmp_path: Path) -> None:
     root = ROOT

@@ -148,6 +148,7 @@ def test_two_workers_learn_in_every_mode(mode: str, sharing: str) -> None:
     assert losses[-1] < 0.9 * losses[0]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_modes_and_rules_without_the_compiler(tmp_path: Path) -> None:
     chosen = ["tests/programs/recommender/test_program.py", "tests/kernels/sparse/test_factorization.py"]

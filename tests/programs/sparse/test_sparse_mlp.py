@@ -283,6 +283,7 @@ def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
         hogwild.SparseMLP(**options)
 
 
+@pytest.mark.full
 @compiled
 def test_the_rest_with_the_compiler_off(tmp_path: Any) -> None:
     arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]

@@ -197,6 +197,7 @@ def test_chances_paths_and_rules(trained: BiLSTM, feed: Any) -> None:
     assert trained.tag([]) == []
 
 
+@pytest.mark.full
 def test_every_part_learns_and_is_saved(feed: Any, tmp_path: Path) -> None:
     parts = {"output_layer": "crf", "letters": "convolution", "letter_filters": 5, "layers": 2}
     program = BiLSTM(**{**SMALL, **parts, "clip": 5.0, "l2": 1e-6, "dropout": 0.1})
@@ -333,6 +334,7 @@ def test_a_batch_larger_than_the_data(feed: Any) -> None:
     assert run(program, feed, epochs=2)[-1].samples == 2 * len(feed)
 
 
+@pytest.mark.full
 def test_a_trace_counts_every_gradient_once(feed: Any) -> None:
     program = BiLSTM(**{**SMALL, "batch_size": 1, "dropout": 0.2})
     events = run(program, feed, "hogwild", 2, epochs=1, sharing="all", trace=True)

@@ -70,9 +70,9 @@ def _part_bytes(form: int, cells: int, leading: bool) -> int:
 
 
 @kernel
-def record_bytes(form: int, weights: int, others: int) -> int:
-    """Bytes of a record."""
-    return _part_bytes(form, weights, True) + _part_bytes(form, others, False)
+def record_bytes(form: int, leading: int, others: int) -> int:
+    """Bytes of a record. leading: weights of a row; others: cells of a rule's memory."""
+    return _part_bytes(form, leading, True) + _part_bytes(form, others, False)
 
 
 # -- one part of a row ------------------------------------------------------------------------------------------------
