@@ -48,7 +48,7 @@ def _commands(text: str) -> Iterator[str]:
             yield line
 
 
-LONG = ("cluster.md",)  # whose blocks start Ray
+LONG = ("cluster.md", "guide-word2vec.md")  # whose blocks start Ray, or train for long
 
 
 def _named(paths: list[Path]) -> Any:

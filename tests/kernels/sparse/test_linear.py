@@ -105,6 +105,7 @@ def in_new_process(code_or_args, tmp_path, **environment):
     )
 
 
+@pytest.mark.full
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_kernels_run_without_the_compiler(tmp_path):
     chosen = [f"tests/kernels/{name}.py" for name in

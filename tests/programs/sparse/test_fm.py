@@ -370,6 +370,7 @@ def test_what_a_stopped_run_owes_is_paid_by_what_predicts_and_not_in_the_weights
     np.testing.assert_array_equal(table, before)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(OFF, reason="this is the inner run")
 def test_machines_without_the_compiler(tmp_path: Path) -> None:
     root = ROOT

@@ -163,6 +163,7 @@ def test_every_weight_pays_its_penalty_once_whoever_visits_what(penalty: Any, sh
 # -- gradient errors ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 10] if OFF else [1, 2, 4, 10])
 def test_errors_are_counted_and_sized(threads: int) -> None:
     feed = make_feed(45, 4, lengths=[15] * 20 if OFF else [40] * 200, features=25)
