@@ -66,14 +66,15 @@ def calibrate(dim: int = 100, rows: int = 8192) -> Costs:
     for _ in range(6):
         timed("look", part.rows, lambda: ledger.take("int8"))
         held.inputs[some] += random.random((rows, part.cells), np.float32)
-        packet = timed("take", rows, lambda: pack(ledger.take("int8")[0], tables, "int8"))
+        mine = timed("take", rows, lambda: [part.kept() for part in ledger.take("int8")[0]])
+        packet = pack(mine, tables, "int8")
 
-        def met(packet: Any = packet) -> Any:
-            both = [unpack(packet, tables) for _ in range(2)]
+        def met(mine: Any = mine, packet: Any = packet) -> Any:  # a node's own, and those of another
+            both = [mine, unpack(packet, tables)]
             return pack(combine(both, tables, "project", "int8"), tables, "int8")
 
         reply = timed("combine", 2 * rows, met)
-        timed("settle", rows, lambda a=reply, b=packet: ledger.settle(unpack(a, tables), unpack(b, tables)))
+        timed("settle", rows, lambda reply=reply, mine=mine: ledger.settle(unpack(reply, tables), mine))
     best["take"] = max(best["take"] - best["look"] * part.rows / rows, 0.0)
     return Costs(**{name: cost * 112 / part.cells for name, cost in best.items()})
 

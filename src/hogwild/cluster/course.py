@@ -359,6 +359,7 @@ class Course:
             if not self.cluster.sync_every:
                 self.snapshot.every = self._interval() * self._grown
             self._gone += [Traffic() for _ in range(before, self.count)]
+            self._warm = []
             self._prepare()
         if refused or self.count > before:
             yield Joined(**self.when(), nodes=self.count, refused=refused)
