@@ -11,7 +11,7 @@ What is assumed:
   its time from them; what is done while they stand still counts as it is. Calls are sent and answered at the rate of
   one core. Links are full duplex, and the switch between them is never the limit.
 - A snapshot brings everything together, while nobody trains, and goes to the driver in float32: at the end of an epoch
-  and after every 30 seconds of training. Not here: in an epoch of few exchanges every row has eight turns at the least.
+  and after every 30 seconds of training. Not here: in a run of few exchanges every row has about eight turns.
 - The interval that costs no quality: measured for 2, 4 and 8 nodes on texts of 4 and 16 million words, answers on time
   (100,000, 25,000 and 10,000 words of a node). An answer that comes d intervals late counts as an interval d + 1 times
   as long. Between these numbers of nodes it is interpolated; beyond 8 nodes, where nothing was measured, all nodes
@@ -19,8 +19,9 @@ What is assumed:
   nodes at 25,000 add was half as large on four times the text) hint that it could, about as its size to the power of
   0.8, which `growth` allows for.
 
-Bytes were within 5 % of most real runs of 2 and 4 nodes, and 11 % too low for one. Speeds do not hold: real runs on two
-busy cores were 2 to 8 times slower, waiting for answers by way of object stores. They are bounds from above.
+Bytes were within 5 % of most real runs of 2 and 4 nodes, and 11 % too low for one. Speeds were 2 to 8 times too high for
+runs on two busy cores whose answers went by way of object stores; since then neither is so, and nothing was compared
+anew. They are bounds from above.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ _MEASURED = 16.3e6  # words of the text for which that holds
 class Costs(NamedTuple):
     """Seconds of one core for a row of a table at dim 100 (112 cells), a call of Ray's, and a byte that it carries.
 
-    look: to find that a row has not changed; take: to find, round and pack one that has; combine: for each row that
-    a node brings, to unpack, combine and pack it again; settle: to unpack a row and take it over.
+    look: to find that a row has not changed; take: to find and round one that has; combine: for each row that a node
+    brings, to unpack, combine and pack it again; settle: to unpack a row and take it over.
     """
 
-    look: float = 4e-8
+    look: float = 8e-8
     take: float = 1.2e-7
     combine: float = 1.1e-7
     settle: float = 1.6e-7
