@@ -19,9 +19,9 @@ What is assumed:
   nodes at 25,000 add was half as large on four times the text) hint that it could, about as its size to the power of
   0.8, which `growth` allows for.
 
-Bytes were within 5 % of most real runs of 2 and 4 nodes, and 11 % too low for one. Speeds were 2 to 8 times too high for
-runs on two busy cores whose answers went by way of object stores; since then neither is so, and nothing was compared
-anew. They are bounds from above.
+Bytes were within 5 % of most real runs of 2 and 4 nodes, and 11 % too low for one. Speeds were 2 to 8 times too high
+for runs on two busy cores whose answers went by way of object stores; since then neither is so, and nothing was
+compared anew. They are bounds from above.
 """
 
 from __future__ import annotations
