@@ -12,6 +12,8 @@ import hogwild
 from hogwild.cluster import ClusterConfig, ClusterExecutor, Texts
 from hogwild.cluster import session as sessions
 from hogwild.cluster.session import Session
+from hogwild.cluster.site import Site
+from hogwild.errors import ClusterError
 from problems.tasks import count_program, touches
 
 pytestmark = pytest.mark.full
@@ -30,10 +32,8 @@ def _run(nodes: Session, options: dict[str, Any], program: Any, feed: Any, **tra
                 assert runs.site.count == there
                 nodes.add_place()
         assert runs.site.count == there + 1
-    (joined,) = [event for event in events if event.kind == "joined"]
-    assert joined.nodes == there + 1
-    assert not joined.refused
-    assert joined.epoch == 1
+    told_of = [event for event in events if event.kind == "joined"]
+    assert [(event.nodes, event.refused, event.epoch) for event in told_of] == [(there + 1, "", 1)]
     *_, told = [event for event in events if event.kind == "nodes"]
     assert len(told.nodes) == there + 1
     assert all(node["exchanges"] for node in told.nodes)
@@ -62,6 +62,37 @@ def test_a_text_is_cut_anew(nodes: Session, tmp_path: Path) -> None:
     events = _run(nodes, {}, program, Texts(path))
     assert events[-1].units == EPOCHS * words
     assert program.words == hogwild.open_corpus(path).words
+
+
+def test_a_fault_while_the_text_is_cut_anew(nodes: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is cut once more, and no count is wrong."""
+    path, words = tmp_path / "text.txt", 200_000
+    path.write_text("".join(f"w{k % 97} w{k % 89}{' ' if k % 10 else chr(10)}" for k in range(words // 2)))
+    again, calls = Site.read_texts_again, []
+
+    def fail_once(site: Site) -> Any:
+        calls.append(site)
+        if len(calls) == 1:
+            raise ClusterError("a fetcher died")
+        return again(site)
+
+    monkeypatch.setattr(Site, "read_texts_again", fail_once)
+    events = _run(nodes, {}, hogwild.Word2Vec(dim=8, sample=0), Texts(path))
+    assert len(calls) == 2
+    assert [event.why for event in events if event.kind == "lost"] == ["a fetcher died"]
+    assert events[-1].units == EPOCHS * words
+
+
+def test_too_little_to_do_for_one_more(nodes: Session) -> None:
+    program, samples = count_program(ROWS), touches(48 * (len(nodes.places) + 1) - 1, ROWS)
+    exact = {"combine": "sum", "deltas": "float32", "sync_every": 10}
+    with ClusterExecutor(ClusterConfig("auto", workers_per_node=1, **exact), lr=1.0, epochs=3) as runs:
+        there = len(nodes.places)
+        for event in runs.run(program, samples):
+            if event.kind == "started":
+                nodes.add_place()
+        assert runs.site.count == there
+    assert program.weights.values.sum() == event.samples == 3 * len(samples.rows)
 
 
 def test_one_with_another_version_stays_outside(nodes: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,6 +196,8 @@ class Course:
     def _prepare(self) -> None:
         """All nodes ready, at the place and with the weights of the snapshot."""
         self.fleet.start_nodes()
+        if len(self.snapshot.states) < self.count:
+            self._divide_anew()
         self._fill()
         snapshot = self.snapshot
         weights = [ray.put(each) for each in snapshot.weights]
@@ -344,25 +346,28 @@ class Course:
             array[...] = new
 
     def _take_in(self) -> Iterator[Event]:
-        """Between two epochs: machines that joined since become nodes, and all get new parts of the data."""
-        refused = self.site.grow() if self.cluster.strategy != "merge" else ""
+        """Between two epochs: machines that joined since become nodes, unless there is too little to do for them."""
+        refused = self.site.grow(sum(self.visits) // _PARTS) if self.cluster.strategy != "merge" else ""
         before, self.count = self.count, self.site.count
+        if refused or self.count > before:
+            yield Joined(**self.when(), nodes=self.count, refused=refused)
         if self.count > before:
-            if self.text:
-                self.feed = self.site.read_texts_again()
-                if self.feed.words != self.program.words:
-                    raise ConfigError(f"{self.feed.source} has changed since the run began: it has other words.")
-                self._filling.clear()
-            self._open_feed()
-            known = [state for state in self.snapshot.states if state is not None]
-            self.snapshot.states = [self._state_between(known, rank) for rank in range(self.count)]
-            if not self.cluster.sync_every:
-                self.snapshot.every = self._interval() * self._grown
             self._gone += [Traffic() for _ in range(before, self.count)]
             self._warm = []
             self._prepare()
-        if refused or self.count > before:
-            yield Joined(**self.when(), nodes=self.count, refused=refused)
+
+    def _divide_anew(self) -> None:
+        """There are more nodes than the snapshot has: all get new parts of the data; again, where that fails."""
+        if self.text:
+            self.feed = self.site.read_texts_again()
+            if self.feed.words != self.program.words:
+                raise ConfigError(f"{self.feed.source} has changed since the run began: it has other words.")
+            self._filling.clear()
+        self._open_feed()
+        known = [state for state in self.snapshot.states if state is not None]
+        self.snapshot.states = [self._state_between(known, rank) for rank in range(self.count)]
+        if not self.cluster.sync_every:
+            self.snapshot.every = self._interval() * self._grown
 
     def _state_between(self, known: Sequence[RunState], rank: int) -> RunState:
         """A node that begins an epoch; a new one has random numbers of its own."""

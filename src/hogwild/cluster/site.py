@@ -86,12 +86,15 @@ class Site:
                 self.fleet.drop_dead(f"the text is read again: {error}")
         raise AssertionError
 
-    def grow(self) -> str:
-        """Where a node a machine is wanted: one more for each that joined Ray since; why others are not taken in."""
+    def grow(self, most: int) -> str:
+        """Where a node a machine is wanted: one more for each that joined Ray since; why others are not taken in.
+
+        most: nodes that have enough to do.
+        """
         if self.config.nodes is not None or self.config.cluster == "local":
             return ""
         refused = self.session.look_for_more()
-        self._count = max(self._count, min(len(self.session.places), self.fleet.most))
+        self._count = max(self._count, min(len(self.session.places), self.fleet.most, most))
         self.fleet.count = self._count
         return refused
 
