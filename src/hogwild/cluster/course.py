@@ -12,6 +12,7 @@ import numpy as np
 import ray
 
 from hogwild.arrays import Floats, Tokens
+from hogwild.cluster.holding import Copies, Holding, Shards
 from hogwild.cluster.node import Prepared, Report, Status, Work, strategy_of
 from hogwild.cluster.site import Site
 from hogwild.cluster.strategies.merge import merge_words
@@ -58,6 +59,7 @@ class Course:
         self.site, self.program, self.feed, self.config, self.start = site, program, feed, config, start
         self.fleet, self.count, self.cluster = site.fleet, site.count, site.config
         self.strategy = strategy_of(self.cluster)
+        self.holding: Holding = (Shards if self.cluster.paged else Copies)(self.fleet, program, self.cluster)
         self.epoch = start.position.epoch if start else 0
         self.lr = (start.lr if start else config.lr) or program.rate or 0.0
         self.best_loss, self.best_epoch = (start.best_loss, start.best_epoch) if start else (math.inf, -1)
@@ -109,17 +111,16 @@ class Course:
         self.valid, self.watch, self.wishes = valid, watch, wishes
         # Now, in the order of its own ids. As bytes: arrays that Ray brings are read-only, and code trusts others.
         self._shipped = ray.put(ray.cloudpickle.dumps(self.program))
+        self.holding.allot()
         self.program.startup(self.feed, self.config.seed)
         if valid is not None:
             self.program.check_fit(valid)
         if self.start is None:
             self.program.renew()
         self._open_feed()
-        held = sum(array.nbytes for array in self.program.weights)
-        self.site.check_store(2 * held + self._shipped_bytes)
-        weights = tuple(array.copy() for array in self.program.weights)
+        self.site.check_store(self.holding.stored + self._shipped_bytes)
         every = self.start.epoch_visits if self.start else self._interval()
-        self.snapshot = Snapshot([None] * self.count, [weights], every, self.epoch)
+        self.snapshot = Snapshot([None] * self.count, self.holding.first(), every, self.epoch)
         if self.start is not None:
             self.snapshot.states = list(self._states_of(self.start, every))
         try:
@@ -200,7 +201,7 @@ class Course:
             self._divide_anew()
         self._fill()
         snapshot = self.snapshot
-        weights = [ray.put(each) for each in snapshot.weights]
+        held = self.holding.references(snapshot.weights, self.count)
 
         def work(rank: int) -> Work:
             # Patience is the driver's, who sees the validation data.
@@ -210,13 +211,13 @@ class Course:
             shard = (0, 1) if self.text else (rank, self.count)
             return Work(options, shard, snapshot.every, snapshot.states[rank])
 
-        held = [weights[rank % len(weights)] for rank in range(self.count)]
         if not self.lr:  # tried by one node, for all
             self.lr = self.fleet.prepare(self._shipped, self._sources, work, held, [0])[0].started.lr
         self.prepared: list[Prepared] = self.fleet.prepare(
             self._shipped, self._sources, work, held, range(self.count)
         )
-        self.fleet.connect(self.prepared, weights[0], self.visits)
+        self.fleet.connect(self.prepared, held[0], self.visits)
+        self.holding.connected(snapshot.weights)
         self._statuses = self.fleet.ask("status")
 
     def _fill(self) -> None:
@@ -323,17 +324,14 @@ class Course:
     def _stand(self, reports: Sequence[Report]) -> None:
         """All stand still: take a snapshot, and their weights."""
         self.fleet.ask("level")
-        ranks = [0] if self.strategy.levels else range(self.count)
-        nodes = self.fleet.nodes
-        taken = [(rank, nodes[rank].weights.remote()) for rank in ranks]
-        weights = [[np.array(array) for array in fetched(reference, f"node {rank}")] for rank, reference in taken]
+        weights = self.holding.collect([0] if self.strategy.levels else range(self.count))
         if self.cluster.strategy == "gossip":  # whoever begins again begins with what all have in the mean
             weights = [[np.mean(each, axis=0) for each in zip(*weights, strict=True)]]
         self._take(weights)
         self._statuses = self.fleet.ask("status", longest=_ANSWER)  # with the weights among what was sent
         self.epoch = reports[0].state.position.epoch
         states: list[RunState | None] = [report.state for report in reports]
-        self.snapshot = Snapshot(states, list(weights), self.snapshot.every, self.epoch, self.samples)
+        self.snapshot = Snapshot(states, weights, self.snapshot.every, self.epoch, self.samples)
         self.lr_now = reports[0].lr
         self.loss = _weighted([report.loss for report in reports], self.visits)
 
@@ -343,7 +341,8 @@ class Course:
             merge_words(self.program, weights, [source.counts for source in self._sources])
             return
         for array, new in zip(self.program.weights, weights[0], strict=True):
-            array[...] = new
+            if array is not new:
+                array[...] = new
 
     def _take_in(self) -> Iterator[Event]:
         """Between two epochs: machines that joined since become nodes, unless there is too little to do for them."""

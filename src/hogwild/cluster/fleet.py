@@ -11,6 +11,7 @@ import ray
 from ray.exceptions import RayError
 
 from hogwild.cluster.node import Node, Prepared, Work
+from hogwild.cluster.paging.shelf import Shelf
 from hogwild.cluster.parameters import Parameters
 from hogwild.cluster.session import Session
 from hogwild.cluster.text.fetcher import Fetcher, TextSource
@@ -43,11 +44,11 @@ class Fleet:
         for rank in range(self.count):
             self._begin(NODE, rank, Node, (rank, config), self.most + 8)  # each other node may wait here
         for shard in range(config.shards if config.strategy == "parameter-actor" else 0):
-            self._begin(SERVER, shard, Parameters, (shard, config), self.most + 4)
+            self._begin(SERVER, shard, Shelf if config.paged else Parameters, (shard, config), 2 * self.most + 4)
 
     def start_fetchers(self) -> list[int]:
         """Begin those that are missing; their ranks."""
-        return [rank for rank in range(self.count) if self._begin(FETCHER, rank, Fetcher, (rank,), 2)]
+        return [rank for rank in range(self.count) if self._begin(FETCHER, rank, Fetcher, (rank,), 4)]
 
     def _begin(self, kind: str, number: int, what: type, given: tuple[Any, ...], threads: int) -> bool:
         if (kind, number) in self._actors:
@@ -126,11 +127,11 @@ class Fleet:
 
     def connect(self, prepared: Sequence[Prepared], weights: Any, visits: Sequence[int]) -> None:
         """Nodes and parameter actors know each other, and begin with the same weights."""
-        held = weights if self._config.asynchronous else None
-        loading = [server.load.remote(prepared[0].tables, self.count, held) for server in self.servers]
+        held = (weights,) if self._config.asynchronous and not self._config.paged else ()
+        loading = [server.load.remote(prepared[0].tables, self.count, *held) for server in self.servers]
         for shard, reference in enumerate(loading):
             fetched(reference, f"parameter actor {shard}", STARTING)
-        self.ask("connect", self.nodes, self.servers, visits)
+        self.ask("connect", self.nodes, self.servers, self._all(FETCHER), visits)
 
     # -- text -------------------------------------------------------------------------------------------------------
 

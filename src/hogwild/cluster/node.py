@@ -18,9 +18,11 @@ import numpy as np
 import ray
 
 from hogwild.arrays import Floats, Table
+from hogwild.cluster.paging.words import PagedWords, PooledWords
 from hogwild.cluster.strategies.average import Average
 from hogwild.cluster.strategies.gossip import Gossip
 from hogwild.cluster.strategies.merge import Merge
+from hogwild.cluster.strategies.paged import AsynchronousPaged, Paged, Pages
 from hogwild.cluster.strategies.parameter_actor import Asynchronous, ParameterActor
 from hogwild.cluster.strategies.strategy import Member, Strategy
 from hogwild.cluster.text.fetcher import TextSource
@@ -43,6 +45,8 @@ _TRIM_FROM, _MAP_FROM = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of <mall
 
 def strategy_of(config: ClusterConfig) -> type[Strategy]:
     """The strategy that is asked for."""
+    if config.paged:
+        return AsynchronousPaged if config.asynchronous else Paged
     if config.strategy == "parameter-actor":
         return Asynchronous if config.asynchronous else ParameterActor
     return {"average": Average, "gossip": Gossip, "merge": Merge}[config.strategy]
@@ -139,7 +143,7 @@ class Node:
 
     # -- before a run -----------------------------------------------------------------------------------------------
 
-    def prepare(self, packed: bytes, source: Any, work: Work, weights: Sequence[Floats]) -> Prepared:
+    def prepare(self, packed: bytes, source: Any, work: Work, weights: Sequence[Floats] | None) -> Prepared:
         """Make the program ready, with these weights: everything that takes time but is no training."""
         with self._alone():
             return self._prepare(packed, source, work, weights)
@@ -154,12 +158,16 @@ class Node:
         finally:
             self._lock.release()
 
-    def _prepare(self, packed: bytes, source: Any, work: Work, weights: Sequence[Floats]) -> Prepared:
+    def _prepare(self, packed: bytes, source: Any, work: Work, weights: Sequence[Floats] | None) -> Prepared:
         self._close()
         self._aborted = ""
         # As Ray unpacks the arguments of every call: what comes from the driver is trusted.
         self._source, program = source, ray.cloudpickle.loads(packed)
         self._feed = source.feed() if isinstance(source, TextSource) else ray.cloudpickle.loads(source)
+        if self.config.paged:
+            program = PagedWords(program, source.text, work.exchange_every, self.config.pool)
+        elif self.config.pool:
+            program = PooledWords(program, self.config.pool)
         self._executor = AsyncExecutor(threads=work.options["threads"])
         self._program, self._every, self._epochs = program, work.exchange_every, work.options["epochs"]
         options = {name: value for name, value in work.options.items() if name != "threads"}
@@ -170,11 +178,15 @@ class Node:
         )
         started = next(self._run)
         assert isinstance(started, Started)
-        self._executor.take_over(weights)
-        self.traffic.receive("weights", sum(array.nbytes for array in weights))
+        if weights is not None:
+            self._executor.take_over(weights)
+            self.traffic.receive("weights", sum(array.nbytes for array in weights))
         self._visits = self._executor.plan.visits
         self._began = work.start.position if work.start else (0, 0)
         self._tables = dict(self._executor.plan.tables)
+        if isinstance(program, PagedWords):  # of all rows, not of those at hand
+            self._tables = program.tables_of(len(self._feed.counts))
+        self._seed = work.options["seed"]
         self._held = False
         self._target: int | None = None
         self._tail = False
@@ -189,7 +201,9 @@ class Node:
         samples, units = program.epoch_samples(self._feed), program.units(self._feed)
         return Prepared(round(samples * part), round(units * part), self._tables, started)
 
-    def connect(self, peers: Sequence[Any], servers: Sequence[Any], visits: Sequence[int]) -> None:
+    def connect(
+        self, peers: Sequence[Any], servers: Sequence[Any], fetchers: Sequence[Any], visits: Sequence[int]
+    ) -> None:
         """The others, and how many visits an epoch has for each."""
         self._all_visits = visits
         self._link = Link(self.rank, peers, servers, self.traffic)
@@ -197,7 +211,10 @@ class Node:
         self._rounds = Rounds(count, self._tables, self.config.combine, self.config.deltas)
         store = self._executor.store
         opened = partial(Ledger, store.weights, store.tables, store.slices)
-        me = Member(self.rank, count, self._tables, self.config, self._link, self._rounds, opened)
+        pages = None
+        if isinstance(self._program, PagedWords):
+            pages = Pages(self._program, fetchers[self.rank], self._visits, self._every, self._seed)
+        me = Member(self.rank, count, self._tables, self.config, self._link, self._rounds, opened, pages)
         self._strategy = strategy_of(self.config)(me)
         rehearse(self._tables, self.config)
 
@@ -215,6 +232,8 @@ class Node:
 
     def _train(self) -> Report:
         assert self._run is not None
+        if not self._tail:
+            self._begin()
         while not self._tail:
             event = next(self._run)
             self._note(event)
@@ -232,6 +251,15 @@ class Node:
         report = self._stand(ended=True)
         self._number = 0
         return report
+
+    def _begin(self) -> None:
+        """Visits begin, or go on."""
+        self._strategy.begin(Round(self._status.epoch, self._number))
+        self._draw_noise()
+
+    def _draw_noise(self) -> None:
+        if isinstance(self._program, PooledWords):
+            self._program.draw((self._seed, self.rank, self._status.epoch, self._number))
 
     def _last(self) -> int:
         """Exchanges of this epoch, of the node that has most."""
@@ -254,6 +282,7 @@ class Node:
         rows, turn = self.config.tier_rows, number & -number
         every_row = rows == 0 or turn >= self._turns
         self._exchange(Round(self._epoch, number), None if every_row else rows * turn)
+        self._draw_noise()
         self._wait_for_text(number * self._every if self._epoch == 0 else self._visits)
         return self._target is not None and number >= self._target
 

@@ -11,9 +11,11 @@ Strategy = Literal["average", "gossip", "parameter-actor", "merge"]
 Combine = Literal["project", "sum", "mean"]
 Deltas = Literal["float32", "bfloat16", "int8", "int4"]
 _MOST_NODES = 256
+_USUAL_POOL = 8192  # with `paged`
 _NO_EFFECT = {
+    "paged": ("tier_rows", "touched", "error_feedback"),
     "gossip": ("touched", "error_feedback"),
-    "merge": ("sync_every", "max_delay", "combine", "deltas", "tier_rows", "touched", "error_feedback"),
+    "merge": ("sync_every", "max_delay", "combine", "deltas", "tier_rows", "noise_pool", "touched", "error_feedback"),
 }
 
 
@@ -48,6 +50,12 @@ class ClusterConfig(Config):
     tier_rows: int = 1024
     """So many most frequent rows are exchanged every time, the next as many every second time, twice as many every
     fourth; 0: all rows every time."""
+    paged: bool = False
+    """With `parameter-actor`, for word vectors: the parameter actors hold the tables, a node only the rows that its
+    next block of text needs. For models larger than a node's memory."""
+    noise_pool: Annotated[int, Shown("WORDS")] = 0
+    """Word vectors: draw the negatives between two exchanges from so many that are drawn before, so that fewer rows are
+    touched and sent. Default: 8192 with --paged, else any word at any time."""
     touched: bool = True
     """Send only rows that changed; else whole tables."""
     error_feedback: bool = False
@@ -58,12 +66,16 @@ class ClusterConfig(Config):
             number = getattr(self, name)
             fits = number is None or 1 <= number <= _MOST_NODES
             require(self, name, fits, f"it is a number from 1 to {_MOST_NODES}. Leave it out, or try 2.")
-        for name in ("sync_every", "max_delay", "tier_rows"):
+        for name in ("sync_every", "max_delay", "tier_rows", "noise_pool"):
             require(self, name, getattr(self, name) >= 0, "it must not be negative.")
         require(self, "max_delay", self.max_delay <= 8, "changes that come so late do harm. Try 1.")
         at_actor = self.strategy == "parameter-actor"
         require(self, "shards", at_actor or self.shards == 1, "only strategy parameter-actor has shards. Leave it out.")
-        require(self, "asynchronous", at_actor or not self.asynchronous, "it goes with strategy parameter-actor.")
+        for name in ("asynchronous", "paged"):
+            require(self, name, at_actor or not getattr(self, name), "it goes with strategy parameter-actor.")
+        if self.paged:
+            require(self, "max_delay", self.max_delay <= 1, "with paged a node is one block ahead at the most. Try 1.")
+            self._require_usual(_NO_EFFECT["paged"], "with paged. Leave it out")
         if not self.cluster:
             self._require_usual(tuple(vars(self)), "on one machine. Add cluster")
         if self.strategy in _NO_EFFECT:
@@ -73,3 +85,8 @@ class ClusterConfig(Config):
         for name in names:
             usual = ClusterConfig.__dataclass_fields__[name].default
             require(self, name, getattr(self, name) == usual, f"it has no effect {where}.")
+
+    @property
+    def pool(self) -> int:
+        """Negatives that are drawn for the visits between two exchanges; 0: any word at any time."""
+        return self.noise_pool or (_USUAL_POOL if self.paged else 0)

@@ -25,6 +25,8 @@ class Member(NamedTuple):
     link: Link
     rounds: Rounds
     open_ledger: Callable[[], Ledger]
+    pages: Any = None
+    """What a node trains on in blocks, where parameter actors hold the tables."""
 
     def form(self, here: Round) -> Form:
         """How cells are sent."""
@@ -49,6 +51,9 @@ class Strategy(ABC):
 
     def __init__(self, me: Member) -> None:
         self.me = me
+
+    def begin(self, here: Round) -> None:
+        """Visits after this exchange begin; the workers stand still, and so did all nodes."""
 
     @abstractmethod
     def exchange(self, here: Round, leading: int | None) -> None:

@@ -12,13 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import Offsets, Tokens
+from hogwild.cluster.paging.blocks import Block, Need, need_of
 from hogwild.cluster.text.textfeed import Appender, TextFeed
+from hogwild.cluster.wire.rounds import LONGEST
 from hogwild.config import CorpusConfig
 from hogwild.errors import ClusterError
 from hogwild.feeds.corpus.feed import Corpus
 from hogwild.feeds.corpus.parts import CountedPart, Cut, PartCounts, SettledPart, TextPart, count_part, cut_texts
 from hogwild.feeds.io.source import open_sources
 from hogwild.feeds.io.workspace import drop_workspace, make_workspace
+from hogwild.kernels.word2vec.windows import alias_table
 
 _LOOKED_AT = 1 << 16  # bytes at the beginning and at the end of a file that tell it from another
 
@@ -57,6 +60,12 @@ class TextSource:
         self._text = TextFeed.open(Path(self._path))
         return CorpusPart(Tokens(self._text.ids), total=self._total, own=int(self.counts.sum()), **self._whole)
 
+    @property
+    def text(self) -> TextFeed:
+        """The ids of the part, once it was opened by `feed`."""
+        assert self._text is not None
+        return self._text
+
     def wait(self, share: float, longest: float) -> None:
         """Until so much of the part is there."""
         assert self._text is not None
@@ -77,6 +86,8 @@ class Fetcher:
         self._counted: CountedPart | None = None
         self._settled: SettledPart | None = None
         self._appender: Appender | None = None
+        self._words: Offsets | None = None  # how often each word occurs in the text of all
+        self._text: TextFeed | None = None
 
     def pid(self) -> int:
         """Of its process."""
@@ -113,6 +124,7 @@ class Fetcher:
         self._settled = self._counted.settle(words)
         size = self._settled.size
         self._appender = Appender(self._place / "ids", size)
+        self._words, self._text = counts, None
         fields = {"words": words, "counts": np.array(counts), **whole}
         return TextSource(str(self._appender.path), size, fields, self._counted.counts.total, self._settled.counts)
 
@@ -124,6 +136,16 @@ class Fetcher:
             for ids in self._settled:
                 appender.write(ids)
         return appender.ready
+
+    def announce(self, block: Block, pool: int, seed: tuple[int, ...]) -> Need:
+        """The rows that a block of the text will touch, before they are needed; a pool of negatives among them."""
+        assert self._appender is not None
+        assert self._words is not None
+        if self._text is None:
+            self._text, self._noise = TextFeed.open(self._appender.path), alias_table(self._words)
+        if not self._text.wait(block.last, LONGEST):
+            raise ClusterError(f"fetcher {self.rank} has not encoded the text to be announced within {LONGEST:.0f} s.")
+        return need_of(self._text.ids[block.first : block.last], self._noise, pool, seed)
 
     def abort(self, why: str) -> None:
         """Nobody waits here."""

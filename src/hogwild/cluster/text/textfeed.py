@@ -101,8 +101,8 @@ class TextFeed:
     ids: an array of the whole size; those from `ready` on are not there yet, and read as 0.
     """
 
-    def __init__(self, header: Offsets, ids: Ids) -> None:
-        self._header, self.ids = header, ids
+    def __init__(self, path: Path, header: Offsets, ids: Ids) -> None:
+        self._path, self._header, self.ids = path, header, ids
 
     @classmethod
     def open(cls, path: Path) -> TextFeed:
@@ -118,7 +118,13 @@ class TextFeed:
                 memory = mmap.mmap(file.fileno(), length)
         except OSError as error:
             raise InputError(f"{path} cannot be mapped: {error.strerror or error}.") from None
-        return cls(header, np.frombuffer(memory, np.int32, size, _HEADER))
+        return cls(path, header, np.frombuffer(memory, np.int32, size, _HEADER))
+
+    def overlay(self) -> tuple[mmap.mmap, Ids]:
+        """The file mapped once more, and its ids there: what is written to them stays in this process."""
+        with open(open_private(self._path, flags=os.O_RDWR), "r+b", buffering=0) as file:
+            memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        return memory, np.frombuffer(memory, np.int32, len(self), _HEADER)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -55,6 +55,12 @@ class Ledger:
             self._pages[table].settle(one.get(table), other.get(table))
 
 
+    def rebase(self, leading: int) -> None:
+        """Others know so many leading rows as they are now."""
+        for page in self._pages.values():
+            page.rebase(leading)
+
+
 class _Page:
     """One table."""
 
@@ -91,6 +97,9 @@ class _Page:
             Rows(self._name, self._numbers[owner, :count], self._bodies[owner, : count * size], form)
             for owner, count in enumerate(counts.tolist())
         ]
+
+    def rebase(self, leading: int) -> None:
+        self._base[:leading] = self._common[:leading]
 
     def settle(self, came: Rows | None, made: Rows | None) -> None:
         first, step = self._naming

@@ -10,6 +10,7 @@ import numpy as np
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
+from hogwild.cluster.paging.blocks import Block
 from hogwild.cluster.wire.packing import Packet
 from hogwild.cluster.wire.rounds import LONGEST, Round
 from hogwild.cluster.wire.traffic import Traffic
@@ -39,15 +40,19 @@ def fetched(reference: Any, what: str, longest: float = LONGEST + _SLACK) -> Any
 class Pending:
     """A packet that is under way."""
 
-    def __init__(self, reference: Any, what: str, traffic: Traffic) -> None:
-        self._reference, self._what, self._traffic = reference, what, traffic
+    def __init__(self, reference: Any, what: str, traffic: Traffic, kind: str = "changes") -> None:
+        self._reference, self._what, self._traffic, self._kind = reference, what, traffic, kind
 
     def packet(self) -> Packet:
         """The packet, once it is there."""
-        with self._traffic.waiting():
-            packet: Packet = fetched(self._reference, self._what)
-        self._traffic.receive("changes", packet.nbytes)
+        packet: Packet = self.answer()
+        self._traffic.receive(self._kind, packet.nbytes)
         return packet
+
+    def answer(self) -> Any:
+        """Whatever the answer is, once it is there."""
+        with self._traffic.waiting():
+            return fetched(self._reference, self._what)
 
 
 class Link:
@@ -68,6 +73,18 @@ class Link:
         """All that others changed at a parameter actor and this node does not know."""
         what = f"parameter actor {shard} after {here}"
         return self._send(self.servers[shard].pull.remote, (self.rank, here), None, what)
+
+    def bring(self, shard: int, here: Round, block: Block, packet: Packet) -> Pending:
+        """Changes of a block to the parameter actor that holds its rows."""
+        what = f"parameter actor {shard} at {here}"
+        return self._send(self.servers[shard].push.remote, (self.rank, here, block, packet), packet, what)
+
+    def borrow(self, shard: int, block: Block, after: Round | None, need: tuple[Any, Any]) -> Pending:
+        """The rows that a block needs, of the parameter actor that holds them. need: references, which travel to it
+        from whoever announces the rows."""
+        reference = self.servers[shard].lend.remote(self.rank, block, after, *need)
+        what = f"parameter actor {shard} for rows{f' after {after}' if after else ''}"
+        return Pending(reference, what, self.traffic, "rows")
 
     def exchange(self, peer: int, here: Round, packet: Packet, leading: int | None = None) -> Pending:
         """Changes to another node, which answers with what comes of them."""

@@ -89,7 +89,7 @@ def stays(seed: Any, position: Any, chance: Any) -> Any:
     return (mix(seed + np.uint64(position)) & _HALF) <= np.uint64(chance)
 
 
-_FARTHEST = 64  # words that are looked at for each of a window, where nearly all are left out
+FARTHEST = 64  # words that are looked at for each of a window, where nearly all are left out
 
 
 class Text(NamedTuple):
@@ -163,7 +163,7 @@ def pick_words(text: Any, visit: int, stretch: int, window: int, cells: int, pla
     stop = min(start + stretch, len(ids))
     seed = draw(scratch.random)
     first = window
-    for position in range(start - 1, max(-1, start - 1 - _FARTHEST * window), -1):
+    for position in range(start - 1, max(-1, start - 1 - FARTHEST * window), -1):
         word = ids[position]
         if word < 0 or first == 0:
             break
@@ -185,7 +185,7 @@ def pick_words(text: Any, visit: int, stretch: int, window: int, cells: int, pla
             at += int(stays(seed, position, text.stay[word]))
     centres = at - window
     last = at + window
-    for position in range(stop, min(len(ids), stop + _FARTHEST * window)):
+    for position in range(stop, min(len(ids), stop + FARTHEST * window)):
         word = ids[position]
         if word < 0 or at == last or centres == 0:
             break

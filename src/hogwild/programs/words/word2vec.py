@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ _RATES = {False: 0.025, True: 0.15}  # without and with CBOW, whose gradient is 
 _MOST_MOVED = 1.0  # gradients of one visit to one row times the rate; from about three on vectors run away
 _EVALUATION = 0x5EED  # held-out loss draws the same windows and negatives each time
 _PIECE = 1024  # visits of which the held-out loss has random numbers of their own: pieces are for threads
+_ROWS = 1 << 14  # that are made or copied at a time
 
 
 @taking(Word2VecConfig)
@@ -54,6 +55,8 @@ class Word2Vec(CompiledProgram):
     tells_units = True
     sharing = "all"
     training = WordTrainConfig
+    floats_from: Callable[[int], Floats] | None = None
+    """Memory for so many cells of tables, and of copies of them; None: this process's own, which must have the room."""
 
     def __init__(self, *values: Any, words: Sequence[str] = (), **options: Any) -> None:
         self.config = config = config_of(self, Word2VecConfig, values, options)
@@ -91,8 +94,7 @@ class Word2Vec(CompiledProgram):
         if not isinstance(feed, Corpus):
             raise ConfigError(f"{type(feed).__name__} is no text; use hogwild.open_corpus or hogwild.corpus_of.")
         feed.check().check_trainable()
-        self._stretch = self._stretch_for(feed)
-        self._scale = self.visits(feed) / max(1, len(feed))
+        self.divide_text(feed)
         before = self._earlier if self._goes_on else self._known_counts()
         self._goes_on = False
         if self.weights is not None and self.words == feed.words:
@@ -113,6 +115,11 @@ class Word2Vec(CompiledProgram):
             self._earlier[new] = before[past]
         self.counts = self._earlier.copy()
         self.counts[: len(feed.words)] += feed.counts
+
+    def divide_text(self, feed: Corpus) -> None:
+        """Choose how many words a visit has."""
+        self._stretch = self._stretch_for(feed)
+        self._scale = self.visits(feed) / max(1, len(feed))
 
     def _stretch_for(self, feed: Corpus) -> int:
         """Words of a visit: as many as can be learnt from at once.
@@ -155,9 +162,13 @@ class Word2Vec(CompiledProgram):
 
     def tables(self) -> Mapping[str, Table]:
         """Both tables are ranked: the rows of frequent words come first."""
+        return self.tables_of(len(self.words))
+
+    def tables_of(self, rows: int) -> dict[str, Table]:
+        """The tables of so many words."""
         dim = self.config.dim
         numbers = (True,) * dim + (False,) * (self.cells - dim)  # zeros that fill a row need not be told to anybody
-        table = Table(len(self.words), self.cells, "ranked", numbers)
+        table = Table(rows, self.cells, "ranked", numbers)
         return {"inputs": table, "outputs": table}
 
     def row_ids(self, table: str) -> RowIds:
@@ -241,14 +252,25 @@ class Word2Vec(CompiledProgram):
 
     def _allocate(self, seed: int) -> None:
         """Rows for all words: inputs between -1 and 1 over dim, outputs zero, both filled up with zeros."""
-        self.check_memory(len(self.words))
-        shape = len(self.words), self.cells
-        inputs, outputs = (aligned_floats(shape[0] * shape[1]).reshape(shape) for _ in range(2))
+        if self.floats_from is None:
+            self.check_memory(len(self.words))
+        inputs, outputs = (self._floats(len(self.words), self.cells) for _ in range(2))
         random = np.random.default_rng(np.random.SeedSequence((seed, 104729)))
-        for start in range(0, shape[0], 1 << 14):  # a piece at a time: no second table in memory
-            part = inputs[start : start + (1 << 14), : self.config.dim]
+        for start in range(0, len(self.words), _ROWS):  # a piece at a time: no second table in memory
+            part = inputs[start : start + _ROWS, : self.config.dim]
             part[:] = (2 * random.random(part.shape, np.float32) - 1) / self.config.dim
         self.weights = Embeddings(inputs, outputs)
+
+    def _floats(self, rows: int, cells: int) -> Floats:
+        make = self.floats_from or aligned_floats
+        return make(rows * cells).reshape(rows, cells)
+
+    def _in_order(self, table: Floats, order: npt.NDArray[np.intp]) -> Floats:
+        """A copy of rows of a table, a piece at a time."""
+        copy = self._floats(len(order), table.shape[1])
+        for start in range(0, len(order), _ROWS):
+            copy[start : start + _ROWS] = table[order[start : start + _ROWS]]
+        return copy
 
     def check_memory(self, words: int) -> int:
         """The bytes of the weights of so many words; raises ConfigError if this machine has not so many."""
@@ -274,7 +296,7 @@ class Word2Vec(CompiledProgram):
         if self.weights is None:
             raise ConfigError("this program has no weights yet; train it, or load one.")
         order = self._order()
-        vectors, outputs = (array[order] for array in self._unpadded())
+        vectors, outputs = (self._in_order(array, order) for array in self._unpadded())
         arrays: dict[str, npt.NDArray[Any]] = {"vectors": vectors, "outputs": outputs, "counts": self.counts[order]}
         # A run that goes on counts its text once.
         return {**arrays, "earlier": self._earlier[order]} if state else arrays
