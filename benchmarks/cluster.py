@@ -44,6 +44,8 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "average": {"strategy": "average"},
     "parameter-actor": {"strategy": "parameter-actor"},
     "asynchronous": {"strategy": "parameter-actor", "asynchronous": True},
+    "paged": {"strategy": "parameter-actor", "paged": True, "shards": 2},
+    "paged, asynchronous": {"strategy": "parameter-actor", "paged": True, "shards": 2, "asynchronous": True},
     "gossip": {"strategy": "gossip"},
     "merge": {"strategy": "merge"},
 }
@@ -61,6 +63,9 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "tiers, int8 (default)": {},
     "tiers, int8, error feedback": {"error_feedback": True},
     "tiers, int4": {"deltas": "int4"},
+    "+ int8, a pool of 8,192 negatives": {**TOUCHED, "deltas": "int8", "noise_pool": 8192},
+    "tiers, int8, a pool of 8,192 negatives": {"noise_pool": 8192},
+    "paged, int8": {"strategy": "parameter-actor", "paged": True},
 }
 Row = dict[str, Any]
 

@@ -110,7 +110,7 @@ class Course:
         """All events. wishes: `stop` and `park`, which may come at any time."""
         self.valid, self.watch, self.wishes = valid, watch, wishes
         # Now, in the order of its own ids. As bytes: arrays that Ray brings are read-only, and code trusts others.
-        self._shipped = ray.put(ray.cloudpickle.dumps(self.program))
+        self._shipped = ray.put(ray.cloudpickle.dumps(self.holding.shipped()))
         self.holding.allot()
         self.program.startup(self.feed, self.config.seed)
         if valid is not None:

@@ -96,11 +96,31 @@ class ClusterExecutor:
             raise ConfigError(
                 f"strategy merge is for word vectors on texts that nodes read, not for {program.name}; try average."
             )
+        self._check_words(program, feed, config)
         self._course = Course(self.site, program, feed, config, start)
         try:
             yield from self._course.events(valid, watch, self._wishes)
         finally:
             self._wishes.clear()
+
+    def _check_words(self, program: Any, feed: Any, config: TrainConfig) -> None:
+        """Raise ConfigError for what only word vectors can, or not in this way."""
+        cluster = self.site.config
+        words = isinstance(feed, PartedCorpus)
+        if cluster.noise_pool and not words:
+            raise ConfigError(f"noise_pool is for word vectors, not for {program.name}; leave it out.")
+        if not cluster.paged:
+            return
+        if not words:
+            raise ConfigError(
+                f"paged is for word vectors on texts that nodes read, not for {program.name}; leave it out, or make "
+                "the model smaller (fewer hash bits, a smaller dim)."
+            )
+        if config.shuffle or config.sharing != "all":
+            raise ConfigError(
+                "with paged the text is visited in its order, and the rows at hand are one copy; leave --shuffle and "
+                "--sharing out."
+            )
 
 
 def train(

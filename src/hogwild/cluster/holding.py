@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import mmap
-import os
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +13,7 @@ from hogwild.arrays import CELL, Floats, bytes_of
 from hogwild.cluster.fleet import STARTING, Fleet
 from hogwild.cluster.wire.link import fetched
 from hogwild.config.cluster import ClusterConfig
-from hogwild.feeds.io.workspace import feeds_home, writing
+from hogwild.feeds.io.workspace import mapped_floats
 
 Weights = Sequence[Floats]
 _PIECE = 1 << 24  # bytes of a table that travel at a time
@@ -28,6 +24,10 @@ class Holding(ABC):
 
     def __init__(self, fleet: Fleet, program: Any, config: ClusterConfig) -> None:
         self.fleet, self.program, self.config = fleet, program, config
+
+    def shipped(self) -> Any:
+        """The program that nodes get."""
+        return self.program
 
     def allot(self) -> None:
         """Before the program makes its weights: choose where they lie in this process."""
@@ -69,6 +69,10 @@ class Shards(Holding):
     each table, so that one is always whole. All of them travel in pieces."""
 
     _spare: list[Floats] | None = None
+
+    def shipped(self) -> Any:
+        """It has no rows: they are borrowed."""
+        return type(self.program)(**vars(self.program.config))
 
     def allot(self) -> None:
         """In files."""
@@ -117,16 +121,3 @@ def _pieces(rows: Floats) -> Iterator[tuple[int, int]]:
     step = max(1, _PIECE // max(1, CELL * rows.shape[1]))
     for first in range(0, len(rows), step):
         yield first, min(first + step, len(rows))
-
-
-def mapped_floats(cells: int) -> Floats:
-    """Zeros in a file that has no name and goes with the process."""
-    home = feeds_home() or Path(tempfile.gettempdir())
-    with writing(home), tempfile.TemporaryFile(dir=home, buffering=0) as file:
-        size = max(1, CELL * cells)
-        if hasattr(os, "posix_fallocate"):  # a full disk is told now
-            os.posix_fallocate(file.fileno(), 0, size)
-        else:
-            file.truncate(size)
-        memory = mmap.mmap(file.fileno(), size)
-    return np.frombuffer(memory, np.float32, cells)

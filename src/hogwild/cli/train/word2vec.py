@@ -93,7 +93,15 @@ class WordVectorsJob(Job):
 
         if self.options.start:
             return self._begun(self.options.start)
-        return Word2Vec(**vars(self.options.word2vec))
+        return self._in_place(Word2Vec(**vars(self.options.word2vec)))
+
+    def _in_place(self, program: Word2Vec) -> Word2Vec:
+        """With tables in files, where they may be larger than memory."""
+        if self.options.cluster.paged:
+            from hogwild.feeds.io.workspace import mapped_floats
+
+            program.floats_from = mapped_floats
+        return program
 
     def _begun(self, start: str) -> Word2Vec:
         import hashlib
@@ -115,7 +123,8 @@ class WordVectorsJob(Job):
         if vectors.dim != self.options.word2vec.dim:
             given = self.options.word2vec.dim
             raise ConfigError(f"{start}: vectors of {vectors.dim} numbers, and --dim is {given}; leave --dim out.")
-        program = Word2Vec(**vars(self.options.word2vec)).begin_with(vectors.words, vectors.matrix, **more)
+        program = self._in_place(Word2Vec(**vars(self.options.word2vec)))
+        program.begin_with(vectors.words, vectors.matrix, **more)
         self.known = vectors.words
         digest = hashlib.sha256("\n".join(vectors.words).encode())
         digest.update(vectors.matrix.tobytes())

@@ -13,15 +13,13 @@ from hogwild.arrays import Floats, Table
 from hogwild.cluster.paging.blocks import Block, Need
 from hogwild.cluster.wire.combining import combine
 from hogwild.cluster.wire.packing import Form, Packet, Rows, pack, unpack
-from hogwild.cluster.wire.rounds import LONGEST, Round
+from hogwild.cluster.wire.rounds import LONGEST, NEVER, Round
 from hogwild.cluster.wire.values import rows_of, values_of
 from hogwild.config.cluster import ClusterConfig
 from hogwild.errors import ClusterError
 from hogwild.executor.delta import RowIds
 
 _LENT = 4  # blocks of a node that it may have asked for and not brought back
-_REMEMBERED = 64  # rounds that are known to be over
-_NEVER = Round(-1, 0)
 
 
 class Shelf:
@@ -42,9 +40,8 @@ class Shelf:
             for name, table in tables.items()
         }
         self._brought: dict[Round, dict[int, list[Rows]]] = {}
-        self._over: list[Round] = []
         self._lent: dict[int, dict[Block, list[tuple[str, RowIds, Floats]]]] = {rank: {} for rank in range(count)}
-        self._pushed: dict[int, Round] = {}
+        self._known = [NEVER] * count  # the last round of each node's that the rows have in them
         self._aborted = ""
 
     # -- whole tables, piece by piece -------------------------------------------------------------------------------
@@ -59,13 +56,15 @@ class Shelf:
 
     # -- nodes ------------------------------------------------------------------------------------------------------
 
-    def lend(self, rank: int, block: Block, after: Round | None, words: RowIds, negatives: RowIds) -> Packet:
-        """Its rows of what a block needs; once the round `after` is over or, where nobody waits for others, this node
-        itself has come to it."""
+    def lend(
+        self, rank: int, block: Block, after: Round | None, words: RowIds, negatives: RowIds
+    ) -> tuple[Packet, Round]:
+        """Its rows of what a block needs, and the last round of the node's that they have in them; once the round
+        `after` is over or, where nobody waits for others, this node itself has come to it."""
         with self._change:
             if after is not None:
                 self._wait_for(after, rank)
-            lent, form = [], self._form
+            lent, form, known = [], self._form, self._known[rank]
             for name, numbers in Need(words, negatives).tables().items():
                 own = numbers[numbers % self._config.shards == self._shard]
                 lent.append((name, own, self._rows[name][own // self._config.shards]))
@@ -75,7 +74,7 @@ class Shelf:
                 for old in sorted(blocks)[:-_LENT]:
                     del blocks[old]
         rows = [rows_of(name, own, cells, self._tables[name], form) for name, own, cells in lent if len(own)]
-        return pack(rows, self._tables, form)
+        return pack(rows, self._tables, form), known
 
     @property
     def _form(self) -> Form:
@@ -84,7 +83,7 @@ class Shelf:
 
     def _wait_for(self, here: Round, rank: int) -> None:
         until, alone = time.monotonic() + LONGEST, self._config.asynchronous
-        while self._pushed.get(rank, _NEVER) < here if alone else here not in self._over:
+        while self._known[rank] < here:
             if self._aborted:
                 raise ClusterError(self._aborted)
             if not self._change.wait(max(0.0, until - time.monotonic())) and time.monotonic() >= until:
@@ -96,13 +95,12 @@ class Shelf:
         """What a node changed in a block; brought twice it counts once."""
         changes = unpack(packet, self._tables)
         with self._change:
-            if self._config.asynchronous:
-                if self._pushed.get(rank, _NEVER) < here:
-                    self._pushed[rank] = here
-                    self._add_to_others(rank, block, changes)
-                    self._change.notify_all()
+            if self._known[rank] >= here:
                 return
-            if here in self._over:
+            if self._config.asynchronous:
+                self._add_to_others(rank, block, changes)
+                self._known[rank] = here
+                self._change.notify_all()
                 return
             brought = self._brought.setdefault(here, {})
             brought.setdefault(rank, changes)
@@ -110,7 +108,7 @@ class Shelf:
                 many = [brought[member] for member in range(self._count)]
                 for rows in combine(many, self._tables, self._config.combine, "float32"):
                     self._add(rows)
-                self._over = [*self._over[-_REMEMBERED:], here]
+                self._known = [here] * self._count
                 del self._brought[here]
                 self._change.notify_all()
 
@@ -127,13 +125,13 @@ class Shelf:
             others = self._rows[mine.table][place] - before[np.searchsorted(numbers, mine.numbers)]
             theirs = rows_of(mine.table, mine.numbers, others, table, "float32")
             (whole,) = combine([[theirs], [mine]], {mine.table: table}, self._config.combine, "float32")
-            step = values_of(whole, table) - others
-            self._rows[mine.table][place] += step
-            for borrowed in blocks.values():  # its own change is nobody else's
+            self._rows[mine.table][place] += values_of(whole, table) - others
+            own = values_of(mine, table)
+            for borrowed in blocks.values():  # where the node begins with these: its own change is nobody else's
                 for name, numbers, cells in borrowed:
                     if name == mine.table:
                         _, one, two = np.intersect1d(numbers, mine.numbers, True, return_indices=True)
-                        cells[one] += step[two]
+                        cells[one] += own[two]
 
     # -- as all processes of a run ----------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Parameter actors hold the tables; a node borrows the rows of its next block, and brings back what it changed in them.
 
 The rows of a block are announced by the node's fetcher, and on their way while the block before it is trained. They
-lack what that block changes: it is added when they are laid out.
+may lack what that block changes: it is added when they are laid out.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.arrays import Floats, Table
+from hogwild.arrays import Floats
 from hogwild.cluster.paging.blocks import Block, Need
 from hogwild.cluster.paging.words import PagedWords
 from hogwild.cluster.strategies.strategy import Member, Strategy
 from hogwild.cluster.wire.link import Pending
 from hogwild.cluster.wire.packing import Rows, unpack
-from hogwild.cluster.wire.rounds import Round
+from hogwild.cluster.wire.rounds import NEVER, Round
 from hogwild.cluster.wire.values import part_of, values_of
 from hogwild.executor.delta import RowIds
 
@@ -43,12 +43,11 @@ class Pages(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Rows of a block that are under way. late: without what the block before it changes."""
+    """Rows of a block that are under way."""
 
     block: Block
     need: Pending
     rows: list[Pending]
-    late: bool
 
 
 class Paged(Strategy):
@@ -67,7 +66,7 @@ class Paged(Strategy):
         """The block after an exchange, at the parameter actors' own values: all have brought everything."""
         block = self._pages.block(here.epoch, here.number)
         if block is not None and block != self._block:
-            self._turn_to(self._ask(block, None, late=False))
+            self._turn_to(self._ask(block, None), NEVER)
         self._look_ahead(here, None)
 
     def exchange(self, here: Round, leading: int | None) -> None:
@@ -77,9 +76,9 @@ class Paged(Strategy):
             block = self._pages.block(here.epoch, here.number)
             ahead, self._ahead = self._ahead, None
             if block is not None and (ahead is None or ahead.block != block):
-                ahead = self._ask(block, here, late=False)
+                ahead = self._ask(block, here)
             if block is not None and ahead is not None:
-                self._turn_to(ahead)
+                self._turn_to(ahead, here)
             self._look_ahead(here, here)
         self._settle(sent)
 
@@ -107,48 +106,45 @@ class Paged(Strategy):
         """Ask for the rows of the block after the one that comes now."""
         block = self._pages.block(here.epoch, here.number + 1)
         if self.me.config.max_delay and block is not None and (self._ahead is None or self._ahead.block != block):
-            self._ahead = self._ask(block, after, late=True)
+            self._ahead = self._ask(block, after)
 
-    def _ask(self, block: Block, after: Round | None, late: bool) -> Asked:
+    def _ask(self, block: Block, after: Round | None) -> Asked:
         config, link = self.me.config, self.me.link
         seed = self._pages.seed, self.me.rank, block.epoch, block.number
         need = self._pages.fetcher.announce.options(num_returns=2).remote(block, config.pool, seed)
         rows = [link.borrow(shard, block, after, need) for shard in range(config.shards)]
-        return Asked(block, Pending(need, "the fetcher's announcement", link.traffic), rows, late)
+        return Asked(block, Pending(need, "the fetcher's announcement", link.traffic), rows)
 
-    def _turn_to(self, asked: Asked) -> None:
-        """The block's rows are laid out; those of the block before it with what it changed, if they lack it."""
-        program, cells = self._pages.program, self._received(asked)
-        if asked.late:
-            for name, (numbers, values) in cells.items():
-                _, new, old = np.intersect1d(numbers, program.rows, assume_unique=True, return_indices=True)
-                values[new] += getattr(program.weights, name)[old] - self._start[name][old]
+    def _turn_to(self, asked: Asked, here: Round) -> None:
+        """The block's rows are laid out. here: what was brought last."""
+        program, cells = self._pages.program, self._received(asked, here)
         program.turn_to(asked.block, Need(*asked.need.answer()), cells)
         count = len(program.rows)
         self._block = asked.block
         self._start = {name: getattr(program.weights, name)[:count].copy() for name in cells}
         self._ledger.rebase(count)
 
-    def _received(self, asked: Asked) -> Cells:
-        """The cells of the rows of each table, from all parameter actors."""
-        parts: dict[str, list[Rows]] = {name: [] for name in self.me.tables}
-        for pending in asked.rows:
-            for rows in unpack(pending.packet(), self.me.tables):
-                parts[rows.table].append(rows)
-        return {
-            name: (
-                np.concatenate([_NONE, *(rows.numbers for rows in found)]),
-                np.concatenate([_nothing(table), *(values_of(rows, table) for rows in found)]),
-            )
-            for (name, found), table in zip(parts.items(), self.me.tables.values(), strict=True)
+    def _received(self, asked: Asked, here: Round) -> Cells:
+        """The cells of the rows of each table, from all parameter actors, with all that was changed here."""
+        parts: dict[str, list[tuple[RowIds, Floats]]] = {
+            name: [(np.zeros(0, np.int64), np.zeros((0, table.cells), np.float32))]
+            for name, table in self.me.tables.items()
         }
+        for pending in asked.rows:
+            packet, known = pending.rows()
+            for rows in unpack(packet, self.me.tables):
+                values = values_of(rows, self.me.tables[rows.table])
+                if known < here:
+                    self._add_own(rows, values)
+                parts[rows.table].append((rows.numbers, values))
+        numbers = {name: np.concatenate([each[0] for each in found]) for name, found in parts.items()}
+        return {name: (numbers[name], np.concatenate([each[1] for each in found])) for name, found in parts.items()}
 
-
-_NONE: RowIds = np.zeros(0, np.int64)
-
-
-def _nothing(table: Table) -> Floats:
-    return np.zeros((0, table.cells), np.float32)
+    def _add_own(self, rows: Rows, values: Floats) -> None:
+        """What was changed in the block before: these rows were lent without it."""
+        program, name = self._pages.program, rows.table
+        _, new, old = np.intersect1d(rows.numbers, program.rows, assume_unique=True, return_indices=True)
+        values[new] += getattr(program.weights, name)[old] - self._start[name][old]
 
 
 class AsynchronousPaged(Paged):

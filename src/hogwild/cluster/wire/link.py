@@ -40,14 +40,20 @@ def fetched(reference: Any, what: str, longest: float = LONGEST + _SLACK) -> Any
 class Pending:
     """A packet that is under way."""
 
-    def __init__(self, reference: Any, what: str, traffic: Traffic, kind: str = "changes") -> None:
-        self._reference, self._what, self._traffic, self._kind = reference, what, traffic, kind
+    def __init__(self, reference: Any, what: str, traffic: Traffic) -> None:
+        self._reference, self._what, self._traffic = reference, what, traffic
 
     def packet(self) -> Packet:
         """The packet, once it is there."""
         packet: Packet = self.answer()
-        self._traffic.receive(self._kind, packet.nbytes)
+        self._traffic.receive("changes", packet.nbytes)
         return packet
+
+    def rows(self) -> tuple[Packet, Round]:
+        """Rows that were borrowed, and the last round of this node's that they have in them."""
+        packet, known = self.answer()
+        self._traffic.receive("rows", packet.nbytes)
+        return packet, known
 
     def answer(self) -> Any:
         """Whatever the answer is, once it is there."""
@@ -84,7 +90,7 @@ class Link:
         from whoever announces the rows."""
         reference = self.servers[shard].lend.remote(self.rank, block, after, *need)
         what = f"parameter actor {shard} for rows{f' after {after}' if after else ''}"
-        return Pending(reference, what, self.traffic, "rows")
+        return Pending(reference, what, self.traffic)
 
     def exchange(self, peer: int, here: Round, packet: Packet, leading: int | None = None) -> Pending:
         """Changes to another node, which answers with what comes of them."""

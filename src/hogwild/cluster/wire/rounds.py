@@ -30,6 +30,9 @@ class Round(NamedTuple):
         return f"exchange {self.number} of epoch {self.epoch + 1}"
 
 
+NEVER = Round(-1, 0)  # before all others
+
+
 class Result(NamedTuple):
     """What came of a round: for who is here, and for the others."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import re
 import tempfile
@@ -10,7 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
+
 from hogwild import messages
+from hogwild.arrays import CELL, Floats
 from hogwild.config.places import cache_folder
 from hogwild.errors import SaveError
 from hogwild.ownership import drop_marked, make_marked, remove_marked
@@ -85,6 +89,19 @@ def sweep() -> int:
                 if _NAME.fullmatch(directory.name) and directory not in _held:
                     freed += remove_marked(directory, KIND, _FILES, INNER, orphans=True)
     return freed
+
+
+def mapped_floats(cells: int) -> Floats:
+    """Zeros in a file that has no name and goes with the process."""
+    home = feeds_home() or Path(tempfile.gettempdir())
+    with writing(home), tempfile.TemporaryFile(dir=home, buffering=0) as file:
+        size = max(1, CELL * cells)
+        if hasattr(os, "posix_fallocate"):  # a full disk is told now
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            file.truncate(size)
+        memory = mmap.mmap(file.fileno(), size)
+    return np.frombuffer(memory, np.float32, cells)
 
 
 @contextmanager
