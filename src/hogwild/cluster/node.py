@@ -165,9 +165,9 @@ class Node:
         self._source, program = source, ray.cloudpickle.loads(packed)
         self._feed = source.feed() if isinstance(source, TextSource) else ray.cloudpickle.loads(source)
         if self.config.paged:
-            program = PagedWords(program, source.text, work.exchange_every, self.config.pool)
-        elif self.config.pool:
-            program = PooledWords(program, self.config.pool)
+            program = PagedWords(program, source.text, work.exchange_every, self.config.noise_pool)
+        elif self.config.noise_pool:
+            program = PooledWords(program, self.config.noise_pool)
         self._executor = AsyncExecutor(threads=work.options["threads"])
         self._program, self._every, self._epochs = program, work.exchange_every, work.options["epochs"]
         options = {name: value for name, value in work.options.items() if name != "threads"}

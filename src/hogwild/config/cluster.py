@@ -11,7 +11,6 @@ Strategy = Literal["average", "gossip", "parameter-actor", "merge"]
 Combine = Literal["project", "sum", "mean"]
 Deltas = Literal["float32", "bfloat16", "int8", "int4"]
 _MOST_NODES = 256
-_USUAL_POOL = 8192  # with `paged`
 _NO_EFFECT = {
     "paged": ("tier_rows", "touched", "error_feedback"),
     "gossip": ("touched", "error_feedback"),
@@ -55,7 +54,7 @@ class ClusterConfig(Config):
     next block of text needs. For models larger than a node's memory."""
     noise_pool: Annotated[int, Shown("WORDS")] = 0
     """Word vectors: draw the negatives between two exchanges from so many that are drawn before, so that fewer rows are
-    touched and sent. Default: 8192 with --paged, else any word at any time."""
+    touched and sent. Default: with --paged as many as will be drawn, else any word at any time."""
     touched: bool = True
     """Send only rows that changed; else whole tables."""
     error_feedback: bool = False
@@ -85,8 +84,3 @@ class ClusterConfig(Config):
         for name in names:
             usual = ClusterConfig.__dataclass_fields__[name].default
             require(self, name, getattr(self, name) == usual, f"it has no effect {where}.")
-
-    @property
-    def pool(self) -> int:
-        """Negatives that are drawn for the visits between two exchanges; 0: any word at any time."""
-        return self.noise_pool or (_USUAL_POOL if self.paged else 0)

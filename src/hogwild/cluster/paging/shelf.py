@@ -35,6 +35,7 @@ class Shelf:
         """Begin anew, for so many nodes, with rows of zeros: `put` brings the others."""
         self._tables, self._count = dict(tables), count
         step = self._config.shards
+        self._rows: dict[str, Floats] = {}  # what was there before goes first
         self._rows = {
             name: np.zeros((len(range(self._shard, table.rows, step)), table.cells), np.float32)
             for name, table in tables.items()

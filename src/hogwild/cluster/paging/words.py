@@ -46,14 +46,20 @@ class PagedWords(Word2Vec):
     program : what is trained, without weights.
     text : the node's part, as the fetcher writes it.
     every : visits of a block.
-    pool : negatives that are drawn for a block, of which its visits draw theirs.
+    pool : negatives that are drawn for a block, of which its visits draw theirs; 0: as many as they draw.
     """
 
     def __init__(self, program: Word2Vec, text: TextFeed, every: int, pool: int) -> None:
         super().__init__(**vars(program.config))
-        self._ids, self._pool, self._every = text, pool, every
+        self._ids, self._given_pool, self._every = text, pool, every
         self.rows: RowIds = np.zeros(0, np.int64)
         """The number that each row at hand has for all nodes, rising."""
+
+    @property
+    def pool(self) -> int:
+        """Negatives that are drawn for a block."""
+        each = self.task.shared or self._stretch * self.config.negatives
+        return self._given_pool or self._every * each
 
     # -- for the executor -------------------------------------------------------------------------------------------
 
@@ -62,11 +68,11 @@ class PagedWords(Word2Vec):
         self.divide_text(feed)
         self._stay = chances_to_stay(feed.counts, self.config.sample)
         self._row_of = np.full(len(feed.counts) + 1, _LEFT_OUT, np.int32)  # its last is for ends of sentences: id -1
-        most = min(len(feed.counts), self._every * self._stretch + 2 * self.seen + self._pool)
+        most = min(len(feed.counts), self._every * self._stretch + 2 * self.seen + self.pool)
         self.weights = Embeddings(*(aligned_floats(most * self.cells).reshape(most, self.cells) for _ in range(2)))
         self._memory, ids = self._ids.overlay()
         # All chances are 0: what is drawn is always the alias, which is any of the pool.
-        chance, alias = np.zeros(self._pool, np.uint32), np.zeros(self._pool, np.int32)
+        chance, alias = np.zeros(self.pool, np.uint32), np.zeros(self.pool, np.int32)
         self._text = Text(ids, np.zeros(most, np.uint32), chance, alias)
 
     @property

@@ -111,7 +111,7 @@ class Paged(Strategy):
     def _ask(self, block: Block, after: Round | None) -> Asked:
         config, link = self.me.config, self.me.link
         seed = self._pages.seed, self.me.rank, block.epoch, block.number
-        need = self._pages.fetcher.announce.options(num_returns=2).remote(block, config.pool, seed)
+        need = self._pages.fetcher.announce.options(num_returns=2).remote(block, self._pages.program.pool, seed)
         rows = [link.borrow(shard, block, after, need) for shard in range(config.shards)]
         return Asked(block, Pending(need, "the fetcher's announcement", link.traffic), rows)
 
