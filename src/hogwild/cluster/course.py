@@ -13,6 +13,7 @@ import ray
 
 from hogwild.arrays import Floats, Tokens
 from hogwild.cluster.holding import Copies, Holding, Shards
+from hogwild.cluster.metrics import Mirror
 from hogwild.cluster.node import Prepared, Report, Status, Work, strategy_of
 from hogwild.cluster.site import Site
 from hogwild.cluster.strategies.merge import merge_words
@@ -78,6 +79,7 @@ class Course:
         self._tuned = bool(self.cluster.sync_every) or start is not None or self.cluster.strategy == "merge"
         self._growth = 1  # times the interval, from where all next stand still
         self._grown = 1  # times, so far
+        self._mirror = Mirror()
         self._look = False  # at what is watched, where all stand still
 
     # -- clocks and counts ------------------------------------------------------------------------------------------
@@ -429,6 +431,7 @@ class Course:
                 "seconds_exchanging": traffic.exchanging, "exchanges": traffic.exchanges,
                 "kinds": traffic.told()["kinds"], **status.usage,
             })  # fmt: skip
+        self._mirror.show(nodes)
         return Nodes(**self.when(), nodes=tuple(nodes), every=self.snapshot.every, again=self.again)
 
     def _end_epoch(self, reports: Sequence[Report]) -> EpochEnded:
