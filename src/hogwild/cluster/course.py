@@ -119,7 +119,7 @@ class Course:
         self.site.check_store(2 * held + self._shipped_bytes)
         weights = tuple(array.copy() for array in self.program.weights)
         every = self.start.epoch_visits if self.start else self._interval()
-        self.snapshot = Snapshot([None] * self.count, [weights], every, self.epoch)
+        self.snapshot = Snapshot([None] * self.count, self._divided(weights), every, self.epoch)
         if self.start is not None:
             self.snapshot.states = list(self._states_of(self.start, every))
         try:
@@ -147,6 +147,16 @@ class Course:
                 f"{self.count} nodes for {sum(self.visits)} visits in an epoch: some would have nothing to do; use "
                 "fewer nodes."
             )
+
+    def _part(self, rank: int) -> tuple[tuple[int, int], int]:
+        """Which visits a node makes of the data that it has, and from which seed."""
+        if not self.text:
+            return (rank, self.count), self.config.seed
+        return (0, 1), (self.config.seed + _SEED * rank) % (1 << 62)  # a part has random numbers of its own
+
+    def _divided(self, weights: Sequence[Floats]) -> list[Sequence[Floats]]:
+        """The weights that nodes begin with: one for all, or one for each."""
+        return [weights]
 
     def _interval(self) -> int:
         """Visits of a node between two exchanges, before anything is measured."""
@@ -203,9 +213,7 @@ class Course:
         def work(rank: int) -> Work:
             # Patience is the driver's, who sees the validation data.
             options = {**vars(self.config), "threads": self.site.workers, "lr": self.lr or None, "patience": 0}
-            if self.text:  # a part has random numbers of its own
-                options["seed"] = (self.config.seed + _SEED * rank) % (1 << 62)
-            shard = (0, 1) if self.text else (rank, self.count)
+            shard, options["seed"] = self._part(rank)
             return Work(options, shard, snapshot.every, snapshot.states[rank])
 
         held = [weights[rank % len(weights)] for rank in range(self.count)]
@@ -345,7 +353,7 @@ class Course:
 
     def _take_in(self) -> Iterator[Event]:
         """Between two epochs: machines that joined since become nodes, and all get new parts of the data."""
-        refused = self.site.grow() if self.cluster.strategy != "merge" else ""
+        refused = self.site.grow() if self.cluster.strategy not in ("merge", "columns") else ""
         before, self.count = self.count, self.site.count
         if self.count > before:
             if self.text:

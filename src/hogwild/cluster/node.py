@@ -19,6 +19,7 @@ import ray
 
 from hogwild.arrays import Floats, Table
 from hogwild.cluster.strategies.average import Average
+from hogwild.cluster.strategies.columns import Columns
 from hogwild.cluster.strategies.gossip import Gossip
 from hogwild.cluster.strategies.merge import Merge
 from hogwild.cluster.strategies.parameter_actor import Asynchronous, ParameterActor
@@ -45,7 +46,7 @@ def strategy_of(config: ClusterConfig) -> type[Strategy]:
     """The strategy that is asked for."""
     if config.strategy == "parameter-actor":
         return Asynchronous if config.asynchronous else ParameterActor
-    return {"average": Average, "gossip": Gossip, "merge": Merge}[config.strategy]
+    return {"average": Average, "columns": Columns, "gossip": Gossip, "merge": Merge}[config.strategy]
 
 
 def keep_memory() -> None:
