@@ -40,7 +40,7 @@ def simulate(path: Path, nodes: int, every: int, delay: int, workers: int = 1) -
     program.startup(feed, SEED)
     columns = columns_of(DIM, nodes)
     parts = [
-        Part(program.narrowed(b - a), feed, [array[:, a:b] for array in program.weights], SEED, workers)
+        Part(program.narrowed(b - a), feed, [array[:, a:b] for array in program.weights], SEED, workers, nodes)
         for a, b in columns
     ]
     visits = parts[0].visits
@@ -53,11 +53,11 @@ def simulate(path: Path, nodes: int, every: int, delay: int, workers: int = 1) -
             if starts and len(flight) <= delay:
                 first = starts.popleft()
                 found = [part.score(part.block(epoch, first, min(first + every, visits))) for part in parts]
-                flight.append((np.sum([scores for scores, _ in found], axis=0, dtype=np.float32), found[0][1]))
+                flight.append((found, np.sum([scored.scores for scored in found], axis=0, dtype=np.float32)))
             else:
-                sums, shares = flight.popleft()
-                losses = [part.learn(shares, sums, schedule) for part in parts]
-                assert max(losses) - min(losses) <= 1e-6 * max(losses)
+                found, sums = flight.popleft()
+                for part, scored in zip(parts, found, strict=True):
+                    assert np.isfinite(part.learn(scored, sums, schedule))
     arrays = [part.arrays() for part in parts]
     for part in parts:
         part.close()
@@ -73,14 +73,18 @@ def test_columns_are_divided_once() -> None:
         columns_of(5, 6)
 
 
-@pytest.mark.parametrize("delay", [0, 1])
-def test_any_number_of_nodes_learns_the_same(tmp_path: Path, delay: int) -> None:
+def test_any_number_of_nodes_learns_the_same(tmp_path: Path) -> None:
+    """One visit a block, and no delay: all scores are those of now. Else they are nearly so."""
     path = tmp_path / "text.txt"
     write_text(path)
-    whole = simulate(path, 1, 3, delay)
+    whole = simulate(path, 1, 1, 0)
     for nodes in (2, 3):
-        for one, other in zip(whole, simulate(path, nodes, 3, delay), strict=True):
+        for one, other in zip(whole, simulate(path, nodes, 1, 0), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-4)
+    for one, other in zip(whole, simulate(path, 1, 9, 1), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+    for one, other in zip(whole, simulate(path, 3, 9, 1), strict=True):
+        assert np.abs(one - other).max() < 0.05 * np.abs(one).max()
     assert np.abs(whole[1]).max(axis=1).min() > 1e-3  # outputs begin with zeros, and every word has learnt
 
 
@@ -92,12 +96,12 @@ def test_workers_divide_a_block(tmp_path: Path) -> None:
     program.startup(feed, SEED)
     found = []
     for workers in (1, 3):
-        part = Part(program.narrowed(DIM), feed, [array[:, :DIM] for array in program.weights], SEED, workers)
-        scores, shares = part.score(part.block(0, 1, 8))
-        assert shares[0][0].first == 1
-        assert shares[-1][0].stop == 8
-        found.append(scores.copy())
-        assert part.learn(shares, scores, make_schedule("constant", 0.01, 1, 1)) > 0
+        part = Part(program.narrowed(DIM), feed, [array[:, :DIM] for array in program.weights], SEED, workers, 1)
+        scored = part.score(part.block(0, 1, 8))
+        assert scored.shares[0][0].first == 1
+        assert scored.stop == 8
+        found.append(scored.scores)
+        assert part.learn(scored, scored.scores, make_schedule("constant", 0.01, 1, 1)) > 0
         part.close()
     np.testing.assert_array_equal(*found)
 
@@ -145,7 +149,7 @@ def test_two_nodes_learn_what_one_process_does(nodes: Session, tmp_path: Path, d
 def test_as_it_comes(nodes: Session, tmp_path: Path) -> None:
     """Rounded scores, a block by the rule, a feed of the driver's, and a run that goes on where it was stopped."""
     path = tmp_path / "text.txt"
-    words = write_text(path, 3000)
+    words = write_text(path, 2000)
     feed, program = hogwild.open_corpus(path), hogwild.Word2Vec(dim=DIM, sample=0)
     with executor() as runs:
         for event in runs.run(program, feed, epochs=20):

@@ -37,23 +37,25 @@ class Slices:
                 mine[:, : b - a] = whole[:, a:b]
             self.parts.append((task, own, scratch_for(task), a, b))
 
-    def score(self, block: Block) -> tuple[Any, Any]:
-        """The sums of all parts, and where the scores of each visit end."""
-        total, ends = np.float32(0), np.zeros(block.stop - block.first, np.int64)
+    def score(self, block: Block) -> tuple[Any, Any, Any]:
+        """The sums of all parts, the scores of each, and where those of each visit end."""
+        found, ends = [], np.zeros(block.stop - block.first, np.int64)
         for task, own, scratch, *_ in self.parts:
             scores = np.full(most_scores(task) * len(ends) + 1, np.nan, np.float32)
             before, ends = ends.copy(), np.zeros_like(ends)
             score_block(task, self.text, own, scratch, block, scores, ends)
             assert np.isnan(scores[ends[-1] :]).all()
-            total = total + scores[: ends[-1]]
+            found.append(scores[: ends[-1]])
             assert not before.any() or (before == ends).all()
-        return total, ends
+        return np.sum(found, axis=0), found, ends
 
-    def learn(self, block: Block, sums: Any) -> list[float]:
-        """The loss, as each part sees it."""
-        return [
-            learn_block(task, self.text, own, scratch, block, sums, STEADY) for task, own, scratch, *_ in self.parts
-        ]
+    def learn(self, block: Block, sums: Any, mine: Any) -> list[float]:
+        """The loss, as each part sees it. mine: the scores of each, as they were summed up."""
+        parts, losses = np.float32(len(self.parts)), []
+        for (task, own, scratch, *_), scores in zip(self.parts, mine, strict=True):
+            given = task, self.text, own, scratch, block
+            losses.append(learn_block(*given, sums - parts * scores, parts, STEADY))
+        return losses
 
     def compare(self, weights: Any) -> None:
         """With the whole tables."""
@@ -76,28 +78,72 @@ def test_slices_do_what_a_whole_visit_does(kind: type, shared: int, dim: int, pa
             scratch.random[0] = mix(key + np.uint64(visit))
         expected = run_visit(task, text, visit, weights, scratch, RATE, FUSED)
         block = Block(key, visit, visit + 1, 0)
-        sums, _ = slices.score(block)
-        assert slices.learn(block, sums) == pytest.approx([expected] * parts, rel=1e-5, abs=1e-6)
+        sums, mine, _ = slices.score(block)
+        assert slices.learn(block, sums, mine) == pytest.approx([expected] * parts, rel=1e-5, abs=1e-6)
     slices.compare(weights)
 
 
 @BOTH
-def test_a_block_is_scored_by_weights_before_it(kind: type) -> None:
-    """Its visits one by one, all scored first, do the same; so do blocks divided where a visit's scores end."""
+def test_visits_of_a_block_are_scored_together(kind: type) -> None:
+    """As each by itself; and a block may be divided where the scores of a visit end."""
     task = make_task(kind, 19)
     text, key = make_text(ENDLESS * 3, WORDS), key_of(1, 0)
     visits = -(-len(ENDLESS) * 3 // task.stretch)
     one, other = (Slices(kind, 19, 2, 6, text, make_weights(task, WORDS, 19)) for _ in range(2))
     block = Block(key, 0, visits, 0)
-    sums, ends = one.score(block)
-    whole = one.learn(block, sums)
-    scored = [other.score(Block(key, visit, visit + 1, 0))[0] for visit in range(visits)]
-    np.testing.assert_array_equal(np.concatenate(scored), sums)
-    losses = [other.learn(Block(key, v, v + 1, 0), sums[end - len(scored[v]) :]) for v, end in enumerate(ends)]
-    assert np.sum(losses, axis=0) == pytest.approx(whole, rel=1e-12)
-    for (_, mine, *_), (_, theirs, *_) in zip(one.parts, other.parts, strict=True):
-        for here, there in zip(mine, theirs, strict=True):
-            np.testing.assert_array_equal(here, there)
+    sums, mine, ends = one.score(block)
+    each = [other.score(Block(key, visit, visit + 1, 0))[0] for visit in range(visits)]
+    np.testing.assert_array_equal(np.concatenate(each), sums)
+    whole = one.learn(block, sums, mine)
+    begins = [end - len(scores) for end, scores in zip(ends, each, strict=True)]
+    parts = [
+        other.learn(Block(key, visit, visit + 1, 0), sums[begin:], [scores[begin:] for scores in mine])
+        for visit, begin in enumerate(begins)
+    ]
+    assert np.sum(parts, axis=0) == pytest.approx(whole, rel=1e-12)
+    for (_, here, *_), (_, there, *_) in zip(one.parts, other.parts, strict=True):
+        for found, expected in zip(here, there, strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+@BOTH
+def test_one_part_learns_from_what_it_has_now(kind: type) -> None:
+    """A block of all visits, scored long before, does what these do one after the other."""
+    task = make_task(kind, 19)
+    text, weights, scratch = make_text(ENDLESS, WORDS), make_weights(task, WORDS, 19), scratch_for(task)
+    key = key_of(1, 0)
+    slices = Slices(kind, 19, 1, 6, text, weights)
+    visits = -(-len(ENDLESS) // task.stretch)
+    block = Block(key, 0, visits, 0)
+    sums, mine, _ = slices.score(block)
+    (loss,) = slices.learn(block, sums, mine)
+    expected = 0.0
+    for visit in range(visits):
+        with np.errstate(over="ignore"):
+            scratch.random[0] = mix(key + np.uint64(visit))
+        expected += run_visit(task, text, visit, weights, scratch, RATE, FUSED)
+    assert loss == pytest.approx(expected, rel=1e-5)
+    slices.compare(weights)
+
+
+@BOTH
+def test_parts_of_others_are_taken_to_have_changed_as_the_own(kind: type) -> None:
+    """Two parts that are equal know all that the other has learnt since."""
+    task = make_task(kind, 8)
+    text, key = make_text(ENDLESS, WORDS), key_of(1, 0)
+    half, whole = make_weights(task, WORDS, 8), make_weights(make_task(kind, 16), WORDS, 16)
+    for table, both in zip(half, whole, strict=True):
+        both[:, :16] = np.tile(table[:, :8], 2)
+    slices, scratch = Slices(kind, 16, 2, 6, text, whole), scratch_for(make_task(kind, 16))
+    visits = -(-len(ENDLESS) // task.stretch)
+    block = Block(key, 0, visits, 0)
+    sums, mine, _ = slices.score(block)
+    slices.learn(block, sums, mine)
+    for visit in range(visits):
+        with np.errstate(over="ignore"):
+            scratch.random[0] = mix(key + np.uint64(visit))
+        run_visit(make_task(kind, 16), text, visit, whole, scratch, RATE, FUSED)
+    slices.compare(whole)
 
 
 def test_random_numbers_are_of_the_seed_the_epoch_and_the_visit() -> None:

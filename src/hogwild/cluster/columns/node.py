@@ -14,7 +14,7 @@ import numpy as np
 import ray
 
 from hogwild.arrays import Floats
-from hogwild.cluster.columns.part import Part
+from hogwild.cluster.columns.part import Part, Scored
 from hogwild.cluster.node import Node, Prepared, Report, Status, Work
 from hogwild.cluster.strategies.columns import CELLS, Columns, Scores, table_of
 from hogwild.cluster.strategies.strategy import Member
@@ -44,7 +44,7 @@ class ColumnsNode(Node):
         began, options, start = time.perf_counter(), work.options, work.start
         self._source, program = source, ray.cloudpickle.loads(packed).narrowed(weights[0].shape[1])
         self._feed = feed = source.feed() if isinstance(source, TextSource) else ray.cloudpickle.loads(source)
-        self._part = part = Part(program, feed, weights, options["seed"], options["threads"])
+        self._part = part = Part(program, feed, weights, options["seed"], options["threads"], work.shard[1])
         self.traffic.receive("weights", sum(array.nbytes for array in weights))
         self._visits, self._every, self._epochs = part.visits, work.exchange_every, options["epochs"]
         self._schedule = make_schedule(
@@ -57,8 +57,8 @@ class ColumnsNode(Node):
         self._table = table_of(part.most * self._every)
         self._shard, self._held, self._target = work.shard, False, None
         self._first_loss = math.nan
-        shares, compiling = part.score(part.block(0, 0, 0))[1], time.perf_counter()
-        part.learn(shares, np.zeros(0, np.float32), self._schedule)
+        compiling, nothing = time.perf_counter(), part.score(part.block(0, 0, 0))
+        part.learn(nothing, nothing.scores, self._schedule)
         epoch, visits = self._state.position
         self._number = -(-visits // self._every)
         self._wait_for_text(visits if epoch == 0 else self._visits)
@@ -87,7 +87,7 @@ class ColumnsNode(Node):
     def _train(self) -> Report:
         """Blocks go out ahead of those that are learnt from, and none is under way where it stands still."""
         self._since, self._before = time.perf_counter(), self._state.position.visits
-        flight: deque[tuple[Round, Any, list[Any], int]] = deque()
+        flight: deque[tuple[Round, Scored, list[Any]]] = deque()
         while True:
             self._check_aborted()
             if len(flight) <= self.config.max_delay and self._may_go_on():
@@ -110,25 +110,25 @@ class ColumnsNode(Node):
             self._number += 1
             return True
 
-    def _send_next(self) -> tuple[Round, Any, list[Any], int]:
+    def _send_next(self) -> tuple[Round, Scored, list[Any]]:
         assert self._part is not None
         epoch, number = self._state.position.epoch, self._number
         stop = min(number * self._every, self._visits)
         self._wait_for_text(stop if epoch == 0 else self._visits)
-        scores, shares = self._part.score(self._part.block(epoch, (number - 1) * self._every, stop))
+        scored = self._part.score(self._part.block(epoch, (number - 1) * self._every, stop))
         here, began = Round(epoch, number), time.perf_counter()
-        awaited = self._scores.send_out(here, scores)
+        awaited = self._scores.send_out(here, scored.scores)
         self.traffic.exchanging += time.perf_counter() - began
-        return here, shares, awaited, len(scores)
+        return here, scored, awaited
 
-    def _learn(self, here: Round, shares: Any, awaited: list[Any], size: int) -> None:
+    def _learn(self, here: Round, scored: Scored, awaited: list[Any]) -> None:
         assert self._part is not None
         began = time.perf_counter()
-        sums = self._scores.bring_in(here, awaited, size)
+        sums = self._scores.bring_in(here, awaited, len(scored.scores))
         self.traffic.exchanging += time.perf_counter() - began
         self.traffic.exchanges += 1
-        loss = self._state.loss_sum + self._part.learn(shares, sums, self._schedule)
-        position = Position(here.epoch, shares[-1][0].stop)
+        loss = self._state.loss_sum + self._part.learn(scored, sums, self._schedule)
+        position = Position(here.epoch, scored.stop)
         self._state = replace(self._state, position=position, loss_sum=loss)
         self._tell(position, loss / position.visits * self._scale)
 

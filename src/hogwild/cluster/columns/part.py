@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,14 +29,29 @@ def columns_of(dim: int, nodes: int) -> list[tuple[int, int]]:
     return [(dim * rank // nodes, dim * (rank + 1) // nodes) for rank in range(nodes)]
 
 
+class Scored(NamedTuple):
+    """The scores of a block, and for each worker its visits and where their scores begin."""
+
+    scores: Floats
+    shares: list[tuple[Block, int]]
+
+    @property
+    def stop(self) -> int:
+        """The visit after the block."""
+        return self.shares[-1][0].stop
+
+
 class Part:
-    """The columns of one node. program: one with these columns, without weights; weights: of both tables.
+    """The columns of one node of several. program: one with these columns, without weights; weights: of both tables.
 
     Workers divide the visits of a block among themselves, and learn from them without locks.
     """
 
-    def __init__(self, program: Word2Vec, feed: Corpus, weights: Sequence[Floats], seed: int, workers: int) -> None:
+    def __init__(
+        self, program: Word2Vec, feed: Corpus, weights: Sequence[Floats], seed: int, workers: int, parts: int
+    ) -> None:
         self._task, self._text, self._dim = program.task, program.samples(feed), program.config.dim
+        self._parts = np.float32(parts)
         self._seed, self.visits = seed, program.visits(feed)
         self._scratch = [make_scratch(program.room(feed), np.uint64(0)) for _ in range(workers)]
         self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
@@ -57,8 +72,8 @@ class Part:
         """Some visits of an epoch."""
         return Block(key_of(self._seed, epoch), first, stop, epoch * self.visits)
 
-    def score(self, block: Block) -> tuple[Floats, list[tuple[Block, int]]]:
-        """Its scores by these columns, and for each worker its visits and where their scores begin."""
+    def score(self, block: Block) -> Scored:
+        """Its scores by these columns."""
         size = self.most * -(-(block.stop - block.first) // len(self._scratch))
         if len(self._room[0]) < size:
             self._room = [np.empty(size, np.float32) for _ in self._scratch]
@@ -72,15 +87,16 @@ class Part:
         shares = self._shares(block)
         found = self._all(score)
         begins = np.cumsum([0, *map(len, found)]).tolist()
-        return np.concatenate(found), list(zip(shares, begins, strict=False))
+        return Scored(np.concatenate(found), list(zip(shares, begins, strict=False)))
 
-    def learn(self, shares: list[tuple[Block, int]], scores: Floats, schedule: Schedule) -> float:
+    def learn(self, scored: Scored, sums: Floats, schedule: Schedule) -> float:
         """Learn from scores of all columns; returns the sum of the losses of visits."""
+        others = sums - self._parts * scored.scores
 
         def learn(worker: int) -> float:
-            share, begin = shares[worker]
-            scratch = self._scratch[worker]
-            return learn_block(self._task, self._text, self._weights, scratch, share, scores[begin:], schedule)
+            share, begin = scored.shares[worker]
+            given = self._task, self._text, self._weights, self._scratch[worker], share
+            return learn_block(*given, others[begin:], self._parts, schedule)
 
         return float(sum(self._all(learn)))
 

@@ -1,7 +1,9 @@
 """Visits in two halves, for nodes that each have some columns of all rows: scores of these, and learning from the sums.
 
-A score is a sum over columns. Each node has its part of it; only these parts are sent. From their sums every node makes
-the same factors, and moves its own columns by them. Both halves of a visit, on every node, draw the same windows and
+A score is a sum over columns. Each node has its part of it; only these parts are sent, and every node moves its own
+columns by their sums. The sums are of weights as they were some visits ago. What a node's own part of a score has
+changed by since then it knows, and takes the parts of others to have changed likewise: else rows of frequent words
+would be carried too far, and vectors run away. Both halves of a visit, on every node, draw the same windows and
 negatives: its random numbers come from the key of the epoch and its own number.
 """
 
@@ -45,18 +47,19 @@ def most_scores(task: Any) -> int:
 
 
 @choice
-def hand(task: Any, centres: int, scratch: Any, scores: Any, at: int, out: bool) -> Any:
-    """Copy the scores of a visit from scratch to `scores`, from `at` on, or back; returns where they end."""
+def hand(task: Any, centres: int, scratch: Any, scores: Any, at: int, parts: Any) -> Any:
+    """Copy the scores of a visit from scratch to `scores`, from `at` on; or, where there are parts, take so many times
+    those in scratch and add to them. Returns where they end."""
 
 
 @kernel
-def _copy(floats: Any, place: int, count: int, scores: Any, at: int, out: bool) -> int:
-    if out:
+def _copy(floats: Any, place: int, count: int, scores: Any, at: int, parts: Any) -> int:
+    if parts == 0:
         for k in range(count):
             scores[at + k] = floats[place + k]
     else:
         for k in range(count):
-            floats[place + k] = scores[at + k]
+            floats[place + k] = parts * floats[place + k] + scores[at + k]
     return at + count
 
 
@@ -65,29 +68,29 @@ _cbow_plan = inner(plan_cbow)
 
 
 @hand.of(SkipGram)
-def _hand_skip_gram(task: Any, centres: int, scratch: Any, scores: Any, at: int, out: bool) -> Any:
+def _hand_skip_gram(task: Any, centres: int, scratch: Any, scores: Any, at: int, parts: Any) -> Any:
     """Of its neighbours, without the centre itself, and of negatives."""
     plan = _skip_gram_plan(task)
     floats, ints, window, each = scratch.floats, scratch.ints, task.window, 2 * task.window * task.negatives
     for i in range(centres):
         band, low = plan.band + i * plan.bands, ints[plan.low + window + i] - i
         after = low + seen_by(plan, window + i, ints) - window
-        at = _copy(floats, band + low, window - low, scores, at, out)
-        at = _copy(floats, band + window + 1, after, scores, at, out)
+        at = _copy(floats, band + low, window - low, scores, at, parts)
+        at = _copy(floats, band + window + 1, after, scores, at, parts)
         count = task.shared if task.shared > 0 else own_count(task, plan, i, each, ints)
-        at = _copy(floats, plan.negative + i * plan.negatives, count, scores, at, out)
+        at = _copy(floats, plan.negative + i * plan.negatives, count, scores, at, parts)
     return at
 
 
 @hand.of(Cbow)
-def _hand_cbow(task: Any, centres: int, scratch: Any, scores: Any, at: int, out: bool) -> Any:
+def _hand_cbow(task: Any, centres: int, scratch: Any, scores: Any, at: int, parts: Any) -> Any:
     """Of the word itself, and of negatives."""
     plan = _cbow_plan(task)
     count, skip = (task.shared, 2) if task.shared > 0 else (task.negatives, 1)
     for i in range(centres):
         negative = plan.negative + i * plan.negatives
-        at = _copy(scratch.floats, negative + i % skip, 1, scores, at, out)
-        at = _copy(scratch.floats, negative + skip, count, scores, at, out)
+        at = _copy(scratch.floats, negative + i % skip, 1, scores, at, parts)
+        at = _copy(scratch.floats, negative + skip, count, scores, at, parts)
     return at
 
 
@@ -106,15 +109,18 @@ def score_block(task: Any, text: Any, weights: Any, scratch: Any, block: Any, sc
         place = _look_again(task, text, visit, weights, scratch, block, into)
         if place.centres > 0:
             passes.compare(task, place.centres, weights, scratch)
-            at = hand(task, place.centres, scratch, scores, at, True)
+            at = hand(task, place.centres, scratch, scores, at, _F(0))
         ends[visit - block.first] = at
 
 
 @open_kernel
-def learn_block(task: Any, text: Any, weights: Any, scratch: Any, block: Any, scores: Any, schedule: Any) -> float:
-    """Move these columns by the scores of all columns, which begin with those of the block's first visit.
+def learn_block(
+    task: Any, text: Any, weights: Any, scratch: Any, block: Any, scores: Any, parts: Any, schedule: Any
+) -> float:
+    """Move these columns, which are one of so many parts. scores: those of all parts less `parts` times those of this
+    one, from the block's first visit on.
 
-    Returns the loss, of the weights that had these scores.
+    Returns the loss, by what scores are taken to be.
     """
     at, loss = 0, 0.0
     for visit in range(block.first, block.stop):
@@ -122,6 +128,7 @@ def learn_block(task: Any, text: Any, weights: Any, scratch: Any, block: Any, sc
         into = passes.Into(weights.inputs, weights.outputs, True, rate)
         place = _look_again(task, text, visit, weights, scratch, block, into)
         if place.centres > 0:
-            at = hand(task, place.centres, scratch, scores, at, False)
+            passes.compare(task, place.centres, weights, scratch)
+            at = hand(task, place.centres, scratch, scores, at, parts)
             loss += passes.move(task, place, weights, scratch, into)
     return loss
