@@ -18,7 +18,7 @@ from hogwild.errors import ConfigError
 from hogwild.executor.state import Position, RunState
 from hogwild.programs.words.word2vec import Word2Vec
 
-_MOST_AHEAD = 4.0  # gradients of the words under way to one row times the rate; 5 did no harm, at 10 vectors ran away
+_MOST_AHEAD = 80.0  # gradients of the words under way to one row times the rate; eight times as many did no harm
 
 
 class ColumnsCourse(Course):

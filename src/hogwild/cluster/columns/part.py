@@ -17,6 +17,8 @@ from hogwild.kernels.word2vec.columns import Block, key_of, learn_block, most_sc
 from hogwild.kernels.word2vec.windows import Embeddings
 from hogwild.programs.words.word2vec import Word2Vec
 
+_TIMES = 2  # that what own scores change by counts for all: of four nodes four times made vectors run away, twice not
+
 
 def columns_of(dim: int, nodes: int) -> list[tuple[int, int]]:
     """The columns of each node, first and last + 1.
@@ -51,7 +53,7 @@ class Part:
         self, program: Word2Vec, feed: Corpus, weights: Sequence[Floats], seed: int, workers: int, parts: int
     ) -> None:
         self._task, self._text, self._dim = program.task, program.samples(feed), program.config.dim
-        self._parts = np.float32(parts)
+        self._times = np.float32(min(parts, _TIMES))
         self._seed, self.visits = seed, program.visits(feed)
         self._scratch = [make_scratch(program.room(feed), np.uint64(0)) for _ in range(workers)]
         self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
@@ -91,12 +93,12 @@ class Part:
 
     def learn(self, scored: Scored, sums: Floats, schedule: Schedule) -> float:
         """Learn from scores of all columns; returns the sum of the losses of visits."""
-        others = sums - self._parts * scored.scores
+        others = sums - self._times * scored.scores
 
         def learn(worker: int) -> float:
             share, begin = scored.shares[worker]
             given = self._task, self._text, self._weights, self._scratch[worker], share
-            return learn_block(*given, others[begin:], self._parts, schedule)
+            return learn_block(*given, others[begin:], self._times, schedule)
 
         return float(sum(self._all(learn)))
 

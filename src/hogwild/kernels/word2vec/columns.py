@@ -47,19 +47,19 @@ def most_scores(task: Any) -> int:
 
 
 @choice
-def hand(task: Any, centres: int, scratch: Any, scores: Any, at: int, parts: Any) -> Any:
-    """Copy the scores of a visit from scratch to `scores`, from `at` on; or, where there are parts, take so many times
+def hand(task: Any, centres: int, scratch: Any, scores: Any, at: int, times: Any) -> Any:
+    """Copy the scores of a visit from scratch to `scores`, from `at` on; or, where `times` is not 0, take so many times
     those in scratch and add to them. Returns where they end."""
 
 
 @kernel
-def _copy(floats: Any, place: int, count: int, scores: Any, at: int, parts: Any) -> int:
-    if parts == 0:
+def _copy(floats: Any, place: int, count: int, scores: Any, at: int, times: Any) -> int:
+    if times == 0:
         for k in range(count):
             scores[at + k] = floats[place + k]
     else:
         for k in range(count):
-            floats[place + k] = parts * floats[place + k] + scores[at + k]
+            floats[place + k] = times * floats[place + k] + scores[at + k]
     return at + count
 
 
@@ -68,29 +68,29 @@ _cbow_plan = inner(plan_cbow)
 
 
 @hand.of(SkipGram)
-def _hand_skip_gram(task: Any, centres: int, scratch: Any, scores: Any, at: int, parts: Any) -> Any:
+def _hand_skip_gram(task: Any, centres: int, scratch: Any, scores: Any, at: int, times: Any) -> Any:
     """Of its neighbours, without the centre itself, and of negatives."""
     plan = _skip_gram_plan(task)
     floats, ints, window, each = scratch.floats, scratch.ints, task.window, 2 * task.window * task.negatives
     for i in range(centres):
         band, low = plan.band + i * plan.bands, ints[plan.low + window + i] - i
         after = low + seen_by(plan, window + i, ints) - window
-        at = _copy(floats, band + low, window - low, scores, at, parts)
-        at = _copy(floats, band + window + 1, after, scores, at, parts)
+        at = _copy(floats, band + low, window - low, scores, at, times)
+        at = _copy(floats, band + window + 1, after, scores, at, times)
         count = task.shared if task.shared > 0 else own_count(task, plan, i, each, ints)
-        at = _copy(floats, plan.negative + i * plan.negatives, count, scores, at, parts)
+        at = _copy(floats, plan.negative + i * plan.negatives, count, scores, at, times)
     return at
 
 
 @hand.of(Cbow)
-def _hand_cbow(task: Any, centres: int, scratch: Any, scores: Any, at: int, parts: Any) -> Any:
+def _hand_cbow(task: Any, centres: int, scratch: Any, scores: Any, at: int, times: Any) -> Any:
     """Of the word itself, and of negatives."""
     plan = _cbow_plan(task)
     count, skip = (task.shared, 2) if task.shared > 0 else (task.negatives, 1)
     for i in range(centres):
         negative = plan.negative + i * plan.negatives
-        at = _copy(scratch.floats, negative + i % skip, 1, scores, at, parts)
-        at = _copy(scratch.floats, negative + skip, count, scores, at, parts)
+        at = _copy(scratch.floats, negative + i % skip, 1, scores, at, times)
+        at = _copy(scratch.floats, negative + skip, count, scores, at, times)
     return at
 
 
@@ -115,10 +115,10 @@ def score_block(task: Any, text: Any, weights: Any, scratch: Any, block: Any, sc
 
 @open_kernel
 def learn_block(
-    task: Any, text: Any, weights: Any, scratch: Any, block: Any, scores: Any, parts: Any, schedule: Any
+    task: Any, text: Any, weights: Any, scratch: Any, block: Any, scores: Any, times: Any, schedule: Any
 ) -> float:
-    """Move these columns, which are one of so many parts. scores: those of all parts less `parts` times those of this
-    one, from the block's first visit on.
+    """Move these columns. scores: those of all columns less `times` those of these, from the block's first visit on;
+    what these change by counts so many times.
 
     Returns the loss, by what scores are taken to be.
     """
@@ -129,6 +129,6 @@ def learn_block(
         place = _look_again(task, text, visit, weights, scratch, block, into)
         if place.centres > 0:
             passes.compare(task, place.centres, weights, scratch)
-            at = hand(task, place.centres, scratch, scores, at, parts)
+            at = hand(task, place.centres, scratch, scores, at, times)
             loss += passes.move(task, place, weights, scratch, into)
     return loss
