@@ -122,7 +122,8 @@ class Course:
         self._open_feed()
         self.site.check_store(self.holding.stored + self._shipped_bytes)
         every = self.start.epoch_visits if self.start else self._interval()
-        self.snapshot = Snapshot([None] * self.count, self.holding.first(), every, self.epoch)
+        first = self._divided(self.holding.first()[0])
+        self.snapshot = Snapshot([None] * self.count, first, every, self.epoch)
         if self.start is not None:
             self.snapshot.states = list(self._states_of(self.start, every))
         try:
@@ -150,6 +151,16 @@ class Course:
                 f"{self.count} nodes for {sum(self.visits)} visits in an epoch: some would have nothing to do; use "
                 "fewer nodes."
             )
+
+    def _part(self, rank: int) -> tuple[tuple[int, int], int]:
+        """Which visits a node makes of the data that it has, and from which seed."""
+        if not self.text:
+            return (rank, self.count), self.config.seed
+        return (0, 1), (self.config.seed + _SEED * rank) % (1 << 62)  # a part has random numbers of its own
+
+    def _divided(self, weights: Sequence[Floats]) -> list[Sequence[Floats]]:
+        """The weights that nodes begin with: one for all, or one for each."""
+        return [weights]
 
     def _interval(self) -> int:
         """Visits of a node between two exchanges, before anything is measured."""
@@ -208,9 +219,7 @@ class Course:
         def work(rank: int) -> Work:
             # Patience is the driver's, who sees the validation data.
             options = {**vars(self.config), "threads": self.site.workers, "lr": self.lr or None, "patience": 0}
-            if self.text:  # a part has random numbers of its own
-                options["seed"] = (self.config.seed + _SEED * rank) % (1 << 62)
-            shard = (0, 1) if self.text else (rank, self.count)
+            shard, options["seed"] = self._part(rank)
             return Work(options, shard, snapshot.every, snapshot.states[rank])
 
         if not self.lr:  # tried by one node, for all
@@ -348,7 +357,8 @@ class Course:
 
     def _take_in(self) -> Iterator[Event]:
         """Between two epochs: machines that joined since become nodes, unless there is too little to do for them."""
-        refused = self.site.grow(sum(self.visits) // _PARTS) if self.cluster.strategy != "merge" else ""
+        fixed = self.cluster.strategy in ("merge", "columns")
+        refused = "" if fixed else self.site.grow(sum(self.visits) // _PARTS)
         before, self.count = self.count, self.site.count
         if refused or self.count > before:
             yield Joined(**self.when(), nodes=self.count, refused=refused)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
+from hogwild.cluster.columns.course import ColumnsCourse
 from hogwild.cluster.course import Course
 from hogwild.cluster.site import Site
 from hogwild.cluster.text.texts import PartedCorpus, Texts
@@ -97,7 +98,8 @@ class ClusterExecutor:
                 f"strategy merge is for word vectors on texts that nodes read, not for {program.name}; try average."
             )
         self._check_words(program, feed, config)
-        self._course = Course(self.site, program, feed, config, start)
+        course = ColumnsCourse if self.site.config.strategy == "columns" else Course
+        self._course = course(self.site, program, feed, config, start)
         try:
             yield from self._course.events(valid, watch, self._wishes)
         finally:

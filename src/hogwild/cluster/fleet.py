@@ -10,6 +10,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
+from hogwild.cluster.columns.node import ColumnsNode
 from hogwild.cluster.node import Node, Prepared, Work
 from hogwild.cluster.paging.shelf import Shelf
 from hogwild.cluster.parameters import Parameters
@@ -36,13 +37,19 @@ class Fleet:
         self.most = 2 * count + _MORE
         self._actors: dict[tuple[str, int], Any] = {}
 
+    @property
+    def whole_texts(self) -> bool:
+        """Whether every node reads all of a text."""
+        return self._config.strategy == "columns"
+
     # -- processes --------------------------------------------------------------------------------------------------
 
     def start_nodes(self) -> None:
         """Begin nodes and parameter actors that are missing, all at once."""
         config = self._config
+        kind = ColumnsNode if self.whole_texts else Node
         for rank in range(self.count):
-            self._begin(NODE, rank, Node, (rank, config), self.most + 8)  # each other node may wait here
+            self._begin(NODE, rank, kind, (rank, config), self.most + 8)  # each other node may wait here
         for shard in range(config.shards if config.strategy == "parameter-actor" else 0):
             self._begin(SERVER, shard, Shelf if config.paged else Parameters, (shard, config), 2 * self.most + 4)
 
@@ -131,7 +138,7 @@ class Fleet:
         loading = [server.load.remote(prepared[0].tables, self.count, *held) for server in self.servers]
         for shard, reference in enumerate(loading):
             fetched(reference, f"parameter actor {shard}", STARTING)
-        self.ask("connect", self.nodes, self.servers, self._all(FETCHER), visits)
+        self.ask("connect", self.nodes, self.servers, visits, self._all(FETCHER))
 
     # -- text -------------------------------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ class Shards(Holding):
 
     def references(self, weights: Sequence[Weights], count: int) -> list[Any]:
         """Nothing."""
-        return [None] * count
+        return [()] * count
 
     def connected(self, weights: Sequence[Weights]) -> None:
         """Parameter actors get their rows."""

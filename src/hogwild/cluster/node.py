@@ -20,6 +20,7 @@ import ray
 from hogwild.arrays import Floats, Table
 from hogwild.cluster.paging.words import PagedWords, PooledWords
 from hogwild.cluster.strategies.average import Average
+from hogwild.cluster.strategies.columns import Columns
 from hogwild.cluster.strategies.gossip import Gossip
 from hogwild.cluster.strategies.merge import Merge
 from hogwild.cluster.strategies.paged import AsynchronousPaged, Paged, Pages
@@ -49,7 +50,7 @@ def strategy_of(config: ClusterConfig) -> type[Strategy]:
         return AsynchronousPaged if config.asynchronous else Paged
     if config.strategy == "parameter-actor":
         return Asynchronous if config.asynchronous else ParameterActor
-    return {"average": Average, "gossip": Gossip, "merge": Merge}[config.strategy]
+    return {"average": Average, "columns": Columns, "gossip": Gossip, "merge": Merge}[config.strategy]
 
 
 def keep_memory() -> None:
@@ -143,8 +144,8 @@ class Node:
 
     # -- before a run -----------------------------------------------------------------------------------------------
 
-    def prepare(self, packed: bytes, source: Any, work: Work, weights: Sequence[Floats] | None) -> Prepared:
-        """Make the program ready, with these weights: everything that takes time but is no training."""
+    def prepare(self, packed: bytes, source: Any, work: Work, weights: Sequence[Floats]) -> Prepared:
+        """Make the program ready, with these weights, where it holds any: everything that takes time but is no training."""
         with self._alone():
             return self._prepare(packed, source, work, weights)
 
@@ -158,7 +159,7 @@ class Node:
         finally:
             self._lock.release()
 
-    def _prepare(self, packed: bytes, source: Any, work: Work, weights: Sequence[Floats] | None) -> Prepared:
+    def _prepare(self, packed: bytes, source: Any, work: Work, weights: Sequence[Floats]) -> Prepared:
         self._close()
         self._aborted = ""
         # As Ray unpacks the arguments of every call: what comes from the driver is trusted.
@@ -178,7 +179,7 @@ class Node:
         )
         started = next(self._run)
         assert isinstance(started, Started)
-        if weights is not None:
+        if len(weights):
             self._executor.take_over(weights)
             self.traffic.receive("weights", sum(array.nbytes for array in weights))
         self._visits = self._executor.plan.visits
@@ -202,7 +203,7 @@ class Node:
         return Prepared(round(samples * part), round(units * part), self._tables, started)
 
     def connect(
-        self, peers: Sequence[Any], servers: Sequence[Any], fetchers: Sequence[Any], visits: Sequence[int]
+        self, peers: Sequence[Any], servers: Sequence[Any], visits: Sequence[int], fetchers: Sequence[Any] = ()
     ) -> None:
         """The others, and how many visits an epoch has for each."""
         self._all_visits = visits

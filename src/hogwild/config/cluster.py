@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 
 from hogwild.config.options import Config, Shown, require
 
-Strategy = Literal["average", "gossip", "parameter-actor", "merge"]
+Strategy = Literal["average", "gossip", "parameter-actor", "columns", "merge"]
 Combine = Literal["project", "sum", "mean"]
 Deltas = Literal["float32", "bfloat16", "int8", "int4"]
 _MOST_NODES = 256
 _NO_EFFECT = {
     "paged": ("tier_rows", "touched", "error_feedback"),
+    "columns": ("combine", "tier_rows", "noise_pool", "touched", "error_feedback"),
     "gossip": ("touched", "error_feedback"),
     "merge": ("sync_every", "max_delay", "combine", "deltas", "tier_rows", "noise_pool", "touched", "error_feedback"),
 }
@@ -31,8 +32,9 @@ class ClusterConfig(Config):
     """Workers of a node, which share its weights without locks. Default: the cores of its machine, divided by the nodes
     there."""
     strategy: Strategy = "average"
-    """How nodes come together: directly with all others, with one random other at a time, at a parameter actor, or not
-    at all until vectors of words are aligned and merged at the end."""
+    """How nodes come together: directly with all others, with one random other at a time, at a parameter actor; for
+    vectors of words also by scores, where each has some columns of all rows, or not at all until vectors are aligned
+    and merged at the end."""
     asynchronous: bool = False
     """With `parameter-actor`: nobody waits for other nodes; each pushes its changes and takes those of others."""
     shards: int = 1
@@ -68,6 +70,8 @@ class ClusterConfig(Config):
         for name in ("sync_every", "max_delay", "tier_rows", "noise_pool"):
             require(self, name, getattr(self, name) >= 0, "it must not be negative.")
         require(self, "max_delay", self.max_delay <= 8, "changes that come so late do harm. Try 1.")
+        fits = self.max_delay <= 1 or self.strategy != "columns"
+        require(self, "max_delay", fits, "with strategy columns it is 0 or 1.")
         at_actor = self.strategy == "parameter-actor"
         require(self, "shards", at_actor or self.shards == 1, "only strategy parameter-actor has shards. Leave it out.")
         for name in ("asynchronous", "paged"):

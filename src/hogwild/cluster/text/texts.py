@@ -14,7 +14,7 @@ from hogwild.arrays import Tokens
 from hogwild.cluster.fleet import Fleet
 from hogwild.cluster.text.fetcher import TextSource
 from hogwild.config import CorpusConfig
-from hogwild.errors import ClusterError
+from hogwild.errors import ClusterError, ConfigError
 from hogwild.feeds.corpus.feed import Corpus
 from hogwild.feeds.corpus.parts import TextPart, WholeText, merge_counts
 
@@ -46,22 +46,26 @@ def read_texts(fleet: Fleet, texts: Texts, threads: int) -> tuple[PartedCorpus, 
     ranks = range(fleet.count)
     looks = fleet.ask_fetchers("look", ranks, lambda rank: (texts.paths, texts.config))
     notes: tuple[str, ...] = ()
+    apart = 1 if fleet.whole_texts else fleet.count  # nodes that have different parts
     parts: Sequence[Sequence[TextPart]]
     if all([file[1:] for file in look] == [file[1:] for file in looks[0]] for look in looks):
-        (cut,) = fleet.ask_fetchers("cut", [0], lambda rank: (texts.paths, fleet.count, texts.config))
-        parts, title, notes = cut.parts, cut.title, cut.notes
+        (cut,) = fleet.ask_fetchers("cut", [0], lambda rank: (texts.paths, apart, texts.config))
+        parts, title, notes = list(cut.parts) * (fleet.count // apart), cut.title, cut.notes
+    elif fleet.whole_texts:
+        raise ConfigError(f"strategy columns needs the same text on all nodes, and {looks[0][0].name} differs.")
     else:
         parts = [[TextPart(f.name, f.path, 0, f.size, f.size) for f in look] for look in looks]
         title = looks[0][0].name
         notes = ("Nodes have different files under these names: each trains on its own.",)
     counts = fleet.count_parts(ranks, parts, texts.config, threads)
-    whole = merge_counts(counts, texts.config, title, texts.keep)
+    whole = merge_counts(counts[:apart], texts.config, title, texts.keep)
     sources = fleet.begin_text(ranks, whole.words, whole.counts, _fields(whole, title))
     digest = hashlib.sha256(repr((parts, texts.config, texts.keep)).encode())
-    for part in counts:
+    for part in counts[:apart]:
         for array in (part.letters, part.lengths, part.counts):
             digest.update(np.ascontiguousarray(array).view(np.uint8).data)
-    nowhere = np.broadcast_to(np.int32(0), sum(source.size for source in sources))  # of the right size, in no memory
+    size = sum(source.size for source in sources[:apart])
+    nowhere = np.broadcast_to(np.int32(0), size)  # of the right size, in no memory
     corpus = PartedCorpus(
         Tokens(nowhere), whole.words, np.array(whole.counts), whole.total, whole.schema, (*notes, *whole.notes), title,
         digest.hexdigest(), tuple(tuple(part) for part in parts), texts.config,

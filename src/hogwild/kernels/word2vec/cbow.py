@@ -35,20 +35,23 @@ def _begin_list(plan: Any, window: int, i: int, centres: int, ints: Any) -> None
     ints[plan.picks + 1] = ints[window + min(i + 1, centres - 1)]
 
 
-@passes.learn.of(Cbow)
-def _cbow(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
-    """The gradient of a neighbour is that of the mean divided by their number."""
+@inner
+def _sizes(task: Any) -> Any:
+    """Negatives of a centre, and entries before them: the words themselves."""
+    return (task.shared, 2) if task.shared > 0 else (task.negatives, 1)
+
+
+@passes.look.of(Cbow)
+def _look(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
+    """A centre's row is the mean of its neighbours."""
     plan = _plan(task)
     floats, ints, cells, window = scratch.floats, scratch.ints, task.cells, task.window
-    count, skip = (task.shared, 2) if task.shared > 0 else (task.negatives, 1)
+    count, skip = _sizes(task)
     sides = passes.Sides(weights.outputs, len(weights.inputs), weights.inputs, 0)
-    first, centres, end = passes.begin_visit(task, plan, text, visit, weights, sides, skip, count, into, scratch)
-    if centres == 0:
-        return 0.0
-    weight = _F(task.negatives) / _F(count)
-    floats[plan.row : plan.row + centres * cells] = _F(0)
-    floats[plan.more : plan.more + centres * cells] = _F(0)
-    for i in range(centres):
+    place = passes.begin_visit(task, plan, text, visit, weights, sides, skip, count, into, scratch)
+    floats[plan.row : plan.row + place.centres * cells] = _F(0)
+    floats[plan.more : plan.more + place.centres * cells] = _F(0)
+    for i in range(place.centres):
         low, seen = ints[plan.low + window + i], seen_by(plan, window + i, ints)
         band, slot = plan.band + i * plan.bands, low - i
         ints[plan.own + i] = plan.row + i * cells
@@ -56,19 +59,37 @@ def _cbow(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: An
             on = k >= slot and k <= slot + seen and k != window
             floats[band + k] = _F(1) / _F(seen) if on else _F(0)
         add(task, floats, plan.row + i * cells, weights.inputs, low, band + slot, 1, seen + 1, scratch)
-    # A centre's list begins with the word itself; where negatives are shared, two centres share a list with both.
-    if task.shared > 0:
-        ints[plan.own + centres] = ints[plan.own + centres - 1]
-        for i in range(0, centres, 2):
-            _begin_list(plan, window, i, centres, ints)
-            passes.score_two(task, plan, weights.outputs, count + skip, i, scratch)
-    else:
-        for i in range(centres):
+        if task.shared == 0:
             picks = plan.picks + i * plan.negatives
             ints[picks] = ints[window + i]
             pick_negatives(text, picks + 1, count, cells, scratch)
-            negative = plan.negative + i * plan.negatives
+    return place
+
+
+@passes.compare.of(Cbow)
+def _compare(task: Any, centres: int, weights: Any, scratch: Any) -> None:
+    """A centre's list begins with the word itself; where negatives are shared, two centres share a list with both."""
+    plan, ints = _plan(task), scratch.ints
+    count, skip = _sizes(task)
+    if task.shared > 0:
+        ints[plan.own + centres] = ints[plan.own + centres - 1]
+        for i in range(0, centres, 2):
+            _begin_list(plan, task.window, i, centres, ints)
+            passes.score_two(task, plan, weights.outputs, count + skip, i, scratch)
+    else:
+        for i in range(centres):
+            picks, negative = plan.picks + i * plan.negatives, plan.negative + i * plan.negatives
             score(task, ints[plan.own + i], weights.outputs, picks, count + 1, negative, scratch)
+
+
+@passes.move.of(Cbow)
+def _move(task: Any, place: Any, weights: Any, scratch: Any, into: Any) -> Any:
+    """The gradient of a neighbour is that of the mean divided by their number."""
+    plan = _plan(task)
+    floats, ints, cells, window = scratch.floats, scratch.ints, task.cells, task.window
+    first, centres, end = place
+    count, skip = _sizes(task)
+    weight = _F(task.negatives) / _F(count)
     for i in range(centres):
         # A word without neighbours is as good as certain.
         found = floats[plan.negative + i * plan.negatives + i % skip]

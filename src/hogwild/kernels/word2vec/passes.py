@@ -54,9 +54,37 @@ class Sides(NamedTuple):
     others_first: int
 
 
+class Place(NamedTuple):
+    """Where the words of a visit stand: positions of the first neighbour and after the last, and centres between."""
+
+    first: int
+    centres: int
+    end: int
+
+
 @choice
+def look(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
+    """Pick all that a visit looks at, and copy or sum up the centres' rows; returns its place."""
+
+
+@choice
+def compare(task: Any, centres: int, weights: Any, scratch: Any) -> None:
+    """The scores of all centres."""
+
+
+@choice
+def move(task: Any, place: Any, weights: Any, scratch: Any, into: Any) -> Any:
+    """Make factors of the scores, and add to rows by them; returns the loss."""
+
+
+@inner
 def learn(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
     """One visit; returns the loss."""
+    place = look(task, text, visit, weights, scratch, into)
+    if place.centres == 0:
+        return 0.0
+    compare(task, place.centres, weights, scratch)
+    return move(task, place, weights, scratch, into)
 
 
 @gradient.of(WordTask)
@@ -87,13 +115,13 @@ def begin_visit(
     """Pick the words of a visit, the negatives that they share and the windows, and ask for the rows of all of them.
 
     skip: entries before the negatives; each: negatives of a centre where they are not shared. Rows of scratch that
-    changes go to are named and set to zero. Returns (first, centres, end) positions.
+    changes go to are named and set to zero. Returns its place.
     """
     cells, window, ints = task.cells, task.window, scratch.ints
     first, centres, end = pick_words(text, visit, task.stretch, window, cells, plan, scratch)
     if centres == 0:
         scratch.count[0] = 0
-        return first, centres, end
+        return Place(first, centres, end)
     if task.shared > 0:
         picks = plan.picks + skip
         pick_negatives(text, picks, task.shared, cells, scratch)
@@ -105,7 +133,7 @@ def begin_visit(
         number = name_rows(ints, scratch.rows, window, window + centres, cells, sides.own_first, 0)
         number = name_rows(ints, scratch.rows, first, end, cells, sides.others_first, number)
         scratch.grads[: number + (task.shared if task.shared > 0 else centres * each), :] = _F(0)
-    return first, centres, end
+    return Place(first, centres, end)
 
 
 @kernel

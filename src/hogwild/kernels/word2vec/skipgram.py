@@ -32,20 +32,33 @@ def plan_skip_gram(task: Any) -> Any:
 _plan = inner(plan_skip_gram)
 
 
-@passes.learn.of(SkipGram)
-def _skip_gram(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
+@inner
+def _own_negatives(task: Any) -> int:
+    """Negatives of a centre at the most, where they are not shared."""
+    return 0 if task.shared > 0 else 2 * task.window * task.negatives
+
+
+@passes.look.of(SkipGram)
+def _look(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
     plan = _plan(task)
-    floats, ints, cells, window = scratch.floats, scratch.ints, task.cells, task.window
-    each = 0 if task.shared > 0 else 2 * window * task.negatives
+    floats, ints, cells, window, each = scratch.floats, scratch.ints, task.cells, task.window, _own_negatives(task)
     sides = passes.Sides(weights.inputs, 0, weights.outputs, len(weights.inputs))
-    first, centres, end = passes.begin_visit(task, plan, text, visit, weights, sides, 0, each, into, scratch)
-    if centres == 0:
-        return 0.0
-    for i in range(centres):
+    place = passes.begin_visit(task, plan, text, visit, weights, sides, 0, each, into, scratch)
+    for i in range(place.centres):
         row = plan.row + i * cells
         ints[plan.own + i] = row
         copy_row(task.lanes, task.blocks, floats, row, weights.inputs, ints[window + i])
-    # Scores first, then all that is made of them, then the sums of rows: each pass by itself keeps the pipes full.
+        if task.shared == 0:
+            picks = plan.picks + i * plan.negatives
+            pick_negatives(text, picks, own_count(task, plan, i, each, ints), cells, scratch)
+    return place
+
+
+# Scores first, then all that is made of them, then the sums of rows: each pass by itself keeps the pipes full.
+@passes.compare.of(SkipGram)
+def _compare(task: Any, centres: int, weights: Any, scratch: Any) -> None:
+    plan = _plan(task)
+    ints, window, each = scratch.ints, task.window, _own_negatives(task)
     for i in range(centres):
         low, seen = ints[plan.low + window + i], seen_by(plan, window + i, ints)
         score(task, ints[plan.own + i], weights.outputs, low, seen + 1, plan.band + i * plan.bands + low - i, scratch)
@@ -56,8 +69,14 @@ def _skip_gram(task: Any, text: Any, visit: int, weights: Any, scratch: Any, int
     else:
         for i in range(centres):
             picks, count = plan.picks + i * plan.negatives, own_count(task, plan, i, each, ints)
-            pick_negatives(text, picks, count, cells, scratch)
             score(task, ints[plan.own + i], weights.outputs, picks, count, plan.negative + i * plan.negatives, scratch)
+
+
+@passes.move.of(SkipGram)
+def _move(task: Any, place: Any, weights: Any, scratch: Any, into: Any) -> Any:
+    plan = _plan(task)
+    floats, ints, cells, window, each = scratch.floats, scratch.ints, task.cells, task.window, _own_negatives(task)
+    first, centres, end = place
     loss = 0.0
     for i in range(centres):
         low, seen = ints[plan.low + window + i] - i, seen_by(plan, window + i, ints)

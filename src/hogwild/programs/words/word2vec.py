@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -127,15 +129,27 @@ class Word2Vec(CompiledProgram):
         All gradients of a visit are taken at the same weights. Where a few words are most of a text, one row has so
         many of them that their sum would carry it far beyond where they point to.
         """
+        most = (CBOW_SIZES if self.config.cbow else SKIP_GRAM_SIZES)[0]
+        return max(1, min(most, int(_MOST_MOVED / (self.rate * float(self.hits(feed).max())))))
+
+    def hits(self, feed: Corpus) -> npt.NDArray[np.float64]:
+        """Gradients that each row has in a word of the text, in the mean."""
         config = self.config
-        most = (CBOW_SIZES if config.cbow else SKIP_GRAM_SIZES)[0]
         stay = feed.counts * (chances_to_stay(feed.counts, config.sample) / 2**32)
         noise = feed.counts**0.75 / (feed.counts**0.75).sum()
         pairs = 1 if config.cbow else config.window + 1
         # A word that stays has gradients as the centre of pairs, as their neighbour, and as a negative of any.
         share = stay / stay.sum()
-        hits = pairs * (share * (2 + config.negatives) + config.negatives * noise) * stay.sum() / feed.counts.sum()
-        return max(1, min(most, int(_MOST_MOVED / (self.rate * float(hits.max())))))
+        each: npt.NDArray[np.float64] = pairs * (share * (2 + config.negatives) + config.negatives * noise)
+        each *= stay.sum() / feed.counts.sum()
+        return each
+
+    def narrowed(self, dim: int) -> Word2Vec:
+        """One with so many columns, with the words of this one and no vectors: for who has a part of the columns."""
+        made = copy(self)
+        made.config, made.weights = replace(self.config, dim=dim), None
+        made._lanes, made._blocks = layout(dim)
+        return made
 
     def samples(self, feed: Corpus) -> Text:
         """The text, with what is drawn from it."""
