@@ -48,7 +48,10 @@ def _commands(text: str) -> Iterator[str]:
             yield line
 
 
-LONG = ("cluster.md", "guide-word2vec.md")  # whose blocks start Ray, or train for long
+LONG = (  # whose blocks start Ray, or train for long
+    "cluster.md", "crfsuite.md", "experiments.md", "feeds.md", "guide-bilstm.md", "guide-ctr.md", "guide-fm.md",
+    "guide-recommender.md", "guide-tagger.md", "guide-text-classifier.md", "guide-word2vec.md", "theory.md",
+)  # fmt: skip
 
 
 def _named(paths: list[Path]) -> Any:

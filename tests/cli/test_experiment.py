@@ -80,6 +80,7 @@ def test_own_templates(hogwild, texts, tmp_path):
     assert found["options"]["lr"] == 0.05  # the task's, though the features are others
 
 
+@pytest.mark.full
 def test_a_bilstm(hogwild, texts, tmp_path):
     text = ("--train", texts / "train.txt", "--test", texts / "test.txt")
     small = ("--hidden", 8, "--word-dim", 8, "--feature-dim", 4, "--threads", 1, 2, "--epochs", 2, "--seeds", 1)

@@ -80,6 +80,7 @@ def test_scalars_of_watched_arrays():
     assert list(scalars(Parked(1.0, 0, 1))) == []
 
 
+@pytest.mark.full
 def test_tensorboard_reads_back_what_was_written(tmp_path):
     pytest.importorskip("tensorboard", reason="the extra tensorboard is not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

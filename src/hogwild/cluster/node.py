@@ -145,7 +145,7 @@ class Node:
     # -- before a run -----------------------------------------------------------------------------------------------
 
     def prepare(self, packed: bytes, source: Any, work: Work, weights: Sequence[Floats]) -> Prepared:
-        """Make the program ready, with these weights, where it holds any: everything that takes time but is no training."""
+        """Make the program ready, with these weights (if any): everything that takes time but is no training."""
         with self._alone():
             return self._prepare(packed, source, work, weights)
 

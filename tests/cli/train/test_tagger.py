@@ -346,6 +346,7 @@ def test_files_that_cannot_be_read(refused, tagged, tmp_path):
 # -- real text -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.data
 @pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data/conll2000")
 def test_chunks_of_conll_2000(hogwild, tmp_path):

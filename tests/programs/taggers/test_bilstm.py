@@ -95,6 +95,7 @@ def test_many_workers_visit_all_and_learn(feed: Any, trained: BiLSTM, sharing: s
 ALONE: dict[str, Any] = {**SMALL, "batch_size": 1}
 
 
+@pytest.mark.full
 def test_sentences_together_repeat_with_one_worker(feed: Any) -> None:
     one, other, longer = (BiLSTM(**{**ALONE, "dropout": 0.2}) for _ in range(3))
     run(one, feed, "hogwild", 1)
@@ -211,6 +212,7 @@ def test_every_part_learns_and_is_saved(feed: Any, tmp_path: Path) -> None:
     assert program.tag(sentence) == program.predict([sentence])[0] == again.tag(sentence)
 
 
+@pytest.mark.full
 def test_a_short_gradient_is_left_and_a_long_one_cut(feed: Any) -> None:
     from hogwild.arrays import make_scratch
     from hogwild.kernels.loop.task import total_loss
