@@ -98,7 +98,7 @@ def test_a_stopped_run_goes_on(nodes: Session, text: tuple[Path, int]) -> None:
 def test_no_process_needs_the_memory_of_the_tables(
     nodes: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """None may take more than that, untouched memory included; none has two thirds of it. The driver has them in files."""
+    """None may take as much, untouched memory included; none has two thirds of it. The driver has them in files."""
     words, dim = 120_000, 768
     whole = 2 * 4 * words * dim
     limit = whole * 19 // 20

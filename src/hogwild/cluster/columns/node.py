@@ -15,7 +15,7 @@ import ray
 
 from hogwild.arrays import Floats
 from hogwild.cluster.columns.part import Part, Scored
-from hogwild.cluster.node import Node, Prepared, Report, Status, Work
+from hogwild.cluster.node import Node, Prepared, Report, Status, Work, rehearse
 from hogwild.cluster.strategies.columns import CELLS, Columns, Scores, table_of
 from hogwild.cluster.strategies.strategy import Member
 from hogwild.cluster.text.fetcher import TextSource
@@ -79,6 +79,7 @@ class ColumnsNode(Node):
         opened = partial(Ledger, Scores(np.zeros((0, CELLS), np.float32)), self._table)
         me = Member(self.rank, len(peers), self._table, self.config, self._link, self._rounds, opened)
         self._strategy = self._scores = Columns(me)
+        rehearse(self._table, self.config)
 
     def _samples(self, epoch: int, visits: int) -> int:
         """Its share of so many."""
