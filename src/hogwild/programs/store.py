@@ -124,6 +124,7 @@ def load_model(path: str | PathLike[str], program: Program | None = None) -> Mod
         program = _make(name, options, where)
     elif program.name != name:
         raise ModelError(f"{where}: is a model of the program {brief(name)}, not of {program.name!r}.")
+    program.recall(options)
     restore(program, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
     program.schema, program.feed_config = _schema(config, where), _feed_config(config.get("feed"), where)
     program.means = _means(config, where)
