@@ -319,6 +319,7 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
     if plan.workers > plan.visits:
         what = "samples" if plan.program.epoch_samples(feed) == plan.whole else "batches"
         notes.append(f"{plan.workers} workers for {plan.visits} {what}: some have nothing to do.")
+    notes += plan.program.started_notes()
     began = time.perf_counter()
     with timed("compile"):
         compiling = plan.rehearse()

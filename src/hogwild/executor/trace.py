@@ -106,7 +106,7 @@ def counted_summary(worker: int, counts: Mapping[str, int], delays: Mapping[int,
     return {
         "worker": worker, "gradients": made, "looked_at": made, **{kind: counts[kind] for kind in KINDS},
         "error_rate": _share(counts["errors"], made), "delay": _delay(delays, late, max(delays, default=0)),
-        "wrong": dict.fromkeys(("mean", "p50", "p99", "max"), 0.0) | {"samples": 0},
+        "wrong": {"samples": 0, **dict.fromkeys(("mean", "p50", "p99", "max"), 0.0)},
     }  # fmt: skip
 
 

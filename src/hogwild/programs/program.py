@@ -137,6 +137,10 @@ class Program(ABC):
         """Units of work in one epoch (what throughput counts besides samples)."""
         return self.visits(feed)
 
+    def started_notes(self) -> list[str]:
+        """What the user should know once the program has seen the data, a sentence each."""
+        return []
+
     def tables(self) -> Mapping[str, Table]:
         """How each weight array is shared; by default one dense row for each entry of its first axis."""
         return {

@@ -34,6 +34,9 @@ PROGRAMS = {
 }
 """Where the class of each program is; a model names its program, never a module, so that loading imports only these."""
 
+MODULE = "module"
+"""The program whose code is the user's."""
+
 KIND = "model"
 WEIGHTS = "weights.safetensors"
 STRAY = (HogwildError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
@@ -93,6 +96,11 @@ def save_model(
     if program.means:
         config["means"] = list(program.means)
     write_sealed(Path(path), KIND, config, {WEIGHTS: arrays})
+
+
+def metrics_of(path: str | PathLike[str]) -> Metrics:
+    """The metrics in a model, which is not loaded: its program may be a user's own."""
+    return _metrics(read_sealed(Path(path), KIND).config, str(Path(path) / "config.json"))
 
 
 def check_model_output(path: str | PathLike[str]) -> None:
@@ -168,6 +176,12 @@ def restore(program: Program, arrays: Arrays, where: str) -> None:
 
 def _make(name: str, options: dict[str, Any], where: str) -> Program:
     """A program without weights."""
+    if name == MODULE:
+        raise ModelError(
+            f"{where}: this is a PyTorch module made by {brief(options.get('made_by'))}, whose code no model holds; "
+            "give the function that makes its program (--program package.module:function), in Python the program "
+            "itself: load_model(path, program)."
+        )
     if name not in PROGRAMS:
         raise ModelError(
             f"{where}: the program {brief(name)} is not one of {', '.join(sorted(PROGRAMS))}; "

@@ -52,10 +52,15 @@ class TensorFeed:
     facts: DataFacts = field(default_factory=DataFacts)
     schema: dict[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     targets: npt.NDArray[np.float32] | None = None
     known: str = ""
     _parcel: Parcel | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """None of how it was read: what there is to say is said when training starts (`remarks`)."""
+        return ()
 
     def __len__(self) -> int:
         return len(self.source)
@@ -189,7 +194,7 @@ def tensor_feed(data: Any, long: bool = False, features: int = 0) -> TensorFeed:
 
 
 def _feed(feed: Feed, long: bool, features: int) -> TensorFeed:
-    notes = list(feed.notes)
+    notes = []
     facts = DataFacts(feed.features, feed.slots, feed.dense, feed.labels)
     samples = feed.samples
     if not bool((samples.importance == 1).all()):
@@ -258,7 +263,7 @@ def _loader(loader: DataLoader[Any]) -> TensorFeed:
         found = TensorFeed(source, name=type(loader.dataset).__name__)
     found.size = size
     if loader.num_workers:
-        found.notes = (*found.notes, "num_workers of the DataLoader has no effect: each worker loads for itself.")
+        found.remarks = (*found.remarks, "num_workers of the DataLoader has no effect: each worker loads for itself.")
     return found
 
 
@@ -274,7 +279,7 @@ def _listed(items: Any, collate: Callable[[list[Any]], Any] | None) -> TensorFee
                 "GB; make it a dataset with __len__ and __getitem__, which is read as it is needed."
             )
     note = f"the iterable dataset was read into memory: {len(kept):,} samples."
-    return TensorFeed(Items(kept, collate), name=type(items).__name__, notes=(note,))
+    return TensorFeed(Items(kept, collate), name=type(items).__name__, remarks=(note,))
 
 
 def _bytes(item: Any) -> int:

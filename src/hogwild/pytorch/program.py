@@ -54,6 +54,7 @@ class TorchProgram(Program):
     constants : of the optimizer, by name: momentum, weight_decay, beta1, beta2, alpha, eps.
     metrics : a function of all outputs and targets of a validation set that returns numbers by name.
     read : for the command line: a function of file names that returns the data to train on; by default feeds.
+    slots : on the command line, columns of tables become slots and dense numbers, not one list of features.
     device : where it is trained; `cpu` is what there is so far.
 
     Examples
@@ -74,7 +75,7 @@ class TorchProgram(Program):
         self, module: nn.Module | Callable[..., nn.Module], loss: Callable[..., Tensor] | None = None,
         optimizer: str | Rule = "adam", batch: int = 64, *, lr: float | None = None,
         constants: Mapping[str, float] | None = None, metrics: Callable[[Tensor, Tensor], Metrics] | None = None,
-        read: Callable[[tuple[str, ...]], Any] | None = None, device: str = "cpu",
+        read: Callable[[tuple[str, ...]], Any] | None = None, slots: bool = False, device: str = "cpu",
     ) -> None:  # fmt: skip
         if not isinstance(module, nn.Module) and not callable(module):
             raise ConfigError(f"{brief(module)} is no module; give a torch.nn.Module, or a function that makes one.")
@@ -86,9 +87,8 @@ class TorchProgram(Program):
             raise ConfigError(f"lr is {brief(lr)}; it must be positive and finite.")
         _check_device(device)
         self.rule = rule_of(optimizer, constants)
-        self.loss, self.batch, self.metrics, self.read = loss, batch, metrics, read
+        self.loss, self.batch, self.metrics, self.read, self.slots = loss, batch, metrics, read, slots
         self.facts: DataFacts | None = None
-        self.ignored = 0
         self._lr, self._given = lr, module
         self._module = module if isinstance(module, nn.Module) else None
         self._workers = 1
@@ -106,7 +106,12 @@ class TorchProgram(Program):
         """How many numbers are trained."""
         if self._module is None:
             return "not made yet"
-        return f"{sum(p.numel() for p in self._module.parameters() if p.requires_grad):,} numbers"
+        return f"{self.numbers:,} numbers"
+
+    @property
+    def numbers(self) -> int:
+        """Numbers that are trained."""
+        return sum(parameter.numel() for parameter in self.module.parameters() if parameter.requires_grad)
 
     @property
     def _called(self) -> str:
@@ -171,10 +176,14 @@ class TorchProgram(Program):
         """What was for the workers goes; the module and its weights stay."""
         self._recipe = self._feed = None
 
-    def notes(self) -> list[str]:
-        """What the user should know of this module under several workers."""
+    def remarks(self, feed: Any) -> list[str]:
+        """What the user should know of how a module sees this data."""
+        return list(self._data(feed).remarks)
+
+    def started_notes(self) -> list[str]:
+        """What to know of the data, and of this module under several workers."""
         changing = [name for name, _ in self.module.named_buffers()]
-        found = []
+        found = self.remarks(self._feed)
         if changing and self._workers > 1:
             more = f" and {len(changing) - _SHOWN} more" if len(changing) > _SHOWN else ""
             found.append(

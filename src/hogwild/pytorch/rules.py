@@ -63,18 +63,18 @@ class Rule(ABC):
         """Step all cells of flat tensors."""
         for begin in range(0, len(values), _AT_ONCE):
             part = slice(begin, begin + _AT_ONCE)
-            cells, slots = values[part], tuple(slot[part] for slot in memory)  # RACE(stale read)
-            cells.sub_(self.move(cells, grad[part], slots, rate, step))  # RACE(lost update)
+            cells, slots = values[part], tuple(slot[part] for slot in memory)  # RACE(stale read), docs/races.md
+            cells.sub_(self.move(cells, grad[part], slots, rate, step))  # RACE(lost update), docs/races.md
 
     def step_rows(
         self, values: Tensor, rows: Tensor, grad: Tensor, memory: tuple[Tensor, ...], rate: float, step: int
     ) -> None:  # fmt: skip
         """Step some rows, each of which stands once: the others are not touched, and nothing of them fades."""
-        slots = tuple(slot.index_select(0, rows) for slot in memory)  # RACE(stale read)
+        slots = tuple(slot.index_select(0, rows) for slot in memory)  # RACE(stale read), docs/races.md
         cells = values.index_select(0, rows) if self.constants.get("weight_decay") else grad
-        values.index_add_(0, rows, self.move(cells, grad, slots, rate, step), alpha=-1)  # RACE(lost update)
+        values.index_add_(0, rows, self.move(cells, grad, slots, rate, step), alpha=-1)  # RACE(lost update), docs/races.md
         for slot, new in zip(memory, slots, strict=True):
-            slot.index_copy_(0, rows, new)  # RACE(lost update)
+            slot.index_copy_(0, rows, new)  # RACE(lost update), docs/races.md
 
     @property
     def adds_up(self) -> bool:
