@@ -139,7 +139,7 @@ def keep_buffers(module: nn.Module, layout: Layout, bound: Mapping[str, Tensor])
         if buffer.shape != mine.shape or buffer.dtype != mine.dtype:
             shape = tuple(mine.shape)
             raise ConfigError(f"forward gives the buffer {name} another shape; workers share one of {shape}.")
-        mine.copy_(buffer.detach())  # RACE(lost update), docs/races.md
+        mine.copy_(buffer.detach())  # RACE(lost update): docs/races.md
         owner, _, last = name.rpartition(".")
         module.get_submodule(owner)._buffers[last] = mine
 

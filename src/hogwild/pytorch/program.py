@@ -155,6 +155,8 @@ class TorchProgram(Program):
             self.schema = dict(data.schema)
         check_targets(self.loss, data)
         module = self._made(seed)
+        if self._layout is None:
+            self._layout = lay_out(module)  # refuses what cannot be shared
         if len(data):
             self._rehearse(module, data)
         self._allocate()

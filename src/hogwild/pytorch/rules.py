@@ -63,18 +63,24 @@ class Rule(ABC):
         """Step all cells of flat tensors."""
         for begin in range(0, len(values), _AT_ONCE):
             part = slice(begin, begin + _AT_ONCE)
-            cells, slots = values[part], tuple(slot[part] for slot in memory)  # RACE(stale read), docs/races.md
-            cells.sub_(self.move(cells, grad[part], slots, rate, step))  # RACE(lost update), docs/races.md
+            cells, slots = values[part], tuple(slot[part] for slot in memory)  # RACE(stale read): docs/races.md
+            cells.sub_(self.move(cells, grad[part], slots, rate, step))  # RACE(lost update): docs/races.md
 
     def step_rows(
         self, values: Tensor, rows: Tensor, grad: Tensor, memory: tuple[Tensor, ...], rate: float, step: int
     ) -> None:  # fmt: skip
         """Step some rows, each of which stands once: the others are not touched, and nothing of them fades."""
-        slots = tuple(slot.index_select(0, rows) for slot in memory)  # RACE(stale read), docs/races.md
-        cells = values.index_select(0, rows) if self.constants.get("weight_decay") else grad
-        values.index_add_(0, rows, self.move(cells, grad, slots, rate, step), alpha=-1)  # RACE(lost update), docs/races.md
+        slots = tuple(slot.index_select(0, rows) for slot in memory)  # RACE(stale read): docs/races.md
+        cells = values.index_select(0, rows) if self.reads_values else grad
+        move = self.move(cells, grad, slots, rate, step)
+        values.index_add_(0, rows, move, alpha=-1)  # RACE(lost update): docs/races.md
         for slot, new in zip(memory, slots, strict=True):
-            slot.index_copy_(0, rows, new)  # RACE(lost update), docs/races.md
+            slot.index_copy_(0, rows, new)  # RACE(lost update): docs/races.md
+
+    @property
+    def reads_values(self) -> bool:
+        """Whether a move depends on the cells that it moves; if not, `move` is given anything in their place."""
+        return True
 
     @property
     def adds_up(self) -> bool:
@@ -87,7 +93,16 @@ class Rule(ABC):
         return grad.add(values, alpha=decay) if decay else grad
 
 
-class SGD(Rule):
+class _Known(Rule):
+    """A rule of ours: cells are read for their decay only."""
+
+    @property
+    def reads_values(self) -> bool:
+        """If they decay."""
+        return self.constants["weight_decay"] > 0
+
+
+class SGD(_Known):
     """Steps along the gradient, with or without momentum; as `torch.optim.SGD`."""
 
     usual = {"momentum": 0.0, "weight_decay": 0.0}  # noqa: RUF012
@@ -109,7 +124,7 @@ class SGD(Rule):
         return grad * rate
 
 
-class Adagrad(Rule):
+class Adagrad(_Known):
     """Steps divided by the root of all squares so far; as `torch.optim.Adagrad`."""
 
     slots = 1
@@ -122,7 +137,7 @@ class Adagrad(Rule):
         return grad.mul(rate).div_(squares.sqrt().add_(self.constants["eps"]))
 
 
-class Adam(Rule):
+class Adam(_Known):
     """Moving means of gradients and squares, free of the bias of their beginning; as `torch.optim.Adam`."""
 
     slots = 2
@@ -153,7 +168,7 @@ class AdamW(Adam):
         return move.add_(values, alpha=decay) if decay else move
 
 
-class RMSprop(Rule):
+class RMSprop(_Known):
     """Steps divided by the root of a moving mean of squares; as `torch.optim.RMSprop`."""
 
     slots = 1

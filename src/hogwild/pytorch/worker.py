@@ -96,7 +96,7 @@ class Visitor:
             parameter.grad = None
         if self._seen is not None:
             self._seen.read()
-        loss = loss_of(self._module, self._loss, batch)  # RACE(stale read), docs/races.md
+        loss = loss_of(self._module, self._loss, batch)  # RACE(stale read): docs/races.md
         value = float(loss.detach())
         if not math.isfinite(value):
             self._complain(value, visit)
