@@ -48,7 +48,7 @@ def _commands(text: str) -> Iterator[str]:
             yield line
 
 
-LONG = ("cluster.md", "guide-word2vec.md")  # whose blocks start Ray, or train for long
+LONG = ("cluster.md", "guide-pytorch.md", "guide-word2vec.md")  # whose blocks start Ray or processes, or train long
 
 
 def _named(paths: list[Path]) -> Any:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -272,6 +273,7 @@ def _raised(failure: Failure, where: str) -> HogwildError:
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """What is started meanwhile never sees the signals by which a user ends this process."""
+    resource_tracker.ensure_running()  # of `multiprocessing`: where it is started, it lets signals through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _OURS)
     try:
         yield
