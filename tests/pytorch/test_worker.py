@@ -20,7 +20,7 @@ from hogwild.pytorch.data import rows_of, tensor_feed  # noqa: E402
 from hogwild.pytorch.layout import lay_out  # noqa: E402
 from hogwild.pytorch.memory import pack  # noqa: E402
 from hogwild.pytorch.program import TorchProgram  # noqa: E402
-from hogwild.pytorch.rules import RULES, Rule  # noqa: E402
+from hogwild.pytorch.rules import RULES, Rule, sum_rows  # noqa: E402
 from hogwild.pytorch.worker import Visitor  # noqa: E402
 from pytorch import models  # noqa: E402
 
@@ -209,6 +209,19 @@ def test_a_sum_of_gradients_is_that_of_the_whole_batch() -> None:
     other.apply(0.1)
     for mine, its in zip(whole.parameters(), parts.parameters(), strict=True):
         torch.testing.assert_close(mine, its)
+
+
+@pytest.mark.parametrize("shape", [(50, 4), (50,), (50, 2, 2)])
+def test_rows_of_a_gradient_are_summed_as_pytorch_does(shape: tuple[int, ...]) -> None:
+    random = torch.Generator().manual_seed(1)
+    for count in (0, 1, 200):
+        numbers = torch.randint(0, 50, (count,), generator=random)
+        cells = torch.randn(count, *shape[1:], generator=random)
+        grad = torch.sparse_coo_tensor(numbers[None], cells, shape)
+        rows, sums = sum_rows(grad)
+        whole = grad.coalesce()
+        assert torch.equal(rows, whole.indices()[0])
+        torch.testing.assert_close(sums, whole.values())
 
 
 class Backwards(Rule):

@@ -11,12 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, brief
 
+_SMALL = (1 << 31) - 1  # rows that an int32 can name
 _AT_ONCE = 1 << 16  # cells of a dense step: what is read several times stays in the cache
 
 
@@ -72,20 +75,15 @@ class Rule(ABC):
         """Step some rows, each of which stands once: the others are not touched, and nothing of them fades."""
         slots = tuple(slot.index_select(0, rows) for slot in memory)  # RACE(stale read): docs/races.md
         cells = values.index_select(0, rows) if self.reads_values else grad
-        move = self.move(cells, grad, slots, rate, step)
-        values.index_add_(0, rows, move, alpha=-1)  # RACE(lost update): docs/races.md
+        move = _at_rows(rows, self.move(cells, grad, slots, rate, step), values)
+        values.add_(move, alpha=-1)  # RACE(lost update): docs/races.md
         for slot, new in zip(memory, slots, strict=True):
-            slot.index_copy_(0, rows, new)  # RACE(lost update): docs/races.md
+            slot.numpy()[rows.numpy()] = new.numpy()  # RACE(lost update): docs/races.md
 
     @property
     def reads_values(self) -> bool:
         """Whether a move depends on the cells that it moves; if not, `move` is given anything in their place."""
         return True
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether a row that stands twice may be stepped twice: nothing is remembered of it."""
-        return False
 
     def decayed(self, values: Tensor, grad: Tensor) -> Tensor:
         """The gradient with that of a penalty on the weights."""
@@ -110,11 +108,6 @@ class SGD(_Known):
     def __init__(self, **constants: float) -> None:
         super().__init__(**constants)
         self.slots = int(self.constants["momentum"] > 0)  # type: ignore[misc]
-
-    @property
-    def adds_up(self) -> bool:
-        """Plain steps add up."""
-        return not self.slots and not self.constants["weight_decay"]
 
     def move(self, values: Tensor, grad: Tensor, memory: tuple[Tensor, ...], rate: float, step: int) -> Tensor:
         """Its step."""
@@ -180,6 +173,28 @@ class RMSprop(_Known):
         alpha = self.constants["alpha"]
         square = memory[0].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
         return grad.mul(rate).div_(square.sqrt().add_(self.constants["eps"]))
+
+
+def sum_rows(grad: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows of a sparse gradient, each once and in order, with the sums of what stands there for each.
+
+    As `coalesce`, and quicker: a sum of some rows is what an embedding bag is.
+    """
+    numbers, cells = grad._indices()[0], grad._values()
+    if grad.is_coalesced() or cells.ndim != 2 or not len(numbers):
+        whole = grad.coalesce()
+        return whole._indices()[0], whole._values()
+    small = grad.shape[0] <= _SMALL
+    order = np.argsort(numbers.numpy().astype(np.int32) if small else numbers.numpy())
+    ranked = numbers.numpy()[order]
+    first = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+    sums = embedding_bag(torch.from_numpy(order), cells, torch.from_numpy(first), mode="sum")
+    return torch.from_numpy(ranked[first]), sums
+
+
+def _at_rows(rows: Tensor, cells: Tensor, like: Tensor) -> Tensor:
+    """Rows of a table as large as another, for adding: each is read and written in one go."""
+    return torch.sparse_coo_tensor(rows[None], cells, like.shape, is_coalesced=True, check_invariants=False)
 
 
 RULES: dict[str, type[Rule]] = {"sgd": SGD, "adagrad": Adagrad, "adam": Adam, "adamw": AdamW, "rmsprop": RMSprop}

@@ -19,7 +19,7 @@ from hogwild.errors import ConfigError, DivergedError, shorten
 from hogwild.pytorch.data import DataFacts, rows_of, split
 from hogwild.pytorch.layout import Layout, bind, keep_buffers, state_in
 from hogwild.pytorch.memory import Parcel, Segment, pack, view_of
-from hogwild.pytorch.rules import Rule
+from hogwild.pytorch.rules import Rule, sum_rows
 
 _WORD = (1 << 64) - 1
 
@@ -154,10 +154,9 @@ class Visitor:
             values, grad, *slots = (part.reshape(-1) for part in parts) if flat else parts
             rule.step(values, grad, tuple(slots), rate, step)
             return
-        grad = grad if rule.adds_up else grad.coalesce()
-        rows = grad._indices()[0]
+        rows, cells = sum_rows(grad)
         if len(rows):
-            rule.step_rows(values, rows, grad._values(), memory, rate, step)
+            rule.step_rows(values, rows, cells, memory, rate, step)
 
     def _complain(self, value: float, visit: int) -> None:
         largest = max(float(tensor.abs().max()) for tensor in self._values if tensor.numel())
