@@ -78,6 +78,8 @@ def test_blocks_run_in_order(path: Path, workplace: Path) -> None:
     for language, text in _blocks(path):
         if "import gensim" in text or "from gensim" in text:
             pytest.importorskip("gensim", reason="gensim is not installed")
+        if "import torch" in text:
+            pytest.importorskip("torch", reason="PyTorch is not installed")
         if language == "python" and text not in example:  # excerpts have run already
             exec(compile(text, path.name, "exec"), names)
         elif language == "sh":
@@ -130,6 +132,8 @@ def _modules_with_examples() -> list[str]:
 
 @pytest.mark.parametrize("name", _modules_with_examples())
 def test_examples_in_docstrings(name: str) -> None:
+    if name.startswith("hogwild.pytorch"):
+        pytest.importorskip("torch", reason="PyTorch is not installed")
     found = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert found.attempted > 0
     assert found.failed == 0

@@ -86,9 +86,9 @@ def test_a_worker_that_dies_stops_the_run(how: str) -> None:
 
 @pytest.mark.full
 def test_a_run_that_is_dropped_ends_its_workers() -> None:
-    run = hogwild.AsyncExecutor(threads=1).run(_line(), models.points(60), epochs=2)
-    next(run)
-    assert len(multiprocessing.active_children()) == 1
+    run = hogwild.AsyncExecutor(threads=2).run(_line(), models.points(8), epochs=2)
+    assert "2 workers for 1 batches: some have nothing to do." in next(run).notes
+    assert len(multiprocessing.active_children()) == 2
     run.close()
     assert multiprocessing.active_children() == []
 
@@ -184,7 +184,7 @@ def _train_for_ever(tell: Any) -> None:
         pass
 
 
-def test_what_the_executor_refuses() -> None:
+def test_what_the_executor_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     for options, message in (
         ({"sharing": "replica"}, "one copy"),
         ({"sharing": "auto"}, "one copy"),
@@ -192,5 +192,13 @@ def test_what_the_executor_refuses() -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             list(hogwild.AsyncExecutor(threads=1, **options).run(_line(), models.points(20)))
+    monkeypatch.setattr("hogwild.machine.memory", lambda: 1 << 16)
+    big = _line()
+    big.module.more = nn.Parameter(torch.zeros(50_000))
+    with pytest.raises(ConfigError, match=r"Sequential with adam needs, in memory .* remembers less"):
+        big.startup(models.points(20), 1)
+    with pytest.raises(ConfigError, match="what workers read needs"):
+        _line().startup(models.points(50_000), 1)
+    monkeypatch.undo()
     with pytest.raises(ConfigError, match="nothing to train on"):
         list(hogwild.AsyncExecutor(threads=1).run(_line(), (torch.zeros(0, 3), torch.zeros(0))))

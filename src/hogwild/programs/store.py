@@ -179,8 +179,8 @@ def _make(name: str, options: dict[str, Any], where: str) -> Program:
     if name == MODULE:
         raise ModelError(
             f"{where}: this is a PyTorch module made by {brief(options.get('made_by'))}, whose code no model holds; "
-            "give the function that makes its program (--program package.module:function), in Python the program "
-            "itself: load_model(path, program)."
+            "give --program, the function that makes its program (package.module:function); in Python the program "
+            "itself, load_model(path, program)."
         )
     if name not in PROGRAMS:
         raise ModelError(

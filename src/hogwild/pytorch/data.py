@@ -21,7 +21,7 @@ from torch.utils.data import (
 )
 
 from hogwild.arrays import AnyRows, DenseRows
-from hogwild.errors import InputError, brief
+from hogwild.errors import HogwildError, InputError, brief
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.machine import memory
 from hogwild.pytorch.memory import Parcel, pack
@@ -70,6 +70,8 @@ class TensorFeed:
         if self._parcel is None:
             try:
                 self._parcel = pack(self.source)
+            except HogwildError:
+                raise
             except Exception as error:
                 raise InputError(
                     f"the dataset cannot be sent to workers, which are processes of their own ({type(error).__name__}: "

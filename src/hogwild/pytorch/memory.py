@@ -1,4 +1,7 @@
-"""Segments of memory that all workers map, and objects whose arrays lie in one."""
+"""Segments of memory that all workers map, and objects whose arrays lie in one.
+
+Objects are pickled: by this process, for the workers that it starts, and never from or to a file.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from hogwild.machine import check_memory
 from hogwild.mapping import map_file, memory_file, round_to_pages
 
 Bytes = npt.NDArray[np.uint8]
@@ -85,6 +89,8 @@ def pack(given: Any, name: Callable[[Any], Any] | None = None) -> Parcel:
         size = buffer.raw().nbytes
         places.append((end, size))
         end += -(-size // _ALIGNED) * _ALIGNED
+    remedy = "use less data, or a dataset that reads files."
+    check_memory(end, "what workers read needs, in memory that they share,", remedy)
     segment = Segment(end)
     for (start, size), buffer in zip(places, buffers, strict=True):
         segment.bytes[start : start + size] = np.frombuffer(buffer.raw(), np.uint8)

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hogwild.errors import ConfigError, DivergedError, shorten
+from hogwild.errors import ConfigError, DivergedError, HogwildError, shorten
 from hogwild.pytorch.data import DataFacts, rows_of, split
 from hogwild.pytorch.layout import Layout, bind, keep_buffers, state_in
 from hogwild.pytorch.memory import Parcel, Segment, pack, view_of
@@ -62,11 +62,11 @@ class Visitor:
     def __init__(self, worker: int, given: Equipment) -> None:
         torch.set_num_threads(1)
         memory = given.values.bytes
-        recipe: Recipe = given.recipe.open(_Shared(given.values).load)
+        recipe: Recipe = _opened(given.recipe, _Shared(given.values).load)
         self._module, self._loss, self._rule = recipe.module(), recipe.loss, recipe.rule
         bind(self._module, given.layout, memory)
         self._module.train()
-        self._source = given.samples.open()
+        self._source = _opened(given.samples)
         self._size, self._seed, self._worker, self._layout = given.batch, given.seed, worker, given.layout
         state = state_in(given.state.bytes, given.layout, self._rule.slots, given.workers)
         self._counts, self._memory = state.counts, [slots for _, slots in state.slots(given.layout)]
@@ -234,6 +234,16 @@ def seed_visit(seed: int, position: int) -> None:
     np.random.seed(mixed & 0xFFFFFFFF)
 
 
+def _opened(parcel: Parcel, load: Any = None) -> Any:
+    try:
+        return parcel.open(load)
+    except (AttributeError, ImportError) as error:
+        raise ConfigError(
+            f"a worker, which is a process of its own, does not find what it was sent ({shorten(error)}); put classes "
+            "and functions into a file that can be imported, not into a notebook or a shell."
+        ) from error
+
+
 def _array(grad: Tensor | None) -> Any:
     if grad is None:
         return None
@@ -282,6 +292,8 @@ def pack_recipe(recipe: Recipe, values: Segment) -> Parcel:
     """A recipe for workers; ConfigError, with what to do, where it cannot be sent to them."""
     try:
         return pack(recipe, _Shared(values).name)
+    except HogwildError:
+        raise
     except Exception as error:
         whole = isinstance(recipe.make, nn.Module)
         raise ConfigError(

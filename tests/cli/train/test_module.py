@@ -94,7 +94,7 @@ def test_mistakes_are_found_before_the_data_is_read(refused, words, message):
 
 
 def test_a_model_without_its_program_says_what_to_give(refused, rows, model):
-    assert "--program package.module:function" in refused("evaluate", model, rows / "test.svm")
+    assert "give --program, the function that makes its program" in refused("evaluate", model, rows / "test.svm")
 
 
 def test_without_pytorch_one_line_names_the_extra():
