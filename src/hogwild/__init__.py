@@ -81,7 +81,10 @@ _HOMES = {
     "write_tfrecord": "feeds.tfrecord.write",
 }
 
-_MODULES = {"cluster": "cluster", "estimators": "estimators", "theory": "observe.theory"}  # the last by a shorter name
+_MODULES = {
+    "cluster": "cluster", "estimators": "estimators", "pytorch": "pytorch",
+    "theory": "observe.theory",  # by a shorter name
+}  # fmt: skip
 
 __all__ = sorted([*_HOMES, *_MODULES, "__version__"])  # noqa: PLE0605
 

@@ -2,6 +2,7 @@
 
 from . import cluster as cluster
 from . import estimators as estimators
+from . import pytorch as pytorch
 from .arrays import DenseParameters as DenseParameters
 from .arrays import Room as Room
 from .arrays import Scratch as Scratch

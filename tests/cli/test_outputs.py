@@ -110,8 +110,8 @@ def test_what_is_compared(tmp_path, monkeypatch):
     "words",
     [
         ("train", "classifier", "x"), ("train", "ctr", "x"), ("train", "recommender", "x"), ("train", "tagger", "x"),
-        ("train", "word2vec", "x"), ("predict", "m", "x"), ("recommend", "m", "ann"), ("make-dataset", "sparse"),
-        ("make-dataset", "clicks"), ("make-dataset", "ratings"), ("experiment", "asyngrad"),
+        ("train", "word2vec", "x"), ("train", "module", "a:b", "x"), ("predict", "m", "x"), ("recommend", "m", "ann"),
+        ("make-dataset", "sparse"), ("make-dataset", "clicks"), ("make-dataset", "ratings"), ("experiment", "asyngrad"),
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -46,6 +46,7 @@ def training(job: type[Job]) -> Callable[[Any], int]:
 COMMANDS = (
     Entry(("train", "classifier"), "train.classifier", "Train a classifier on svmlight, CSV, Parquet or text files"),
     Entry(("train", "ctr"), "train.ctr", "Train a model of clicks on logs: MultiSlot, TFRecord, Criteo, CSV"),
+    Entry(("train", "module"), "train.module", "Train a PyTorch module of your own, without locks"),
     Entry(("train", "recommender"), "train.recommender", "Train a recommender on ratings or on what users have"),
     Entry(("train", "tagger"), "train.tagger", "Train a tagger: chunks, parts of speech, words of unspaced text"),
     Entry(("train", "word2vec"), "train.word2vec", "Train word vectors on running text"),

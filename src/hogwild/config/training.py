@@ -105,6 +105,25 @@ class RecommenderTrainConfig(TrainConfig):
 
 
 @dataclass(frozen=True)
+class ModuleTrainConfig(TrainConfig):
+    """How training of PyTorch modules runs: as all training, with other defaults."""
+
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: that of the program, else 0.001 with adam and adamw, 0.01 with the others."""
+    sharing: Sharing = "all"
+    """Which weights the workers hold in common: all of them."""
+    schedule: ScheduleName = "constant"
+    """How the learning rate falls."""
+
+    _rates: ClassVar[str] = "Try 0.001 with adam, 0.01 with adagrad"
+
+    def check(self) -> None:
+        super().check()
+        one = self.sharing == "all" and not self.merge_every and not self.hot_rows
+        require(self, "sharing", one, "the workers of a module have one copy of its weights. Leave it out.")
+
+
+@dataclass(frozen=True)
 class SaveConfig(Config):
     """What is written, and when."""
 

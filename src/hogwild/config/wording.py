@@ -25,7 +25,7 @@ class _Known(NamedTuple):
 
 @functools.cache
 def _known() -> dict[str, _Known]:
-    found = {"valid": _Known("valid", {str}, set())}  # an argument that is no option
+    found = {name: _Known(name, {str}, set()) for name in ("program", "valid")}  # arguments that are no options
     for home in _HOMES:
         for config in vars(sys.modules[f"hogwild.config.{home}"]).values():
             if isinstance(config, type) and is_dataclass(config):

@@ -92,6 +92,7 @@ def make_plan(
     """Start the program up and gather what it says of itself."""
     program.check_mode(config.mode)
     part = program.divide(workers_of(config) if config.mode == "hogwild" else 1)
+    program.gather(workers_of(config))
     program.startup(feed, config.seed)
     task, samples, room = None, None, Room(0)
     if isinstance(program, CompiledProgram):

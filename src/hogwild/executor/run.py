@@ -200,6 +200,8 @@ class AsyncExecutor:
             raise ConfigError(f"{why} gradient and apply may use numbers, arrays and NumPy.") from error
         finally:
             if self._course is not None:
+                if self._ours:
+                    self._course.crew.backend.close()
                 self._course.bring_home()
                 if self._ours:
                     self._last = self._course.state()
@@ -317,6 +319,7 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
     if plan.workers > plan.visits:
         what = "samples" if plan.program.epoch_samples(feed) == plan.whole else "batches"
         notes.append(f"{plan.workers} workers for {plan.visits} {what}: some have nothing to do.")
+    notes += plan.program.started_notes()
     began = time.perf_counter()
     with timed("compile"):
         compiling = plan.rehearse()
@@ -338,8 +341,12 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
         notes.append(f"{plan.workers} threads take turns as {workers}, one a core: see --sharing.")
     crew.log = log_of(plan.task, crew.store.workers)
     plan.program.weights = crew.store.weights
-    with timed("compile"):
-        compiling += crew.prepare()
+    try:
+        with timed("compile"):
+            compiling += crew.prepare()
+    except BaseException:
+        crew.backend.close()
+        raise
     program, part = plan.program, plan.visits / max(1, plan.whole)
     sizes = round(program.epoch_samples(feed) * part), round(program.units(feed) * part)
     course = Course(plan, crew, sizes, start)

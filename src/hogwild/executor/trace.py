@@ -98,6 +98,18 @@ def _summary(probe: Traced) -> dict[str, Any]:
     }
 
 
+def counted_summary(worker: int, counts: Mapping[str, int], delays: Mapping[int, int]) -> dict[str, Any]:
+    """The same where a worker looks at every gradient and counts versions: delays, and how many had each. Nothing is
+    known of how wrong a gradient is."""
+    made = sum(delays.values())
+    late = sum(delay * count for delay, count in delays.items())
+    return {
+        "worker": worker, "gradients": made, "looked_at": made, **{kind: counts[kind] for kind in KINDS},
+        "error_rate": _share(counts["errors"], made), "delay": _delay(delays, late, max(delays, default=0)),
+        "wrong": {"samples": 0, **dict.fromkeys(("mean", "p50", "p99", "max"), 0.0)},
+    }  # fmt: skip
+
+
 def _share(count: int, whole: int) -> float:
     return count / whole if whole else 0.0
 

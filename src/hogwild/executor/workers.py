@@ -194,7 +194,8 @@ def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> Cr
     store = make_store(plan, weights, sharing)
     backend = backend_of(plan)
     backend.open(store)
-    claims = Claims(store.workers, lockstep_of(plan.config), store.span_seconds, group_size(plan.task))
+    seconds = plan.program.span_seconds or store.span_seconds
+    claims = Claims(store.workers, lockstep_of(plan.config), seconds, group_size(plan.task))
     return Crew(backend, store, schedule, claims, Counters(store.workers), file_order(plan.visits), plan.workers)
 
 

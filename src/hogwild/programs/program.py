@@ -73,6 +73,12 @@ class Program(ABC):
     visit_seconds: float = 2e-5
     """About how long a visit takes, by which calibration knows how many visits it can try."""
 
+    span_seconds: float = 0.0
+    """Aim of a span, after which a worker comes back to the executor; 0: milliseconds, as compiled code has it."""
+
+    def gather(self, workers: int) -> None:
+        """Before startup: so many workers will visit, for a program that has something for each of them."""
+
     def check_mode(self, mode: str) -> None:
         """ConfigError if an option that the user gave has no effect in a mode."""
 
@@ -130,6 +136,10 @@ class Program(ABC):
     def units(self, feed: Any) -> int:
         """Units of work in one epoch (what throughput counts besides samples)."""
         return self.visits(feed)
+
+    def started_notes(self) -> list[str]:
+        """What the user should know once the program has seen the data, a sentence each."""
+        return []
 
     def tables(self) -> Mapping[str, Table]:
         """How each weight array is shared; by default one dense row for each entry of its first axis."""
@@ -199,6 +209,10 @@ class Program(ABC):
     def saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options and arrays of a model on disk; those of a program that predicts the same, if that is smaller."""
         return self.options(), self.arrays()
+
+    def recall(self, options: Mapping[str, Any]) -> None:
+        """These are the options that were saved of a program like this one, before `restore`: of what training has
+        settled, a program that the user gave may need to know."""
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over arrays made by `arrays`; checks names and shapes."""

@@ -34,6 +34,9 @@ PROGRAMS = {
 }
 """Where the class of each program is; a model names its program, never a module, so that loading imports only these."""
 
+MODULE = "module"
+"""The program whose code is the user's."""
+
 KIND = "model"
 WEIGHTS = "weights.safetensors"
 STRAY = (HogwildError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
@@ -95,6 +98,11 @@ def save_model(
     write_sealed(Path(path), KIND, config, {WEIGHTS: arrays})
 
 
+def metrics_of(path: str | PathLike[str]) -> Metrics:
+    """The metrics in a model, which is not loaded: its program may be a user's own."""
+    return _metrics(read_sealed(Path(path), KIND).config, str(Path(path) / "config.json"))
+
+
 def check_model_output(path: str | PathLike[str]) -> None:
     """Raise SaveError before a long training for what would keep `save_model` from saving after it."""
     check_sealed_output(Path(path), KIND)
@@ -124,6 +132,7 @@ def load_model(path: str | PathLike[str], program: Program | None = None) -> Mod
         program = _make(name, options, where)
     elif program.name != name:
         raise ModelError(f"{where}: is a model of the program {brief(name)}, not of {program.name!r}.")
+    program.recall(options)
     restore(program, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
     program.schema, program.feed_config = _schema(config, where), _feed_config(config.get("feed"), where)
     program.means = _means(config, where)
@@ -167,6 +176,12 @@ def restore(program: Program, arrays: Arrays, where: str) -> None:
 
 def _make(name: str, options: dict[str, Any], where: str) -> Program:
     """A program without weights."""
+    if name == MODULE:
+        raise ModelError(
+            f"{where}: this is a PyTorch module made by {brief(options.get('made_by'))}, whose code no model holds; "
+            "give --program, the function that makes its program (package.module:function); in Python the program "
+            "itself, load_model(path, program)."
+        )
     if name not in PROGRAMS:
         raise ModelError(
             f"{where}: the program {brief(name)} is not one of {', '.join(sorted(PROGRAMS))}; "

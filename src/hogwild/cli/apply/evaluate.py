@@ -14,6 +14,7 @@ __all__ = ["PAGE", "Options", "run"]
 
 def run(options: Options) -> int:
     """Print the metrics."""
+    from hogwild.cli.own import program_from
     from hogwild.programs.store import load_model
     from hogwild.programs.taggers.tagger import Tagger
     from hogwild.programs.words.vectors import holds_words
@@ -24,7 +25,7 @@ def run(options: Options) -> int:
         refuse(options.tagged, "taggers", "these are word vectors")
         return evaluate_words(options)
     began = time.perf_counter()
-    model = load_model(options.model)
+    model = load_model(options.model, program_from(options.program) if options.program else None)
     refuse(options.words, "word vectors", "this model has none")
     if isinstance(model.program, Tagger):
         from hogwild.cli.apply.taggers import evaluate_tags
@@ -36,6 +37,10 @@ def run(options: Options) -> int:
 
         return evaluate_pairs(options, model, began)
     refuse(options.recommended, "recommenders", "this model is none")
+    if model.program.name == "module":
+        from hogwild.cli.apply.modules import evaluate_module
+
+        return evaluate_module(options, model, began)
     from hogwild.cli.apply.rows import evaluate_rows
 
     return evaluate_rows(options, model, began)

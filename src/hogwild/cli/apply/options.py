@@ -17,6 +17,8 @@ from hogwild.errors import ConfigError
 RECOMMENDERS = ("matrix-factorization",)
 """Names of the programs that recommend."""
 
+Own = Annotated[str, Shown("MODULE:FUNCTION")]
+
 
 @dataclass(frozen=True)
 class ReadConfig:
@@ -120,6 +122,8 @@ class EvaluateOptions:
     """Directory of a trained model, or a file of word vectors."""
     files: Annotated[tuple[str, ...], Shown("FILE...", positional=True)] = ()
     """Labelled files, tagged text, or tests of words; globs are expanded, - is standard input."""
+    program: Own = ""
+    """Of a PyTorch module: the function that makes its program, package.module:function."""
     read: ReadConfig = field(default_factory=ReadConfig)
     tagged: TaggedConfig = field(default_factory=TaggedConfig)
     words: WordConfig = field(default_factory=WordConfig)
@@ -171,6 +175,8 @@ class PredictOptions:
     files: Annotated[tuple[str, ...], Shown("FILE...", positional=True)] = ()
     """Files with the same columns as the training files, labels or tags apart; globs are expanded, - is standard
     input."""
+    program: Own = ""
+    """Of a PyTorch module: the function that makes its program, package.module:function."""
     write: WriteConfig = field(default_factory=WriteConfig)
     read: ReadConfig = field(default_factory=ReadConfig)
     tagged: TaggedConfig = field(default_factory=TaggedConfig)

@@ -16,6 +16,7 @@ __all__ = ["PAGE", "Options", "run"]
 
 def run(options: Options) -> int:
     """Write the predictions."""
+    from hogwild.cli.own import program_from
     from hogwild.feeds.open import description_path
     from hogwild.programs.store import load_model
     from hogwild.programs.taggers.tagger import Tagger
@@ -25,7 +26,7 @@ def run(options: Options) -> int:
     described = (str(description_path(file)) for file in options.files)
     check_outputs([options.write.output], [*options.files, *described, options.show.config], [options.model])
     began = time.perf_counter()
-    model = load_model(options.model)
+    model = load_model(options.model, program_from(options.program) if options.program else None)
     program: Any = model.program
     if not hasattr(program, "predict"):
         raise ConfigError(f"{options.model}: a {program.name} model predicts nothing; see hogwild neighbors.")
@@ -41,6 +42,10 @@ def run(options: Options) -> int:
         from hogwild.cli.apply.recommenders import predict_pairs
 
         return predict_pairs(options, model, began)
+    if program.name == "module":
+        from hogwild.cli.apply.modules import predict_module
+
+        return predict_module(options, model, began)
     from hogwild.cli.apply.rows import predict_rows
 
     return predict_rows(options, model, began)

@@ -25,7 +25,7 @@ from hogwild.messages import say, show
 from hogwild.observe.logs import NAME as LOG
 from hogwild.observe.logs import Logs
 from hogwild.observe.profile import Profile
-from hogwild.programs.store import check_model_output, load_model
+from hogwild.programs.store import check_model_output, metrics_of
 from hogwild.timeline import timed
 
 
@@ -247,7 +247,7 @@ class Training:
         if best := [event.metrics for event in self.epochs if event.best]:
             return best[-1]
         # The best epoch was before this process went on; without an output there is none to go on from.
-        return load_model(self.options.save.output).metrics if self.options.save.output else {}
+        return metrics_of(self.options.save.output) if self.options.save.output else {}
 
 
 def _executor_of(options: RunOptions, job: Job) -> Any:

@@ -1,1 +1,1 @@
-"""Where the visits of a run are made: compiled code in threads of this process."""
+"""Where the visits of a run are made: compiled code in threads of this process, or processes of their own."""

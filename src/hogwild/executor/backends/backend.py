@@ -53,4 +53,4 @@ class Backend(Protocol):
     def random(self, states: npt.NDArray[np.uint64]) -> None: ...
 
     def close(self) -> None:
-        """No more visits."""
+        """No more visits. Called once or more often, whatever happened before."""

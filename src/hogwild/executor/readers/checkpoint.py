@@ -122,6 +122,7 @@ def _check_same(sealed: Sealed, program: Program, identity: Mapping[str, Any], p
 
 def _equal_program(program: Program, sealed: Sealed, path: Path) -> Program:
     options = sealed.config.get("options")
+    program.recall(options if isinstance(options, dict) else {})
     if options == _as_json(program.options()):
         return program
     try:

@@ -66,6 +66,15 @@ def locate(order: Any, position: int) -> int:
     return first + np.int64(order.inner[inside])
 
 
+def visits_at(order: Order, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The samples at some positions: `locate` of all of them, for who makes visits without compiled code."""
+    places = positions * order.stride + order.first
+    first = order.blocks[places >> order.shift].astype(np.int64) << order.shift
+    inside = places & ((1 << order.shift) - 1)
+    whole = first + (1 << order.shift) <= order.whole
+    return first + np.where(whole, order.inner[np.where(whole, inside, 0)], inside)
+
+
 @kernel
 def row_at(place: int, rows: int, window: int, key: int) -> int:
     """The row at a place of the rows in file order, when each window of rows is shuffled by a key (0: not at all).

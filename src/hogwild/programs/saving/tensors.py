@@ -78,7 +78,7 @@ _CELLS = 1 << 48
 _LENGTH = 8  # bytes of the number before the header
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
-    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
 _CODES = {np.dtype(name): code for code, name in _DTYPES.items()}
 

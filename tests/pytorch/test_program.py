@@ -1,0 +1,204 @@
+"""Modules under the executor: workers are processes here."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+import hogwild  # noqa: E402
+from hogwild.errors import ConfigError, WorkerError  # noqa: E402
+from hogwild.executor.readers.checkpoint import load_checkpoint, save_checkpoint  # noqa: E402
+from hogwild.pytorch import TorchProgram  # noqa: E402
+from pytorch import models  # noqa: E402
+
+
+def _line(optimizer: str = "adam", **more: Any) -> TorchProgram:
+    torch.manual_seed(1)
+    return TorchProgram(models.make_line(), nn.MSELoss(), optimizer, batch=10, **more)
+
+
+def _open_files() -> int:
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
+def _segments() -> set[str]:
+    return set(os.listdir("/dev/shm"))
+
+
+def test_two_workers_divide_an_epoch_and_leave_nothing_behind() -> None:
+    train, test, before = models.points(120), models.points(50, seed=3), _segments()
+    program, executor = _line(), hogwild.AsyncExecutor(threads=2, trace=True)
+    watch = hogwild.Watch(["module.0.weight[0]", "norm(module.0.bias)"], every=60)
+    events = list(executor.run(program, train, valid=test, watch=watch, epochs=8, lr=0.05))
+    assert events[0].sharing == "all"
+    assert events[-1].samples == 8 * 120
+    epochs = [event for event in events if event.kind == "epoch"]
+    assert epochs[-1].loss < 0.2 * epochs[0].loss
+    assert events[-1].metrics["loss"] < 0.5
+    assert sum(worker["gradients"] for worker in epochs[0].trace) == 12
+    assert [event.samples for event in events if event.kind == "watched"][:2] == [60, 120]
+    assert program.arrays(state=True)["optimizer/steps"].tolist() == [96, 96]
+    assert multiprocessing.active_children() == []
+    assert _segments() == before
+    weight = program.module[0].weight
+    assert weight.data_ptr() == program.watchable()["module.0.weight"].ctypes.data
+
+
+def test_a_module_holds_two_file_descriptors_whatever_its_size() -> None:
+    layers = nn.Sequential(*(nn.Linear(3, 3) for _ in range(20)), nn.Linear(3, 1), nn.Flatten(0))
+    before = _open_files()
+    program = TorchProgram(layers, nn.MSELoss(), batch=10)
+    program.startup(models.points(20), 1)
+    program.finish(None)
+    program._feeds.clear()
+    assert _open_files() == before + 2
+    del program, layers
+    assert _open_files() == before
+
+
+@pytest.mark.parametrize("how", ["raise", "kill", pytest.param("exit", marks=pytest.mark.full)])
+def test_a_worker_that_dies_stops_the_run(how: str) -> None:
+    x, y = models.points(60)
+    x[33] = 1000.0
+    said = {"raise": "ArithmeticError: the sum is off", "kill": "ended by SIGKILL", "exit": "exit code 3"}[how]
+    program = TorchProgram(models.Dying(how), nn.MSELoss(), "sgd", batch=10)
+    with pytest.raises(WorkerError, match=said) as caught:
+        list(hogwild.AsyncExecutor(threads=2).run(program, (x, y), epochs=2, lr=1e-6))
+    if how == "raise":
+        assert 'raise ArithmeticError("the sum is off")' in str(caught.value.__cause__.__cause__)
+    assert multiprocessing.active_children() == []
+    assert bool(torch.isfinite(program.module.layer.weight).all())
+
+
+@pytest.mark.full
+def test_a_run_that_is_dropped_ends_its_workers() -> None:
+    run = hogwild.AsyncExecutor(threads=2).run(_line(), models.points(8), epochs=2)
+    assert "2 workers for 1 batches: some have nothing to do." in next(run).notes
+    assert len(multiprocessing.active_children()) == 2
+    run.close()
+    assert multiprocessing.active_children() == []
+
+
+def test_serial_goes_on_from_a_checkpoint_bit_for_bit(tmp_path: Path) -> None:
+    def make() -> TorchProgram:
+        torch.manual_seed(1)
+        return TorchProgram(models.Normed(), nn.MSELoss(), "adam", batch=10)
+
+    data, executor = models.points(60), hogwild.AsyncExecutor(mode="serial")
+    whole, part = make(), make()
+    events = list(executor.run(whole, data, epochs=3))
+    run = executor.run(part, data, epochs=3)
+    for event in run:
+        if event.kind == "epoch":
+            save_checkpoint(tmp_path / "model", part, executor.state(), {"epochs": 3})
+            break
+    run.close()
+    program, start = load_checkpoint(tmp_path / "model", make(), {"epochs": 3})
+    again = list(executor.run(program, data, epochs=3, start=start))
+    assert again[-1].loss == events[-1].loss
+    for name, array in whole.arrays(state=True).items():
+        np.testing.assert_array_equal(program.arrays(state=True)[name], array, err_msg=name)
+
+
+@pytest.mark.full
+def test_modes() -> None:
+    """Round-robin and minibatch repeat bit for bit; minibatch by whoever makes the visits; locked counts all."""
+
+    def trained(mode: str, threads: int, **more: Any) -> Any:
+        program = _line("sgd")
+        executor = hogwild.AsyncExecutor(threads=threads, mode=mode, **more)
+        *_, finished = executor.run(program, models.points(110), epochs=2, lr=0.05)
+        assert finished.samples == 220
+        return torch.cat([part.detach().flatten().clone() for part in program.module.parameters()])
+
+    assert torch.equal(trained("round-robin", 2), trained("round-robin", 2))
+    assert torch.equal(trained("minibatch", 2, batch=4), trained("minibatch", 1, batch=4))
+    serial = trained("serial", 1)
+    assert torch.equal(trained("round-robin", 1), serial)
+    assert not torch.equal(trained("round-robin", 2), serial)
+    assert torch.allclose(trained("locked", 2), serial, atol=0.1)
+
+
+@pytest.mark.full
+def test_stopping_and_pausing() -> None:
+    executor = hogwild.AsyncExecutor(threads=2)
+    program = _line()
+    seen = []
+    for event in executor.run(program, models.points(2000), epochs=10_000):
+        seen.append(event.kind)
+        if event.kind == "progress" and "parked" not in seen:
+            executor.park()
+        if event.kind == "parked":
+            threading.Timer(0.2, executor.stop).start()
+    assert event.reason == "stopped"
+    assert "parked" in seen
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.full
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    """SIGKILL of the parent: no worker outlives it."""
+    context = multiprocessing.get_context("spawn")
+    told, tell = context.Pipe(duplex=False)
+    parent = context.Process(target=_train_for_ever, args=(tell,))
+    parent.start()
+    workers = told.recv()
+    assert len(workers) == 2
+    assert all(Path(f"/proc/{worker}").exists() for worker in workers)
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.join()
+    until = time.monotonic() + 30
+    while any(_runs(worker) for worker in workers) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(_runs(worker) for worker in workers)
+
+
+def _runs(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _train_for_ever(tell: Any) -> None:
+    for event in hogwild.AsyncExecutor(threads=2).run(_line(), models.points(500), epochs=1_000_000):
+        if event.kind == "progress":
+            tell.send([child.pid for child in multiprocessing.active_children()])
+            tell.close()
+            break
+    for _ in hogwild.AsyncExecutor(threads=1).run(_line(), models.points(500), epochs=1_000_000):
+        pass
+
+
+def test_what_the_executor_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    for options, message in (
+        ({"sharing": "replica"}, "one copy"),
+        ({"sharing": "auto"}, "one copy"),
+        ({"merge_every": 5}, "one copy"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            list(hogwild.AsyncExecutor(threads=1, **options).run(_line(), models.points(20)))
+    monkeypatch.setattr("hogwild.machine.memory", lambda: 1 << 16)
+    big = _line()
+    big.module.more = nn.Parameter(torch.zeros(50_000))
+    with pytest.raises(ConfigError, match=r"Sequential with adam needs, in memory .* remembers less"):
+        big.startup(models.points(20), 1)
+    with pytest.raises(ConfigError, match="what workers read needs"):
+        _line().startup(models.points(50_000), 1)
+    monkeypatch.undo()
+    with pytest.raises(ConfigError, match="nothing to train on"):
+        list(hogwild.AsyncExecutor(threads=1).run(_line(), (torch.zeros(0, 3), torch.zeros(0))))
