@@ -1,1 +1,1 @@
-"""Tests of what goes between nodes."""
+"""Tests of nodes that have the rows at hand."""

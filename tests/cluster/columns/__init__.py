@@ -1,0 +1,1 @@
+"""Tests of nodes that have some columns of all rows."""
