@@ -334,20 +334,19 @@ def make_vectors(place: Path) -> str:
 
 
 def tasks(asked: argparse.Namespace, place: Path) -> dict[str, Any]:
-    """The metric of three seeds for each setting, with 2 threads."""
+    """The metric of some seeds for each setting, with some numbers of threads."""
     found: dict[str, Any] = {}
     vectors = asked.vectors or make_vectors(place)
-    for name, (metric, files, text, options, kind) in settings(place, vectors).items():
-        if asked.only not in name:
-            continue
-        run = {"threads": 2, "epochs": asked.quality_epochs}
-        each = [run_ours(ours(files, text, options, {**run, "seed": seed}, kind), asked.time) for seed in SEEDS]
+    chosen = {name: each for name, each in settings(place, vectors).items() if asked.only in name}
+    for (name, (metric, files, text, options, kind)), threads in product(chosen.items(), asked.threads):
+        run = {"threads": threads, "epochs": asked.quality_epochs}
+        each = [run_ours(ours(files, text, options, {**run, "seed": seed}, kind), asked.time) for seed in asked.seeds]
         done = [one for one in each if one]
         if done:
-            found[name] = {"metric": metric, "scores": [one["metrics"][metric] for one in done],
-                           "tokens_per_second": median(one["tokens_per_second"] for one in done)}  # fmt: skip
-            rate = found[name]["tokens_per_second"]
-            print(f"{name:48} {metric:8} {spread(found[name]['scores'])}  {rate:9,.0f} tokens/s", flush=True)
+            scores, rate = [one["metrics"][metric] for one in done], median(one["tokens_per_second"] for one in done)
+            title = f"{name}, {threads} thread{'s' * (threads > 1)}"
+            found[title] = {"metric": metric, "scores": scores, "tokens_per_second": rate}
+            print(f"{title:58} {metric:8} {spread(scores)}  {rate:9,.0f} tokens/s", flush=True)
     return found
 
 
@@ -367,6 +366,8 @@ def main() -> None:
     parser.add_argument("--quality", action="store_true", help="F after equal epochs, three seeds")
     parser.add_argument("--tasks", action="store_true", help="other tasks and forms of ours, against our CRF")
     parser.add_argument("--quality-epochs", type=int, default=10, help="of --quality and --tasks")
+    parser.add_argument("--threads", type=numbers, default=[2], metavar="N,N", help="of --tasks")
+    parser.add_argument("--seeds", type=numbers, default=list(SEEDS), metavar="N,N", help="of --tasks")
     parser.add_argument("--only", default="", metavar="TEXT", help="of --tasks those with this in their names")
     parser.add_argument("--vectors", default="", metavar="MODEL|FILE", help="for --tasks; else of Wikipedia's text")
     parser.add_argument("--time", type=float, default=3600, help="limit of a run, in seconds")

@@ -1,7 +1,7 @@
 """Do private copies learn as well as one worker? Held-out loss of every sharing against `serial`, over many seeds.
 
-    python benchmarks/sharing.py [--only linear,crf] [--sizes small,middle,large] [--rules first|all] [--seeds 30]
-        [--workers 2,4,10] [--sharings auto,hot,replica] [--cores quiet,busy] [--json FILE]
+    python benchmarks/sharing.py [--only crf,mf] [--sizes small,middle,large] [--rules first|others|all] [--seeds 30]
+        [--first-seed 1] [--workers 2,4,10] [--sharings auto,hot,replica] [--cores quiet,busy] [--json FILE]
 
 For each program, set and update rule: `serial`, then every sharing with every number of workers, one after the other
 for one seed, then the next seed. The learning rate of a seed is that of its serial run (calibrated, or the program's
@@ -38,6 +38,7 @@ from hogwild.errors import HogwildError
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SIZES = ("small", "middle", "large")
 BUSY = 3  # processes that compute
+RULES = {"first": slice(1), "others": slice(1, None), "all": slice(None)}  # of those that a case has
 TARGETS = {"auto": (1.01, 1.03), "all": (1.01, 1.03), "hot": (1.03, 1.06), "replica": (1.03, 1.06)}
 
 
@@ -384,7 +385,8 @@ def compare(case: Case, rule: str, feeds: tuple[Any, Any], arguments: argparse.N
     kinds = [(sharing, workers) for workers in arguments.workers for sharing in arguments.sharings]
     found: dict[Any, list[Run]] = {kind: [] for kind in [("serial", 1), *kinds]}
     with load(busy):
-        for seed in range(1, arguments.seeds + 1 if case.size != "large" else arguments.large_seeds + 1):
+        count = arguments.large_seeds if case.size == "large" else arguments.seeds
+        for seed in range(arguments.first_seed, arguments.first_seed + count):
             first = run(case, rule, feeds, seed, mode="serial")
             found["serial", 1].append(first)
             for sharing, workers in kinds:
@@ -407,6 +409,7 @@ def _row(case: Case, rule: str, busy: bool, kind: Any, runs: list[Run], serial: 
         "speed": float(np.median([s.seconds for s in serial]) / np.median([r.seconds for r in runs])),
         "chosen": {name: sum(r.sharing == name for r in runs) for name in sorted({r.sharing for r in runs})},
         "good": bool(mean <= most_mean and high <= most_high and np.isfinite(losses).all()),
+        "losses": losses.tolist(), "serial_losses": base.tolist(),
     }  # fmt: skip
 
 
@@ -426,8 +429,9 @@ def main() -> None:
     words = {"type": lambda text: tuple(text.split(","))}
     parser.add_argument("--only", default=(), **words)
     parser.add_argument("--sizes", default=SIZES, **words)
-    parser.add_argument("--rules", choices=("first", "all"), default="first")
+    parser.add_argument("--rules", choices=tuple(RULES), default="first")
     parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--large-seeds", type=int, default=10)
     parser.add_argument("--workers", default=(2, 4, 10), type=lambda text: tuple(int(k) for k in text.split(",")))
     parser.add_argument("--sharings", default=("auto", "hot", "replica"), **words)
@@ -438,14 +442,15 @@ def main() -> None:
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores", flush=True)
     with tempfile.TemporaryDirectory() as place:
         for case in CASES:
-            if (arguments.only and case.name not in arguments.only) or case.size not in arguments.sizes:
+            rules = case.rules[RULES[arguments.rules]]
+            if (arguments.only and case.name not in arguments.only) or case.size not in arguments.sizes or not rules:
                 continue
             try:
                 feeds = case.feeds(Path(place))
             except FileNotFoundError as error:
                 print(f"{case.name} {case.size}: {error.filename} is not there; left out", flush=True)
                 continue
-            for rule in case.rules[: None if arguments.rules == "all" else 1]:
+            for rule in rules:
                 for cores in arguments.cores:
                     for row in compare(case, rule, feeds, arguments, cores == "busy"):
                         rows.append(row)
