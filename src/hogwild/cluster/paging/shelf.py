@@ -71,7 +71,8 @@ class Shelf:
                 lent.append((name, own, self._rows[name][own // self._config.shards]))
             if self._config.asynchronous:
                 blocks = self._lent[rank]
-                blocks[block] = [(name, own, cells.copy()) for name, own, cells in lent]  # changes while these are packed
+                # Copies: these change when the node brings something, perhaps before the others are packed.
+                blocks[block] = [(name, own, cells.copy()) for name, own, cells in lent]
                 for old in sorted(blocks)[:-_LENT]:
                     del blocks[old]
         rows = [rows_of(name, own, cells, self._tables[name], form) for name, own, cells in lent if len(own)]
