@@ -255,7 +255,9 @@ class Node:
 
     def _begin(self) -> None:
         """Visits begin, or go on."""
+        began = time.perf_counter()
         self._strategy.begin(Round(self._status.epoch, self._number))
+        self.traffic.exchanging += time.perf_counter() - began
         self._draw_noise()
 
     def _draw_noise(self) -> None:
