@@ -182,4 +182,4 @@ def test_ctrl_c_ends_a_python_run_at_the_next_span() -> None:
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == "interrupted\n"
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=120) == 0  # python takes its time to end where cores are busy
