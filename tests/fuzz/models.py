@@ -168,8 +168,8 @@ def use(name: str, path: Path) -> None:
             export.run(export.Options(model, f"{out}.bin", show=show))
             return
         write = WriteConfig(output=str(out))
-        predict.run(predict.Options(model, (data,), write, read, show=show))
-        evaluate.run(evaluate.Options(model, (data,), read, show=show))
+        predict.run(predict.Options(model, (data,), write=write, read=read, show=show))
+        evaluate.run(evaluate.Options(model, (data,), read=read, show=show))
         export.run(export.Options(model, f"{out}.safetensors", show=show))
         if name in ("linear", "linear-classes", "crf"):
             inspect.run(inspect.Options(model, show=show))

@@ -23,6 +23,7 @@ ARRAYS = {
     "offsets": np.array([2**62], np.int64),
     "states": np.array([2**64 - 1, 1], np.uint64),
     "bytes": np.arange(3, dtype=np.uint8),
+    "flags": np.array([True, False, True]),
     "transposed": np.arange(6, dtype=np.float32).reshape(2, 3).T,
     "strided": np.arange(10, dtype=np.int64)[::3],
 }
@@ -68,9 +69,15 @@ def test_arrays_are_aligned_views_not_copies() -> None:
 
 
 def test_other_kinds_of_cells_are_refused() -> None:
-    for array in (np.array([1j]), np.array(["a"]), np.array([None]), np.array([True])):
-        with pytest.raises(SaveError, match="plain integers and floats"):
+    for array in (np.array([1j]), np.array(["a"]), np.array([None])):
+        with pytest.raises(SaveError, match="plain integers, floats and truth values"):
             file_of({"a": array})
+
+
+def test_what_is_neither_true_nor_false_is_damage() -> None:
+    content = file_of({"a": np.array([True, False])})
+    with pytest.raises(ModelError, match="neither true nor false"):
+        decode(content[:-1] + b"\x02", "f")
 
 
 def make(header: Any, data: bytes = b"") -> bytes:

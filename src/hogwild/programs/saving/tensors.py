@@ -92,7 +92,8 @@ def encode(arrays: Arrays) -> Iterator[Buffer]:
         begin, end = end, end + array.nbytes
         code = _CODES.get(array.dtype.newbyteorder("<"))
         if code is None:
-            raise SaveError(f"the array {brief(name)} holds {array.dtype}; it saves plain integers and floats only.")
+            kinds = "plain integers, floats and truth values only"
+            raise SaveError(f"the array {brief(name)} holds {array.dtype}; it saves {kinds}.")
         header[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % _LENGTH)
@@ -120,6 +121,8 @@ def decode(buffer: Any, where: str) -> dict[str, npt.NDArray[Any]]:
         end = stop
         dtype = np.dtype(_DTYPES[code])
         flat = np.frombuffer(buffer, dtype, math.prod(shape), data + begin)
+        if dtype.kind == "b" and (flat.view(np.uint8) > 1).any():  # NumPy trusts that they are not
+            raise _damaged(where, f"array {brief(name)} holds what is neither true nor false")
         arrays[name] = flat.reshape(shape)
     if end != size - data:
         raise _damaged(where, f"{size - data - end:,} bytes belong to no array")
