@@ -65,7 +65,7 @@ shells:
 		{ apt-get update --quiet && $(DEBIAN) $$shell; } > /dev/null 2>&1 || \
 		echo "Install $$shell: its completion is not tested without it."; done
 
-# Tests that compile the same code stay together.
+# Tests that start Ray follow each other.
 test-full: $(VENV)/.installed-peers shells
 	$(BIN)/python -m pytest -m "full or peers" --numprocesses 2 --dist loadgroup
 

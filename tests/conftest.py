@@ -32,20 +32,23 @@ def pytest_configure() -> None:
             signal.signal(number, usual)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In `make test-full` (--dist loadgroup), tests that compile the same code stay together: it is compiled once."""
-    for item in items if config.getoption("loadgroup", False) else ():
-        if item.path.parent.name != "fuzz":
-            item.add_marker(pytest.mark.xdist_group(_group_of(item)))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """In `make test-full` (--dist loadgroup), tests that start Ray follow each other: two at a time take longer.
 
+    By a scheduler: groups are told to xdist by names of tests, which pytest 9.2 does not let it change.
+    """
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
 
-def _group_of(item: pytest.Item) -> str:
-    """Its file and, where one of its parameters is an update rule, that. Those that start Ray follow each other."""
-    if "cluster" in item.path.parts:
-        return "ray"
-    given = getattr(item, "callspec", None)
-    parts = [str(given.params[name]) for name in ("name", "rule") if name in given.params] if given else []
-    return " ".join([item.path.stem, *parts])
+    class RayTogether(LoadScopeScheduling):
+        """All others one by one."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            return "ray" if nodeid.startswith("tests/cluster/") else nodeid
+
+    return RayTogether(config, log)
 
 
 def pytest_collection_finish(session: Any) -> None:
