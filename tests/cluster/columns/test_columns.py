@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 import hogwild
+from cluster.test_run import made_text
 from hogwild.arrays import Floats
 from hogwild.cluster import ClusterConfig, ClusterExecutor, Texts
 from hogwild.cluster.columns.part import Part, columns_of
@@ -20,18 +21,6 @@ from hogwild.kernels.loop.schedule import make_schedule
 from problems.tasks import count_program, touches
 
 SEED, EPOCHS, DIM = 3, 2, 19
-
-
-def write_text(path: Path, sentences: int = 1500) -> int:
-    """Two topics whose words keep to themselves; returns the words."""
-    random = np.random.default_rng(5)
-    words = 0
-    with open(path, "w", encoding="utf-8") as file:
-        for _ in range(sentences):
-            size, topic = int(random.integers(5, 15)), int(random.integers(2))
-            file.write(" ".join(f"t{topic}w{word}" for word in random.integers(0, 40, size)) + "\n")
-            words += size
-    return words
 
 
 def simulate(path: Path, nodes: int, every: int, delay: int, workers: int = 1) -> list[Floats]:
@@ -76,7 +65,7 @@ def test_columns_are_divided_once() -> None:
 def test_any_number_of_nodes_learns_the_same(tmp_path: Path) -> None:
     """One visit a block, and no delay: all scores are those of now. Else they are nearly so."""
     path = tmp_path / "text.txt"
-    write_text(path)
+    made_text(path, 1500)
     whole = simulate(path, 1, 1, 0)
     for nodes in (2, 3):
         for one, other in zip(whole, simulate(path, nodes, 1, 0), strict=True):
@@ -91,7 +80,7 @@ def test_any_number_of_nodes_learns_the_same(tmp_path: Path) -> None:
 def test_workers_divide_a_block(tmp_path: Path) -> None:
     """Scores do not depend on how many there are, nor does what is learnt from visits far from each other."""
     path = tmp_path / "text.txt"
-    write_text(path, 100)
+    made_text(path, 100)
     feed, program = hogwild.open_corpus(path), hogwild.Word2Vec(dim=DIM)
     program.startup(feed, SEED)
     found = []
@@ -128,7 +117,7 @@ def executor(**options: Any) -> ClusterExecutor:
 @pytest.mark.parametrize("delay", [0, 1])
 def test_two_nodes_learn_what_one_process_does(nodes: Session, tmp_path: Path, delay: int) -> None:
     path = tmp_path / "text.txt"
-    words = write_text(path)
+    words = made_text(path, 1500)
     program = hogwild.Word2Vec(dim=DIM)
     with executor(sync_every=3, max_delay=delay, deltas="float32") as runs:
         events = list(runs.run(program, Texts((str(path),))))
@@ -149,7 +138,7 @@ def test_two_nodes_learn_what_one_process_does(nodes: Session, tmp_path: Path, d
 def test_as_it_comes(nodes: Session, tmp_path: Path) -> None:
     """Rounded scores, a block by the rule, a feed of the driver's, and a run that goes on where it was stopped."""
     path = tmp_path / "text.txt"
-    words = write_text(path, 2000)
+    words = made_text(path, 2000)
     feed, program = hogwild.open_corpus(path), hogwild.Word2Vec(dim=DIM, sample=0)
     with executor() as runs:
         for event in runs.run(program, feed, epochs=20):
@@ -173,7 +162,7 @@ def test_what_has_no_columns_is_refused(nodes: Session, tmp_path: Path) -> None:
     with executor() as runs, pytest.raises(ConfigError, match="strategy columns is for word vectors"):
         list(runs.run(count_program(20), touches(10, 20), lr=1.0))
     path = tmp_path / "text.txt"
-    write_text(path, 50)
+    made_text(path, 50)
     with executor() as runs, pytest.raises(ConfigError, match="mode locked has no effect"):
         list(runs.run(hogwild.Word2Vec(dim=8), hogwild.open_corpus(path), mode="locked"))
 
@@ -181,7 +170,7 @@ def test_what_has_no_columns_is_refused(nodes: Session, tmp_path: Path) -> None:
 @pytest.mark.full
 def test_a_killed_node_is_replaced(nodes: Session, tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
-    words = write_text(path)
+    words = made_text(path, 1500)
     program = hogwild.Word2Vec(dim=DIM, sample=0)
     lost = []
     with executor(sync_every=3) as runs:
