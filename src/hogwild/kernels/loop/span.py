@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import NEXT, ORDER_KEY, ORDER_SHIFT, Step
-from hogwild.kernels.compiler.jit import choice, fresh, in_package, inner, kernel
+from hogwild.kernels.compiler.jit import choice, fresh, in_package, inner, loop
 from hogwild.kernels.loop.guard import guard
 from hogwild.kernels.loop.modes import (
     FreeMode,
@@ -208,7 +208,7 @@ def one_by_one(probe: Any, task: Any, mode: Any, samples: Any, weights: Any, scr
 one_by_one.otherwise(_go_through)
 
 
-run_span = kernel(_run_span)
+run_span = loop(_run_span)
 run_fresh_span = fresh(_run_span)
 
 

@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 
+import numba as nb
+import numpy as np
 import pytest
 
 from compiling import OFF
-from hogwild.kernels.compiler.drafts import draft_options
 from hogwild.kernels.compiler.jit import inner, kernel
+from hogwild.kernels.compiler.pipelines import draft_options, loop_options
 from places import ROOT
 
 compiled = pytest.mark.skipif(OFF, reason="nothing is compiled")
@@ -36,6 +38,30 @@ def roots(x):
 @compiled
 def test_drafts_are_made_with_the_version_of_numba_that_is_pinned():
     assert "pipeline_class" in draft_options()
+    assert "pipeline_class" in loop_options()
+
+
+@compiled
+def test_the_way_into_a_loop_is_not_optimised_and_the_loop_is():
+    total, plain = (nb.njit(_total, fastmath=True, **options) for options in (loop_options(), {}))
+    numbers = np.arange(1000, dtype=np.float32)
+    assert total((numbers, numbers[:10])) == plain((numbers, numbers[:10]))
+
+    def marked(compiled):
+        [found] = compiled.inspect_llvm().values()
+        return [line for line in found.splitlines() if line.startswith("attributes") and "optnone" in line]
+
+    assert marked(total)
+    assert not marked(plain)
+    [assembly] = total.inspect_asm().values()
+    assert "addps" in assembly, "the loop has vectors"
+
+
+def _total(arrays):
+    found = np.float32(0)
+    for k in range(len(arrays[0])):
+        found += arrays[0][k]
+    return found + arrays[1][0]
 
 
 def test_python_may_call_a_part_before_and_after_a_kernel_does():
@@ -53,7 +79,7 @@ def test_an_error_in_a_part_reaches_python():
 
 
 AGAIN = """
-from kernels.compiler.test_drafts import roots
+from kernels.compiler.test_pipelines import roots
 print(roots(0.0), sum(roots.stats.cache_hits.values()))
 try:
     roots(-3.0)
