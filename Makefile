@@ -16,6 +16,9 @@ PEERS := .venv-peers
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
+# Of tests: many of them wait, for Ray or for processes of their own.
+PROCESSES := 3
+
 DEBIAN := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet
 
 .DEFAULT_GOAL := help
@@ -53,7 +56,7 @@ test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory -j 2 check tests
 
 tests:
-	$(BIN)/python -m pytest -m "not full" --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not full" --numprocesses $(PROCESSES) --dist loadfile
 
 $(VENV)/.installed-peers: $(VENV)/.installed-dev
 	$(BIN)/pip $(INSTALL) -e ".[dev,peers]"
@@ -67,7 +70,7 @@ shells:
 
 # Tests that start Ray follow each other.
 test-full: $(VENV)/.installed-peers shells
-	$(BIN)/python -m pytest -m "full or peers" --numprocesses 2 --dist loadgroup
+	$(BIN)/python -m pytest -m "full or peers" --numprocesses $(PROCESSES) --dist loadgroup
 
 fuzz: $(VENV)/.installed-dev
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(TARGET) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) \

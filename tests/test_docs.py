@@ -50,8 +50,8 @@ def _commands(text: str) -> Iterator[str]:
 
 LONG = (  # whose blocks start Ray or processes, or train for long
     "cluster.md", "crfsuite.md", "experiments.md", "feeds.md", "guide-bilstm.md", "guide-ctr.md", "guide-fm.md",
-    "guide-pytorch.md", "guide-recommender.md", "guide-tagger.md", "guide-text-classifier.md", "guide-word2vec.md",
-    "theory.md",
+    "guide-linear.md", "guide-pytorch.md", "guide-recommender.md", "guide-tagger.md", "guide-text-classifier.md",
+    "guide-word2vec.md", "theory.md",
 )  # fmt: skip
 
 

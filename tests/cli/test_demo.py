@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from hogwild.cli.demo import ASKED, DemoConfig, Options, show_words
 from hogwild.config import ShowConfig
 
@@ -47,6 +49,7 @@ def test_the_demo_as_json(hogwild):
     assert all(len(near) == 5 and word not in near for word, near in words["neighbors"].items())
 
 
+@pytest.mark.full
 def test_words_that_are_used_alike_are_neighbours():
     """A part of the text, at the dimension of the other tests: what the demonstration shows makes sense."""
     options = Options(DemoConfig(dim=16, threads=2, words=300_000), ShowConfig(quiet=True))

@@ -214,6 +214,7 @@ def test_samples_of_another_kind_are_refused(samples: Any, said: str) -> None:
 # -- registered a second time -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_functions_registered_again_after_a_run_are_those_that_run() -> None:
     class Change(NamedTuple):
         by: int

@@ -122,6 +122,7 @@ def test_what_is_refused(refused, hogwild, rated, model, tmp_path):
     assert "top is 0" in refused("recommend", model, "7", "--top", 0)
 
 
+@pytest.mark.full
 @pytest.mark.data
 @pytest.mark.skipif(not FOLDER.exists(), reason="needs ../shared/data/gowalla")
 def test_gowalla(hogwild, tmp_path):

@@ -151,6 +151,7 @@ def test_no_shell_command_travels_in_a_model(hogwild, tagged, tmp_path):
 LSTM = ("--model", "bilstm", "--hidden", 16, "--word-dim", 12, "--feature-dim", 4, "--batch-size", 4)
 
 
+@pytest.mark.full
 def test_the_json_object_of_a_bilstm(hogwild, tagged, tmp_path):
     words = ["train", "tagger", tagged / "train.txt", *LSTM, *SERIAL, "--valid", tagged / "test.txt"]
     said = hogwild(*words, "--output", tmp_path / "m", "--json")

@@ -67,6 +67,7 @@ def test_every_model_is_made_with_its_own_options(command):
         assert vars(program.config).items() <= {**program.options(), **vars(options.own)}.items()
 
 
+@pytest.mark.full
 @pytest.mark.data
 @pytest.mark.skipif(not IMDB.exists() or OFF, reason="needs ../shared/data")
 def test_film_reviews(hogwild, tmp_path):

@@ -173,6 +173,7 @@ def test_no_quotes_mean_that_a_quote_is_text() -> None:
     assert out[:size].tobytes() == b'"b\nc"\ny\nz\n'
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux forgets the peak of memory")
 def test_memory_of_columns(tmp_path: Path) -> None:
     """40,000 columns took 400 MB and, with categories, a search through all columns for each of them."""

@@ -95,6 +95,7 @@ def test_training_equals_the_twin(rule: str) -> None:
     equal(program, before, 1e-6)  # paid or still to be paid: the same
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("rule", cases(["adagrad l1 l2", "sgd", "adam"], ["adagrad l1 l2"]))
 def test_training_with_values_equals_the_twin(rule: str) -> None:
     feed = make_feed(22, values=True)

@@ -96,6 +96,7 @@ def test_values_that_cannot_work_for_a_bilstm(wrong):
 # -- what is kept ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_all_runs_are_there(whole):
     record, events = whole
     assert record["complete"] is True
@@ -124,11 +125,13 @@ def test_the_rate_and_the_penalty_are_those_of_the_paper(feeds):
     assert (own.lr, own.l2) == (0.3, 0.0)
 
 
+@pytest.mark.full
 def test_the_rate_is_used(whole):
     rates = [event.lr for _, event in whole[1] if event.kind == "started"]
     assert rates == pytest.approx([0.05] * len(rates))
 
 
+@pytest.mark.full
 def test_seconds_come_from_runs_without_a_trace(whole):
     for run in whole[0]["runs"]:
         assert [found["iteration"] for found in run["iterations"]] == [1, 2]
@@ -138,6 +141,7 @@ def test_seconds_come_from_runs_without_a_trace(whole):
             assert found.get("seconds", found.get("traced_seconds")) > 0
 
 
+@pytest.mark.full
 def test_one_thread_is_sgd_whatever_it_is_called(whole):
     """The same visits in the same order: the losses of all that one thread did are those of SGD."""
     runs = [run for run in whole[0]["runs"] if run["threads"] == 1 and run["seed"] == 5]
@@ -149,6 +153,7 @@ def test_one_thread_is_sgd_whatever_it_is_called(whole):
     assert other["iterations"][0]["loss"] != pytest.approx(losses[0][0], rel=1e-4)
 
 
+@pytest.mark.full
 def test_the_score_is_f1_on_the_test_text(whole):
     record, events = whole
     assert record["score"] == "f1"
@@ -158,6 +163,7 @@ def test_the_score_is_f1_on_the_test_text(whole):
     assert max(scores) <= 1
 
 
+@pytest.mark.full
 def test_every_gradient_is_counted_for_its_worker(whole, feeds):
     record, _ = whole
     traced = [run for run in record["runs"] if run["traced"]]
@@ -175,6 +181,7 @@ def test_every_gradient_is_counted_for_its_worker(whole, feeds):
     assert {found["errors"]["errors"] for found in traced[0]["iterations"]} == {0}
 
 
+@pytest.mark.full
 def test_facts_about_data_and_machine(whole, feeds):
     record, _ = whole
     assert record["data"]["train"] == {"source": "sentences", "sentences": 120, "tokens": feeds[0].tokens}

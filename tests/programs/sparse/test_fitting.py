@@ -243,6 +243,7 @@ def test_rows_of_ids(tmp_path):
     assert program.predict_one(rows[0]) == program.predict(tmp_path / "train.svm")[0]
 
 
+@pytest.mark.full
 def test_a_quantity_and_several_classes_of_one_row():
     frame = pd.DataFrame({"a": [1.0, 2, 3, 4] * 5, "c": list("xyzx") * 5})
     for y in ([100.0, 200, 300, 400] * 5, list("uvwu") * 5):

@@ -238,6 +238,7 @@ def test_one_row_is_served_with_the_same_answer(trained: Any) -> None:
     assert 0 < trained.predict_one(many, dense=[0.0]) < 1
 
 
+@pytest.mark.full
 @compiled
 def test_many_classes_and_plain_sparse_rows() -> None:
     rows = np.arange(300)

@@ -107,6 +107,7 @@ def test_sentences_together_repeat_with_one_worker(feed: Any) -> None:
     assert other.arrays(state=True)["steps"] == 2 * len(feed)  # a step for each
 
 
+@pytest.mark.full
 def test_sentences_together_are_asynchrony(feed: Any) -> None:
     """One after the other is what serial does; four at once learn nearly the same."""
     serial, alone, together = (BiLSTM(**{**ALONE, "together": count}) for count in (0, 1, 4))

@@ -229,6 +229,7 @@ def test_zeros_are_not_stored(options: dict[str, Any], tmp_path: Path) -> None:
     assert len(load_model(tmp_path / "sparse").program.names) == 200  # without l1 features stay
 
 
+@pytest.mark.full
 def test_features_that_weigh_nothing_are_left_out(tmp_path: Path) -> None:
     feed = make_feed(91, tags=9, lengths=(9,) * 40, features=200)
     program = sparse_crf(feed, 0.02, l1=0.1, **SOME)

@@ -188,6 +188,7 @@ def test_a_feed_of_other_templates_is_refused(chunker: CRF, place: Path) -> None
             use(feed)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("strict")
 def test_features_that_python_made() -> None:
     X = [[{"w": "the", "n": 2.5}, {"w": "dog"}], [{"w": "a"}, {"w": "dog"}]]
