@@ -133,7 +133,7 @@ class Course:
         if self.crew.log is not None and self._since is not None:
             self.crew.log.close(self.epoch)
         with timed("merge"):
-            self.crew.store.collect()
+            self.crew.collect()
         if self._since is not None:
             self._seconds += time.perf_counter() - self._since
             self._since = None
@@ -202,7 +202,7 @@ class Course:
             plan.program.settle_copy(copies.weights, step)
         self.halt()
         if plan.program.settle(elapsed):
-            crew.store.refresh()
+            crew.refresh()
         self._loss = crew.counters.loss / visits * plan.program.loss_scale
         self.epoch += 1
         crew.counters.reset()

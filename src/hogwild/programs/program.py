@@ -82,7 +82,15 @@ class Program(ABC):
     def check_mode(self, mode: str) -> None:
         """ConfigError if an option that the user gave has no effect in a mode."""
 
-    def backend(self) -> Any:
+    def check_device(self, config: TrainConfig) -> None:
+        """ConfigError unless it can be trained on the device that the user names; asked before data is read."""
+        if config.device:
+            raise ConfigError(
+                f"device is {brief(config.device)}, and a {type(self).__name__} is trained by compiled code on the "
+                "processor. SparseMLP (mlp, wide-deep), TextClassifier (text) and PyTorch modules have a form for devices."
+            )
+
+    def backend(self, config: TrainConfig) -> Any:
         """What makes the visits of a run: a class (see `executor/backends`) that is made with the plan of the run, or
         None for compiled code."""
         return None

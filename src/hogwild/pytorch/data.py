@@ -296,14 +296,18 @@ def _bytes(item: Any) -> int:
 # -- batches ----------------------------------------------------------------------------------------------------------
 
 
-def rows_of(visit: int, size: int, count: int, key: int) -> Places:
+def rows_of(visit: int, size: int, count: int, key: int, window: int = 1 << 62) -> Places:
     """The rows of a visit: `size` of `count`, less in the last; scattered over all visits by a key, 0: as they stand.
 
-    As `kernels.loop.order.row_at` has it, for many places at once and without compiled code.
+    As `kernels.loop.order.row_at` has it, for many places at once and without compiled code. window: rows are scattered
+    over this many, a multiple of `size`, at the most.
     """
     places = np.arange(visit * size, min((visit + 1) * size, count))
+    first = visit * size // window * window
+    count = min(window, count - first)
     if key == 0 or count < 2:
         return places
+    places -= first
     half = max(1, (count - 1).bit_length())
     mask = np.uint64((1 << half) - 1)
     shift = np.uint64(half // 2 + 1)
@@ -318,7 +322,7 @@ def rows_of(visit: int, size: int, count: int, key: int) -> Places:
             x = (x * np.uint64(0x9E3779B97F4A7C15)) & mask
         found[left] = x
         left = found >= np.uint64(count)
-    return found.astype(np.int64)
+    return found.astype(np.int64) + first
 
 
 def split(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
