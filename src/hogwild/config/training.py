@@ -81,11 +81,11 @@ class ClassifierTrainConfig(TrainConfig):
     """How training of classifiers runs: as all training, and on devices."""
 
     device: Device = ""
-    """Train by PyTorch on this device (--model mlp, wide-deep and text): the processor, or a GPU with its own memory, which
-    holds weights and samples. The model is the same, and serves anywhere. Default: compiled code."""
+    """Train by PyTorch on this device (--model mlp, wide-deep and text), in whose memory weights and samples are. The
+    model is the same, and serves anywhere. Default: compiled code on the processor."""
     batch: int = 0
     """With mode `minibatch`, and on a device with --model text: visits summed into one update; 0: one a worker, on a
-    device 32, in mode `serial` 1."""
+    device up to 16, in mode `serial` one."""
 
 
 @dataclass(frozen=True)

@@ -339,6 +339,7 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
     if why:
         notes.append(why)
     crew = build_crew(plan, plan.weights, schedule, sharing)
+    notes += crew.backend.notes
     if crew.store.workers < plan.workers:
         workers = "1 worker" if crew.store.workers == 1 else f"{crew.store.workers} workers"
         notes.append(f"{plan.workers} threads take turns as {workers}, one a core: see --sharing.")

@@ -244,7 +244,7 @@ class Course:
         return Started(
             **self.when(), total=self.total, threads=self.plan.workers, mode=config.mode,
             sharing=self.crew.store.name, lr=self._first_rate, compile_seconds=compile_seconds,
-            prepare_seconds=prepare_seconds, notes=tuple(notes), **told,
+            prepare_seconds=prepare_seconds, notes=tuple(notes), device=config.device, **told,
         )  # fmt: skip
 
     def progress(self) -> Progress:

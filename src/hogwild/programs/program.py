@@ -87,7 +87,7 @@ class Program(ABC):
         if config.device:
             raise ConfigError(
                 f"device is {brief(config.device)}, and a {type(self).__name__} is trained by compiled code on the "
-                "processor. SparseMLP (mlp, wide-deep), TextClassifier (text) and PyTorch modules have a form for devices."
+                "processor. SparseMLP (mlp, wide-deep), TextClassifier (text) and modules have a form for devices."
             )
 
     def backend(self, config: TrainConfig) -> Any:

@@ -24,6 +24,8 @@ class Backend(Protocol):
     trace: Trace | None
     """Gradient errors, where they are counted; known after `open`."""
 
+    notes: Sequence[str]
+    """What the user should know of where visits are made; known after `open`."""
     group: int
     """Visits that a worker makes at once."""
 

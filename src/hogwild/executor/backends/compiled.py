@@ -31,6 +31,8 @@ from hogwild.kernels.loop.trace import Untraced
 class CompiledThreads:
     """The one compiled loop, for the task, mode and trace of a run."""
 
+    notes: Sequence[str] = ()
+
     def __init__(self, plan: Plan) -> None:
         self.trace: Trace | None = None
         self.group = group_size(plan.task)

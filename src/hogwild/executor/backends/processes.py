@@ -43,6 +43,7 @@ class ProcessWorkers:
     """Workers that are processes (spawn). What each of them is, the program says: `Program.visitor(worker)`, a function
     and its arguments, which makes there what has the methods that `_Remote` asks for."""
 
+    notes: Sequence[str] = ()
     group = 1
 
     def __init__(self, plan: Plan) -> None:

@@ -17,16 +17,18 @@ from hogwild.executor.plan import Plan
 from hogwild.executor.sharing import WeightStore
 from hogwild.kernels.loop.span import Span
 from hogwild.pytorch.devices.device import device_of
+from hogwild.pytorch.devices.module import ModuleWork
 from hogwild.pytorch.devices.sparse_mlp import SparseMLPWork
 from hogwild.pytorch.devices.text import TextWork
 
-_WORKS: dict[str, Any] = {"sparse_mlp": SparseMLPWork, "text_classifier": TextWork}
+_WORKS: dict[str, Any] = {"module": ModuleWork, "sparse_mlp": SparseMLPWork, "text_classifier": TextWork}
 
 
 class DeviceStreams:
     """Streams of a device. What is done there the form of the program says (`TableWork`)."""
 
     trace = None
+    notes: Sequence[str] = ()
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

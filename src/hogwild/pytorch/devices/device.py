@@ -32,7 +32,7 @@ class Device:
     @property
     def is_processor(self) -> bool:
         """Whether it is the processor itself."""
-        return self.place.type == "cpu"
+        return str(self.place.type) == "cpu"
 
     def send(self, tensor: Tensor) -> Tensor:
         """A copy there; from pinned memory, where that lets other work go on meanwhile."""
@@ -91,6 +91,14 @@ def check_room(device: Device, needed: int, remedy: str) -> None:
             f"the weights, and a step of each stream, need {needed / 1e9:.2f} GB, and {device.name} has "
             f"{device.free / 1e9:.2f} GB to give; {remedy}"
         )
+
+
+def sent_in_pieces(device: Device, size: int) -> str:
+    """What the user is told of samples that do not fit."""
+    return (
+        f"The samples ({size / 1e9:.2f} GB) do not fit on {device.name} beside the weights: they are sent batch by "
+        "batch, while it works."
+    )
 
 
 def tensor_of(array: npt.NDArray[Any]) -> Tensor:

@@ -27,29 +27,24 @@ from hogwild.kernels.optim.rules import (
     select,
     signed,
     unbiased,
-    unpenalized,
 )
 from hogwild.pytorch.devices.device import Device
 
 # -- what formulas are made of, of tensors ----------------------------------------------------------------------------
 
 
-@root.of(Tensor)
 def _root(number: Tensor) -> Tensor:
     return number.sqrt()
 
 
-@signed.of(Tensor)
 def _signed(size: Tensor, number: Tensor) -> Tensor:
     return torch.copysign(size, number)
 
 
-@select.of(Tensor)
 def _select(test: Tensor, yes: Any, no: Any) -> Tensor:
     return torch.where(test, _plain(yes), _plain(no))
 
 
-@unbiased.of(Tensor)
 def _unbiased(mean: Tensor, beta: float, count: Tensor, which: int) -> Tensor:
     return mean / (1 - torch.pow(beta, count))
 
@@ -58,11 +53,17 @@ def _plain(number: Any) -> Any:
     return float(number) if isinstance(number, np.generic) else number
 
 
+root.of(Tensor)(_root)
+signed.of(Tensor)(_signed)
+select.of(Tensor)(_select)
+unbiased.of(Tensor)(_unbiased)
+
+
 def rule_on(device: Device, rule: Any) -> Any:
     """A rule whose constants are numbers of Python, which go with a call; of `l1` the sign of tensors is asked."""
     plain = type(rule)(*(float(constant) for constant in rule))
     if isinstance(plain, Ftrl):
-        plain = plain._replace(l1=torch.tensor(plain.l1, device=device.place))  # type: ignore[arg-type]
+        plain = plain._replace(l1=torch.tensor(plain.l1, device=device.place))
     return plain
 
 
@@ -74,21 +75,21 @@ def pace_of(rule: Any, own: Tensor, width: int) -> Any:
     """How far the rule moves the weights of some rows for a unit of learning rate and of gradient."""
 
 
-pace_of.of(Sgd)(lambda rule, own, width: 1.0)
-pace_of.of(Momentum)(lambda rule, own, width: 1.0 / (1.0 - rule.beta))
-
-
-@pace_of.of(Adagrad)
 def _adagrad_pace(rule: Any, own: Tensor, width: int) -> Tensor:
     squares = own[:, width : 2 * width]
     return torch.where(squares > 0, 1 / (squares + rule.epsilon).sqrt(), 0.0)
 
 
-@pace_of.of(Adam)
 def _adam_pace(rule: Any, own: Tensor, width: int) -> Tensor:
     count = own[:, 3 * width, None]
     spread = _unbiased(own[:, 2 * width : 3 * width], rule.beta2, count, 1)
     return torch.where(count > 0, 1 / (spread.sqrt() + rule.epsilon), 0.0)
+
+
+pace_of.of(Sgd)(lambda rule, own, width: 1.0)
+pace_of.of(Momentum)(lambda rule, own, width: 1.0 / (1.0 - rule.beta))
+pace_of.of(Adagrad)(_adagrad_pace)
+pace_of.of(Adam)(_adam_pace)
 
 
 def paid(rule: Any, penalty: Any, own: Tensor, width: int, elapsed: float) -> Tensor:
@@ -147,8 +148,8 @@ def stepped(rule: Any, own: Tensor, grads: Tensor, rate: float) -> Tensor:
 
 
 def move_outputs(rule: Any, outputs: Tensor, grads: Tensor, rate: float) -> None:
-    """Move all rows of a small table, which no penalty shrinks."""
-    outputs.copy_(stepped(unpenalized(rule), outputs.clone(), grads, rate))  # RACE(lost update): docs/races.md
+    """Move all rows of a small table."""
+    outputs.copy_(stepped(rule, outputs.clone(), grads, rate))  # RACE(lost update): docs/races.md
 
 
 def move_dense(rule: Any, weights: Any, grads: Tensor, rate: float) -> None:

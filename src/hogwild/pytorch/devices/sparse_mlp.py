@@ -77,8 +77,8 @@ class SparseMLPWork(TableWork):
 
     def _scores(self, batch: Batch, entries: Tensor, layers: list[Tensor]) -> Tensor:
         bags = batch.rows * self._slots + (0 if batch.slots is None else batch.slots)
-        looked_up = combined(entries[:, : self._dim], bags, batch.count * self._slots, batch.values, self._combiner)
-        given = self._lookup_activation(looked_up.view(batch.count, self._slots * self._dim))
+        looked_up = combined(entries[:, : self._dim], bags, batch.size * self._slots, batch.values, self._combiner)
+        given = self._lookup_activation(looked_up.view(batch.size, self._slots * self._dim))
         given = given if batch.dense is None else torch.cat([given, batch.dense], 1)
         for k in range(0, len(layers), 2):
             given = torch.addmm(layers[k + 1], given, layers[k])
@@ -97,4 +97,4 @@ class SparseMLPWork(TableWork):
             costs = 0.5 * (scores[:, 0] - batch.targets).square()
         else:
             costs = functional.softplus(-batch.targets * scores[:, 0], threshold=1e9)
-        return (costs * batch.importance).sum() / batch.count
+        return (costs * batch.importance).sum() / batch.size

@@ -11,12 +11,13 @@ from torch.nn import functional
 from hogwild.executor.plan import Plan
 from hogwild.kernels.loop.order import Order
 from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.rules import unpenalized
 from hogwild.pytorch.devices.device import Device
-from hogwild.pytorch.devices.rows import move_outputs, move_rows, paid
+from hogwild.pytorch.devices.rows import move_outputs, move_rows, paid, rule_on
 from hogwild.pytorch.devices.upload import Batch, Places
 from hogwild.pytorch.devices.work import TableWork
 
-_TOGETHER = 32  # texts of a step where the user gives no number
+_MOST, _PART = 16, 1000  # texts of a step where the user gives no number: with more of them, sums step too far
 
 
 class TextWork(TableWork):
@@ -26,7 +27,8 @@ class TextWork(TableWork):
         super().__init__(plan, device)
         program: Any = plan.program
         config = plan.config
-        self.group = config.batch or (1 if config.mode == "serial" else _TOGETHER)
+        self.group = config.batch or (1 if config.mode == "serial" else max(1, min(_MOST, plan.visits // _PART)))
+        self._output_rule = rule_on(device, unpenalized(plan.task.rule))
         self._width, self._outputs, self._decay = program.width, plan.task.outputs, float(plan.task.decay)
 
     @property
@@ -55,14 +57,14 @@ class TextWork(TableWork):
         if self._decay:
             entry_grads = entry_grads + self._decay * batch.importance[batch.rows][:, None] * entries.detach()
         move_rows(self._rule, self._penalty, weights.table, batch.ids, entry_grads, rate, elapsed)
-        move_outputs(self._rule, weights.outputs, output_grads, rate)
+        move_outputs(self._output_rule, weights.outputs, output_grads, rate)
         return loss.detach()
 
     def _scores(self, batch: Batch, entries: Tensor, outputs: Tensor) -> Tensor:
         values = entries.new_ones(len(batch.rows)) if batch.values is None else batch.values
-        total = entries.new_zeros(batch.count).index_add_(0, batch.rows, values.abs())
+        total = entries.new_zeros(batch.size).index_add_(0, batch.rows, values.abs())
         shares = values * torch.where(total > 0, 1 / total, 0.0)[batch.rows]
-        means = entries.new_zeros(batch.count, self._width).index_add(0, batch.rows, shares[:, None] * entries)
+        means = entries.new_zeros(batch.size, self._width).index_add(0, batch.rows, shares[:, None] * entries)
         return torch.addmm(outputs[:, self._width], means, outputs[:, : self._width].T)
 
     def _loss(self, scores: Tensor, batch: Batch) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from hogwild.arrays import bytes_of
-from hogwild.pytorch.devices.device import Device, tensor_of
+from hogwild.pytorch.devices.device import Device, sent_in_pieces, tensor_of
 
 Places = npt.NDArray[np.int64]
 _SIXTEEN_BITS = 0xFFFF
@@ -24,7 +24,7 @@ _SIXTEEN_BITS = 0xFFFF
 class Batch(NamedTuple):
     """Some samples: `rows` says of each entry of `ids` to which of them it belongs. None: the samples have none."""
 
-    count: int
+    size: int
     ids: Tensor
     rows: Tensor
     slots: Tensor | None
@@ -52,31 +52,27 @@ class Samples:
     @property
     def notes(self) -> list[str]:
         """What the user should know of where they are."""
-        if self.whole:
-            return []
-        return [
-            f"The samples ({self.bytes / 1e9:.2f} GB) do not fit on {self._device.name} beside the weights: they are "
-            "sent batch by batch, while it works."
-        ]
+        return [] if self.whole else [sent_in_pieces(self._device, self.bytes)]
 
     def batches(self, chosen: Iterable[Places]) -> Iterator[Batch]:
         """The samples of these rows, batch after batch."""
         if self.whole:
-            yield from map(self._gather, chosen)
+            yield from map(self.gather, chosen)
             return
         with ThreadPoolExecutor(1) as ahead:
             coming = None
             for rows in chosen:
-                found, coming = coming, ahead.submit(self._gather, rows)
+                found, coming = coming, ahead.submit(self.gather, rows)
                 if found is not None:
                     yield self._sent(found.result())
             if coming is not None:
                 yield self._sent(coming.result())
 
     def _sent(self, batch: Batch) -> Batch:
-        return Batch(*(self._device.send(part) if isinstance(part, Tensor) else part for part in batch))
+        parts = batch._asdict().items()
+        return batch._replace(**{name: self._device.send(part) for name, part in parts if isinstance(part, Tensor)})
 
-    def _gather(self, rows: Places) -> Batch:
+    def gather(self, rows: Places) -> Batch:
         """A batch of what is on the device, there; of what is here, here. The device is not waited for."""
         total = int((self._offsets[rows + 1] - self._offsets[rows]).sum())
         numbers = torch.from_numpy(rows)
