@@ -203,7 +203,7 @@ def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> Cr
     store = make_store(plan, weights, sharing)
     backend = backend_of(plan)
     backend.open(store)
-    seconds = plan.program.span_seconds or store.span_seconds
+    seconds = backend.span_seconds or store.span_seconds
     claims = Claims(store.workers, lockstep_of(plan.config), seconds, backend.group)
     return Crew(backend, store, schedule, claims, Counters(store.workers), file_order(plan.visits), plan.workers)
 

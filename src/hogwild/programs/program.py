@@ -73,9 +73,6 @@ class Program(ABC):
     visit_seconds: float = 2e-5
     """About how long a visit takes, by which calibration knows how many visits it can try."""
 
-    span_seconds: float = 0.0
-    """Aim of a span, after which a worker comes back to the executor; 0: milliseconds, as compiled code has it."""
-
     def gather(self, workers: int) -> None:
         """Before startup: so many workers will visit, for a program that has something for each of them."""
 

@@ -29,7 +29,6 @@ from hogwild.pytorch.rules import RULES, Rule, rule_of
 from hogwild.pytorch.worker import Equipment, Recipe, loss_of, pack_recipe, worker_process
 
 _STATE = "optimizer/"  # before the names of arrays that are no parameters; no name in a module has a slash
-_SPAN_SECONDS = 0.05  # a pipe to a process is slower than a call
 _SHOWN = 5
 
 
@@ -69,7 +68,6 @@ class TorchProgram(Program):
 
     name = "module"
     training = ModuleTrainConfig
-    span_seconds = _SPAN_SECONDS
 
     def __init__(
         self, module: nn.Module | Callable[..., nn.Module], loss: Callable[..., Tensor] | None = None,

@@ -28,6 +28,8 @@ class Backend(Protocol):
     """What the user should know of where visits are made; known after `open`."""
     group: int
     """Visits that a worker makes at once."""
+    span_seconds: float
+    """Aim of a span, after which a worker comes back to the executor; 0: milliseconds, as sharing has it."""
 
     def open(self, store: WeightStore) -> None:
         """Make ready for workers on these weights."""

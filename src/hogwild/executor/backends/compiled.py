@@ -32,6 +32,7 @@ class CompiledThreads:
     """The one compiled loop, for the task, mode and trace of a run."""
 
     notes: Sequence[str] = ()
+    span_seconds = 0.0
 
     def __init__(self, plan: Plan) -> None:
         self.trace: Trace | None = None

@@ -45,6 +45,7 @@ class ProcessWorkers:
 
     notes: Sequence[str] = ()
     group = 1
+    span_seconds = 0.05  # a pipe to a process is slower than a call
 
     def __init__(self, plan: Plan) -> None:
         self.trace: Any = _Versions(self) if plan.config.trace else None

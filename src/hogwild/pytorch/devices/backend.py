@@ -18,6 +18,7 @@ from hogwild.executor.sharing import WeightStore
 from hogwild.kernels.loop.span import Span
 from hogwild.pytorch.devices.device import device_of
 from hogwild.pytorch.devices.module import ModuleWork
+from hogwild.pytorch.devices.profiling import OperationProfile
 from hogwild.pytorch.devices.sparse_mlp import SparseMLPWork
 from hogwild.pytorch.devices.text import TextWork
 
@@ -29,6 +30,7 @@ class DeviceStreams:
 
     trace = None
     notes: Sequence[str] = ()
+    span_seconds = 0.05  # at its end the device is waited for
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -56,6 +58,7 @@ class DeviceStreams:
         if self._device.is_processor:
             torch.set_num_threads(1)  # a worker; it holds for threads that are made from now on
         self._streams = [self._device.stream() for _ in range(self._count)]
+        self._operations = OperationProfile(self._device)
         return time.perf_counter() - began
 
     def begin(self, position: int) -> None:
@@ -63,7 +66,7 @@ class DeviceStreams:
 
     def run(self, worker: int, span: Span) -> float:
         """Make the visits of a span, and wait for them; returns the worker's new sum of losses."""
-        with self._device.within(self._streams[worker]):
+        with self._operations.looking(worker), self._device.within(self._streams[worker]):
             loss = span.loss + float(self._work.run(worker, span))
         if not math.isfinite(loss):
             self.fetch()  # for whoever says how large the weights are
