@@ -127,7 +127,16 @@ def bind(module: nn.Module, layout: Layout, memory: Bytes | Tensor, copy: bool =
             )
         if copy:
             view.copy_(tensor.detach())
+        _let_be(tensor, view)
+
+
+def _let_be(tensor: Tensor, view: Tensor) -> None:
+    """From now on the tensor of a module, to whoever refers to it, is this view."""
+    if torch._has_compatible_shallow_copy_type(tensor, view):
         tensor.data = view
+    else:  # of another kind of device
+        trained = isinstance(tensor, nn.Parameter)
+        torch.utils.swap_tensors(tensor, nn.Parameter(view, tensor.requires_grad) if trained else view)
 
 
 def keep_buffers(module: nn.Module, layout: Layout, bound: Mapping[str, Tensor]) -> None:

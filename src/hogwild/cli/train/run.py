@@ -280,7 +280,8 @@ def _print(options: RunOptions, summary: dict[str, Any], training: Training) -> 
         if output:
             show(f"saved to {output}")
     if summary["reason"] == "stopped":
-        work, how = training.told(summary["samples"]), _how_to_go_on(training.checkpointer, options.save.output)
+        started, how = training.started, _how_to_go_on(training.checkpointer, options.save.output)
+        work = f"{round(summary['samples'] * started.each):,} {started.unit}"
         say(f"hogwild: interrupted after {work}; {how}.")
 
 
