@@ -92,7 +92,7 @@ COUNTED = {"l2": 1e-3, "counts": True}
 )
 def test_serial_gives_the_weights_of_every_text_classifier(optimizer: str, kinds: int, options: Any) -> None:
     compiled, there = _both(
-        lambda: hogwild.TextClassifier(dim=8, optimizer=optimizer, **options), _texts(kinds=kinds), {}, {}
+        lambda: hogwild.TextClassifier(dim=8, optimizer=optimizer, **options), _texts(kinds=kinds), {}, {}, lr=0.1
     )
     assert _apart(compiled, there) < 1e-4
 
