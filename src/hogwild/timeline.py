@@ -27,6 +27,20 @@ class Interval(NamedTuple):
     facts: dict[str, Any] = {}  # noqa: RUF012  # never written to
 
 
+class Operation(NamedTuple):
+    """What the calls of one operation of PyTorch took, without those that it called itself."""
+
+    calls: int
+    seconds: float
+    """Of the processor."""
+    device_seconds: float
+
+    def plus(self, other: Operation) -> Operation:
+        """Both together."""
+        seconds, there = self.seconds + other.seconds, self.device_seconds + other.device_seconds
+        return Operation(self.calls + other.calls, seconds, there)
+
+
 class Timeline:
     """Intervals of all threads, in the order of their ends."""
 
@@ -35,6 +49,13 @@ class Timeline:
         self.intervals: list[Interval] = []
         self.logs: list[Any] = []
         """What workers did, one log a run: see executor/spanlog.py."""
+        self.operations: dict[str, Operation] = {}
+        """Of some visits on a device, by name."""
+
+    def count(self, name: str, calls: Operation) -> None:
+        """Some calls of an operation."""
+        known = self.operations.get(name)
+        self.operations[name] = calls if known is None else known.plus(calls)
 
     def add(self, name: str, start: float, stop: float, track: str = "", **facts: Any) -> None:
         """Keep an interval, on the track of this thread if none is named."""

@@ -284,7 +284,7 @@ class _Slope(Program):
     def startup(self, feed: Any, seed: int) -> None:
         self.feed = feed
 
-    def backend(self) -> Any:
+    def backend(self, config: Any) -> Any:
         return _InPython
 
     def evaluate(self, feed: Any, threads: int = 1) -> dict[str, float]:
@@ -295,6 +295,9 @@ class _InPython:
     """Visits as plain Python, one worker at a time."""
 
     trace = None
+    notes = ()
+    group = 1
+    span_seconds = 0.0
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self._lock, self.calls = plan, threading.Lock(), []
@@ -324,6 +327,12 @@ class _InPython:
             weights.line[0] -= span.schedule.first * apart * x
             loss += float(apart) ** 2 / 2
         return loss
+
+    def fetch(self) -> None:
+        return
+
+    def send(self) -> None:
+        return
 
     def stop(self) -> None:
         return
@@ -363,7 +372,7 @@ def test_slow_visits_are_tried_less_often() -> None:
                 made.extend(span.stop - span.start for span in spans)
                 return super().probe(weights, spans)
 
-        program.backend = lambda: Counting
+        program.backend = lambda config: Counting
         x = np.linspace(-1, 1, 5000)
         next(hogwild.AsyncExecutor(mode="serial").run(program, np.column_stack([x, 3 * x]), epochs=1))
         return sum(made)

@@ -91,8 +91,9 @@ def run_summary(program: Any, started: Started, finished: Finished, epochs: Sequ
         "samples_per_second": finished.samples_per_second, "unit": program.unit,
         "units_per_second": finished.units_per_second,
     }  # fmt: skip
+    device = {"device": started.device} if started.device else {}
     return {
-        "program": program.name, "mode": started.mode, "threads": started.threads, "sharing": started.sharing,
+        "program": program.name, **device, "mode": started.mode, "threads": started.threads, "sharing": started.sharing,
         "lr": started.lr, "epochs": finished.epoch, "samples": finished.samples, "reason": finished.reason,
         "loss": finished.loss, "throughput": throughput, "trace": trace_of(epochs),
     }  # fmt: skip

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from hogwild.config.kinds import Directory, File, Mode, ScheduleName, Sharing
+from hogwild.config.kinds import Device, Directory, File, Mode, ScheduleName, Sharing
 from hogwild.config.options import Config, Shown, require, require_not_negative
+
+MODES_ON_DEVICES = ("hogwild", "serial")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class TrainConfig(Config):
     """With private copies: visits of a worker between two merges of the same row; 0: chosen."""
     hot_rows: int = 0
     """With sharing `hot`: private leading rows; 0: chosen."""
+    device: Annotated[str, Shown(hidden=True)] = ""
+    """Where it is trained by PyTorch; for programs that have a form for it."""
 
     _rates: ClassVar[str] = "Try 0.1 with adagrad, 0.01 with sgd"
 
@@ -61,6 +65,27 @@ class TrainConfig(Config):
         require(self, "patience", self.patience >= 0, "it must not be negative; 0 means never.")
         require(self, "merge_every", self.merge_every >= 0, "it must not be negative; 0 means chosen.")
         require(self, "hot_rows", self.hot_rows >= 0, "it must not be negative; 0 means chosen.")
+        if self.device:
+            self._check_on_device()
+
+    def _check_on_device(self) -> None:
+        modes = ", ".join(MODES_ON_DEVICES)
+        require(self, "mode", self.mode in MODES_ON_DEVICES, f"on a device the modes are {modes}.")
+        one = self.sharing in ("auto", "all") and not self.merge_every and not self.hot_rows
+        require(self, "sharing", one, "a device has one copy of the weights. Leave it, merge_every and hot_rows out.")
+        require(self, "trace", not self.trace, "gradient errors are counted on the processor. Leave device out.")
+
+
+@dataclass(frozen=True)
+class ClassifierTrainConfig(TrainConfig):
+    """How training of classifiers runs: as all training, and on devices."""
+
+    device: Device = ""
+    """Train by PyTorch on this device (--model mlp, wide-deep and text), in whose memory weights and samples are. The
+    model is the same, and serves anywhere. Default: compiled code on the processor."""
+    batch: int = 0
+    """With mode `minibatch`, and on a device with --model text: visits summed into one update; 0: one a worker, on a
+    device up to 16, in mode `serial` one."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +140,14 @@ class ModuleTrainConfig(TrainConfig):
     schedule: ScheduleName = "constant"
     """How the learning rate falls."""
 
+    device: Device = ""
+    """Train on this device, in one process with a stream for each of --threads. Default, and cpu: worker processes."""
+
     _rates: ClassVar[str] = "Try 0.001 with adam, 0.01 with adagrad"
 
     def check(self) -> None:
+        if self.device == "cpu":
+            object.__setattr__(self, "device", "")
         super().check()
         one = self.sharing == "all" and not self.merge_every and not self.hot_rows
         require(self, "sharing", one, "the workers of a module have one copy of its weights. Leave it out.")

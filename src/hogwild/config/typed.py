@@ -22,6 +22,7 @@ class RunOptions(TypedDict, total=False):
     trace: bool
     merge_every: int
     hot_rows: int
+    device: str
 
 
 class TrainOptions(RunOptions, total=False):

@@ -47,6 +47,8 @@ class Started(Event):
     """What the user counts in: samples, or the program's unit where a visit is nothing that the user knows."""
     each: float = 1.0
     """Such units in a sample."""
+    device: str = ""
+    """Where the workers are streams; empty where they are on the processor's cores."""
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,15 @@ from hogwild.kernels.loop.modes import DONE, READY, TURN, FreeMode, Locked, Mini
 from hogwild.machine import cores, memory
 
 IN_ROUNDS = ("round-robin", "minibatch")
+STREAMS = 2  # of a device: one computes while the other is told what to do
 _ROW = 20  # bytes that a touched row of a batch takes besides its gradient
 
 
 def workers_of(config: TrainConfig) -> int:
-    """Workers of a run: one in `serial`, else as many as asked for, else one a core."""
+    """Workers of a run: one in `serial`, else as many as asked for, else one a core, on a device `STREAMS`."""
     if config.mode == "serial":
         return 1
-    return config.threads or cores()
+    return config.threads or (STREAMS if config.device else cores())
 
 
 def batch_of(config: TrainConfig) -> int:

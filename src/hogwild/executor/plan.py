@@ -91,12 +91,14 @@ def make_plan(
 ) -> Plan:
     """Start the program up and gather what it says of itself."""
     program.check_mode(config.mode)
+    program.check_device(config)
     part = program.divide(workers_of(config) if config.mode == "hogwild" else 1)
     program.gather(workers_of(config))
     program.startup(feed, config.seed)
     task, samples, room = None, None, Room(0)
     if isinstance(program, CompiledProgram):
-        task = renewed(timed_task(paced(program.task, config.mode)))
+        task = renewed(paced(program.task, config.mode))
+        task = task if config.device else timed_task(task)
         samples, room = program.samples(feed), program.room(feed)
     tables = check_tables(program.tables(), program.weights, room)
     whole = program.visits(feed)

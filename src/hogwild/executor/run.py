@@ -112,6 +112,8 @@ class AsyncExecutor:
 
     def open_delta(self) -> Delta:
         """What the workers of this run change from now on, row by row, for other processes; and a way in for theirs."""
+        if self.plan.config.device:
+            raise ConfigError("the weights are on a device, where no other process reads them; leave device out.")
         return self.store.open_delta(self.plan.program.row_ids)
 
     @property
@@ -136,7 +138,7 @@ class AsyncExecutor:
         course = self._open_course()
         for array, new in zip(course.crew.store.weights, weights, strict=True):
             array[...] = new
-        course.crew.store.refresh()
+        course.crew.refresh()
 
     def state(self) -> RunState:
         """Where the run stands; exact while the workers are parked (at `Parked`, `EpochEnded` and `Finished`)."""
@@ -263,6 +265,7 @@ class AsyncExecutor:
             if watch is not None and (news == "epoch" or not exact) and watch.due(course.samples, course.seconds):
                 if exact:
                     course.halt()
+                course.crew.backend.fetch()
                 yield Watched(**course.when(), values=watch.read(course.plan.program))
             if news == "epoch":
                 if course.exchange_due:
@@ -336,6 +339,7 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
     if why:
         notes.append(why)
     crew = build_crew(plan, plan.weights, schedule, sharing)
+    notes += crew.backend.notes
     if crew.store.workers < plan.workers:
         workers = "1 worker" if crew.store.workers == 1 else f"{crew.store.workers} workers"
         notes.append(f"{plan.workers} threads take turns as {workers}, one a core: see --sharing.")
@@ -355,6 +359,8 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
 
 def _check_parts(config: TrainConfig, shard: tuple[int, int], exchange_every: int) -> None:
     part, parts = shard
+    if config.device and (parts > 1 or exchange_every):
+        raise ConfigError(f"device is {config.device}; a run that exchanges with others is made on the processor.")
     if not 0 <= part < parts:
         raise ConfigError(f"shard is {shard}; it is a part, counted from 0, and the number of parts.")
     step = lockstep_of(config) or 1

@@ -133,7 +133,7 @@ class Course:
         if self.crew.log is not None and self._since is not None:
             self.crew.log.close(self.epoch)
         with timed("merge"):
-            self.crew.store.collect()
+            self.crew.collect()
         if self._since is not None:
             self._seconds += time.perf_counter() - self._since
             self._since = None
@@ -202,7 +202,7 @@ class Course:
             plan.program.settle_copy(copies.weights, step)
         self.halt()
         if plan.program.settle(elapsed):
-            crew.store.refresh()
+            crew.refresh()
         self._loss = crew.counters.loss / visits * plan.program.loss_scale
         self.epoch += 1
         crew.counters.reset()
@@ -244,7 +244,7 @@ class Course:
         return Started(
             **self.when(), total=self.total, threads=self.plan.workers, mode=config.mode,
             sharing=self.crew.store.name, lr=self._first_rate, compile_seconds=compile_seconds,
-            prepare_seconds=prepare_seconds, notes=tuple(notes), **told,
+            prepare_seconds=prepare_seconds, notes=tuple(notes), device=config.device, **told,
         )  # fmt: skip
 
     def progress(self) -> Progress:

@@ -143,6 +143,8 @@ def choose_sharing(plan: Plan, schedule: Schedule) -> tuple[str, str]:
         return "all" if config.sharing == "auto" else config.sharing, ""
     if config.sharing != "auto":
         return config.sharing, ""
+    if config.device:
+        return "all", ""  # there is one copy
     if config.trace:
         return "all", "sharing all: a trace looks at what workers overwrite in one copy; see --sharing for others."
     if plan.workers > cores():
@@ -214,7 +216,7 @@ def _try(plan: Plan, schedule: Schedule, sharing: str, order: Order, visits: int
             times.append(time.perf_counter())
         if crew.claims.error is not None:
             return Try(math.inf, math.inf)
-        crew.store.collect()
+        crew.collect()
         spans = [Span(order, Schedule(_NOTHING, 0.0, 0.0), visits, visits + held, 0, 0, 0, 1)]
         loss = crew.backend.probe(crew.store.weights, spans) / held
     finally:

@@ -24,7 +24,6 @@ from hogwild.executor.spans import Claim, Claims
 from hogwild.kernels.loop.order import Order, file_order
 from hogwild.kernels.loop.schedule import Schedule, rate_after
 from hogwild.kernels.loop.span import Span
-from hogwild.kernels.loop.task import group_size
 
 
 class Counters:
@@ -90,6 +89,16 @@ class Crew:
         began = time.perf_counter()
         self.store.copies[0].merge_all()  # compiles the merging too
         return seconds + time.perf_counter() - began
+
+    def collect(self) -> None:
+        """With the workers parked: everything that anyone has changed is in the common weights."""
+        self.backend.fetch()
+        self.store.collect()
+
+    def refresh(self) -> None:
+        """With the workers parked: the common weights have been changed, and all go on from there."""
+        self.store.refresh()
+        self.backend.send()
 
     def open_epoch(self, epoch: int, order: Order, start: int = 0, stop: int | None = None) -> None:
         """Let the workers loose on an epoch, from a position to another; all of them are idle."""
@@ -194,13 +203,13 @@ def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> Cr
     store = make_store(plan, weights, sharing)
     backend = backend_of(plan)
     backend.open(store)
-    seconds = plan.program.span_seconds or store.span_seconds
-    claims = Claims(store.workers, lockstep_of(plan.config), seconds, group_size(plan.task))
+    seconds = backend.span_seconds or store.span_seconds
+    claims = Claims(store.workers, lockstep_of(plan.config), seconds, backend.group)
     return Crew(backend, store, schedule, claims, Counters(store.workers), file_order(plan.visits), plan.workers)
 
 
 def backend_of(plan: Plan) -> Backend:
     """What makes the visits of a run: the program's own backend, or compiled code."""
-    own = plan.program.backend()
+    own = plan.program.backend(plan.config)
     backend: Backend = CompiledThreads(plan) if own is None else own(plan)
     return backend

@@ -41,6 +41,7 @@ PARTS = {
 }
 _PROCESS = 1
 _MICRO = 1e6
+_OPERATIONS = 15  # that are told
 _STEPS = 1024  # of a microsecond
 
 
@@ -91,7 +92,13 @@ class Profile:
             "seconds": total,
             "phases": {**known, **others, "other": rest},
             "workers": [worker for log in self.timeline.logs for worker in log.totals()],
+            **({"operations": self._operations()} if self.timeline.operations else {}),
         }
+
+    def _operations(self) -> dict[str, dict[str, float]]:
+        """Those of PyTorch that took longest, on a device if they ran there."""
+        found = sorted(self.timeline.operations.items(), key=lambda each: (-each[1].device_seconds, -each[1].seconds))
+        return {name: operation._asdict() for name, operation in found[:_OPERATIONS]}
 
     def _phases(self) -> dict[str, float]:
         """Seconds of the main thread by what it did. While another thread compiles for it, it waits for that."""
@@ -130,6 +137,12 @@ class Profile:
             lines.append("  " + "worker".ljust(8) + "".join(f"{name:>9}" for name in names))
             for k, worker in enumerate(found["workers"]):
                 lines.append(f"  {k:<8}" + "".join(f"{worker[name]:9.3f}" for name in names))
+        if operations := found.get("operations"):
+            lines.append("operations of PyTorch in the first spans of worker 0, and what they took:")
+            lines.append(f"  {'':32}{'calls':>9}{'seconds':>10}{'on device':>11}")
+            for name, each in operations.items():
+                seconds = f"{each['seconds']:10.4f}{each['device_seconds']:11.4f}"
+                lines.append(f"  {name[:32]:32}{each['calls']:9,}{seconds}")
         return "\n".join(lines)
 
     # -- the file ---------------------------------------------------------------------------------------------------

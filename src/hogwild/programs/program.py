@@ -73,16 +73,21 @@ class Program(ABC):
     visit_seconds: float = 2e-5
     """About how long a visit takes, by which calibration knows how many visits it can try."""
 
-    span_seconds: float = 0.0
-    """Aim of a span, after which a worker comes back to the executor; 0: milliseconds, as compiled code has it."""
-
     def gather(self, workers: int) -> None:
         """Before startup: so many workers will visit, for a program that has something for each of them."""
 
     def check_mode(self, mode: str) -> None:
         """ConfigError if an option that the user gave has no effect in a mode."""
 
-    def backend(self) -> Any:
+    def check_device(self, config: TrainConfig) -> None:
+        """ConfigError unless it can be trained on the device that the user names; asked before data is read."""
+        if config.device:
+            raise ConfigError(
+                f"device is {brief(config.device)}, and a {type(self).__name__} is trained by compiled code on the "
+                "processor. SparseMLP (mlp, wide-deep), TextClassifier (text) and modules have a form for devices."
+            )
+
+    def backend(self, config: TrainConfig) -> Any:
         """What makes the visits of a run: a class (see `executor/backends`) that is made with the plan of the run, or
         None for compiled code."""
         return None

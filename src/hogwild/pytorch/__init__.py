@@ -19,7 +19,7 @@ __all__ = sorted(_HOMES)  # noqa: PLE0605
 def require_torch() -> None:
     """Raise ConfigError where PyTorch is not installed."""
     if find_spec("torch") is None:
-        raise ConfigError('modules need PyTorch, which is not installed: pip install "hogwild[torch]".')
+        raise ConfigError('modules and devices need PyTorch, which is not installed: pip install "hogwild[torch]".')
 
 
 def __getattr__(name: str) -> Any:

@@ -105,29 +105,29 @@ class Rows:
     """
 
     def __init__(self, samples: AnyRows, slots: int, original: Any, long: bool) -> None:
-        self._samples, self._slots, self._long = samples, slots, long
-        self._ids = None
+        self.samples, self.slots, self.long = samples, slots, long
+        self.ids: Any = None
         if not isinstance(samples, DenseRows):
-            self._ids = samples.ids if original is None else original[samples.ids]
+            self.ids = samples.ids if original is None else original[samples.ids]
 
     def __len__(self) -> int:
-        return len(self._samples.targets)
+        return len(self.samples.targets)
 
     def batch(self, rows: Places) -> tuple[Tensor, ...]:
         """The samples of these rows."""
-        samples: Any = self._samples
+        samples: Any = self.samples
         targets = torch.from_numpy(samples.targets[rows])
-        targets = targets.long() if self._long else targets
-        if self._ids is None:
+        targets = targets.long() if self.long else targets
+        if self.ids is None:
             return torch.from_numpy(samples.matrix[rows]), targets
         begins = samples.offsets[rows]
         sizes = samples.offsets[rows + 1] - begins
         ends = np.cumsum(sizes)
         entries = np.repeat(begins - (ends - sizes), sizes) + np.arange(ends[-1] if len(ends) else 0)
-        parts = [torch.from_numpy(self._ids[entries].astype(np.int64))]
-        if self._slots:
-            bags = np.repeat(np.arange(len(rows)), sizes) * self._slots + samples.slots[entries]
-            counts = np.bincount(bags, minlength=len(rows) * self._slots)
+        parts = [torch.from_numpy(self.ids[entries].astype(np.int64))]
+        if self.slots:
+            bags = np.repeat(np.arange(len(rows)), sizes) * self.slots + samples.slots[entries]
+            counts = np.bincount(bags, minlength=len(rows) * self.slots)
             parts.append(torch.from_numpy(np.cumsum(counts) - counts))
             parts.append(torch.from_numpy(samples.dense[rows]))
         else:
@@ -141,15 +141,15 @@ class Tensors:
     """Tensors of one length; the last are the targets."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
-        self._tensors = tuple(tensors)
+        self.tensors = tuple(tensors)
 
     def __len__(self) -> int:
-        return len(self._tensors[0])
+        return len(self.tensors[0])
 
     def batch(self, rows: Places) -> tuple[Tensor, ...]:
         """The samples of these rows."""
-        index = torch.from_numpy(rows)
-        return tuple(tensor.index_select(0, index) for tensor in self._tensors)
+        index = torch.from_numpy(rows).to(self.tensors[0].device)
+        return tuple(tensor.index_select(0, index) for tensor in self.tensors)
 
 
 class Items:
@@ -296,14 +296,18 @@ def _bytes(item: Any) -> int:
 # -- batches ----------------------------------------------------------------------------------------------------------
 
 
-def rows_of(visit: int, size: int, count: int, key: int) -> Places:
+def rows_of(visit: int, size: int, count: int, key: int, window: int = 1 << 62) -> Places:
     """The rows of a visit: `size` of `count`, less in the last; scattered over all visits by a key, 0: as they stand.
 
-    As `kernels.loop.order.row_at` has it, for many places at once and without compiled code.
+    As `kernels.loop.order.row_at` has it, for many places at once and without compiled code. window: rows are scattered
+    over this many, a multiple of `size`, at the most.
     """
     places = np.arange(visit * size, min((visit + 1) * size, count))
+    first = visit * size // window * window
+    count = min(window, count - first)
     if key == 0 or count < 2:
         return places
+    places -= first
     half = max(1, (count - 1).bit_length())
     mask = np.uint64((1 << half) - 1)
     shift = np.uint64(half // 2 + 1)
@@ -318,7 +322,7 @@ def rows_of(visit: int, size: int, count: int, key: int) -> Places:
             x = (x * np.uint64(0x9E3779B97F4A7C15)) & mask
         found[left] = x
         left = found >= np.uint64(count)
-    return found.astype(np.int64)
+    return found.astype(np.int64) + first
 
 
 def split(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any], Any]:

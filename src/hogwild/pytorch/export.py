@@ -56,24 +56,26 @@ class SparseMLPModule(nn.Module):
         count = len(offsets) - 1
         row = torch.repeat_interleave(torch.arange(count, device=ids.device), offsets.diff())
         place = row * self.slots + (torch.zeros_like(row) if slots is None else slots.long())
-        value = self.embedding.new_ones(len(ids)) if values is None else values
-        total = self.embedding.new_zeros(count * self.slots)
-        factor = value
-        if self.combiner == "mean":
-            total = total.index_add(0, place, value)
-            factor = torch.where(total == 0, 0.0, value.new_ones(()) / total)[place] * value
-        elif self.combiner == "sqrtn":
-            total = total.index_add(0, place, value * value).sqrt()
-            factor = torch.where(total == 0, 0.0, value.new_ones(()) / total)[place] * value
-        looked_up = self.embedding.new_zeros(count * self.slots, self.embedding.shape[1])
-        looked_up = looked_up.index_add(0, place, factor[:, None] * self.embedding[ids.long()])
+        looked_up = combined(self.embedding[ids.long()], place, count * self.slots, values, self.combiner)
         given = self.lookup(looked_up.reshape(count, -1))
         if dense is not None:
             given = torch.cat([given, dense], dim=1)
         scores: Tensor = self.layers(given)
         if self.wide is not None:
-            scores = scores.index_add(0, row, value[:, None] * self.wide[ids.long()])
+            wide = self.wide[ids.long()]
+            scores = scores.index_add(0, row, wide if values is None else values[:, None] * wide)
         return scores
+
+
+def combined(entries: Tensor, bags: Tensor, count: int, values: Tensor | None, combiner: str) -> Tensor:
+    """The rows of the entries of each of so many bags, put together: (count, dim). bags: that of each entry."""
+    factor = entries.new_ones(len(entries)) if values is None else values
+    if combiner != "sum":
+        sizes = factor if combiner == "mean" else factor * factor
+        total = entries.new_zeros(count).index_add(0, bags, sizes)
+        total = total if combiner == "mean" else total.sqrt()
+        factor = torch.where(total == 0, 0.0, 1 / total)[bags] * factor
+    return entries.new_zeros(count, entries.shape[1]).index_add(0, bags, factor[:, None] * entries)
 
 
 def module_of(program: Any) -> SparseMLPModule | BiLSTMModule:

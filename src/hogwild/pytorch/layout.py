@@ -29,7 +29,7 @@ class Place(NamedTuple):
     stride: tuple[int, ...]
     dtype: torch.dtype
 
-    def view(self, memory: Bytes) -> Tensor:
+    def view(self, memory: Bytes | Tensor) -> Tensor:
         """The tensor in this memory."""
         return view_of(memory, self.start, self.shape, self.stride, self.dtype)
 
@@ -112,7 +112,7 @@ def _check(name: str, tensor: Tensor) -> None:
         raise ConfigError(f"{name} of the module is {tensor.dtype}; use {' or '.join(map(str, _TRAINED))}.")
 
 
-def bind(module: nn.Module, layout: Layout, memory: Bytes, copy: bool = False) -> None:
+def bind(module: nn.Module, layout: Layout, memory: Bytes | Tensor, copy: bool = False) -> None:
     """Let the parameters and buffers of a module be views of this memory; copy: with the values that they have."""
     found: dict[tuple[str, bool], Tensor] = {(name, False): tensor for name, tensor in module.named_parameters()}
     found |= {(name, True): tensor for name, tensor in module.named_buffers()}
@@ -127,7 +127,16 @@ def bind(module: nn.Module, layout: Layout, memory: Bytes, copy: bool = False) -
             )
         if copy:
             view.copy_(tensor.detach())
+        _let_be(tensor, view)
+
+
+def _let_be(tensor: Tensor, view: Tensor) -> None:
+    """From now on the tensor of a module, to whoever refers to it, is this view."""
+    if torch._has_compatible_shallow_copy_type(tensor, view):
         tensor.data = view
+    else:  # of another kind of device
+        trained = isinstance(tensor, nn.Parameter)
+        torch.utils.swap_tensors(tensor, nn.Parameter(view, tensor.requires_grad) if trained else view)
 
 
 def keep_buffers(module: nn.Module, layout: Layout, bound: Mapping[str, Tensor]) -> None:
@@ -169,18 +178,24 @@ def state_size(layout: Layout, slots: int, workers: int) -> int:
     return _spans(layout, slots, workers)[-1]
 
 
-def state_in(memory: Bytes, layout: Layout, slots: int, workers: int) -> State:
-    """The state in this memory."""
+def state_in(memory: Bytes, layout: Layout, slots: int, workers: int, there: Tensor | None = None) -> State:
+    """The state in this memory; there: a copy of it on a device, where the slots are to be. Counts stay here."""
     trained, ends = layout.trained, _spans(layout, slots, workers)
+    held = memory if there is None else there
     counts = memory[: 8 * workers * len(trained)].view(np.int64).reshape(workers, len(trained))
     begins = [ends[0] + 4 * k * layout.flat for k in range(slots)]
-    flat = tuple(view_of(memory, begin, (layout.flat,), (1,), torch.float32) for begin in begins)
+    flat = tuple(view_of(held, begin, (layout.flat,), (1,), torch.float32) for begin in begins)
     others = []
     for place, start in zip(trained[layout.joined :], ends[1:], strict=False):
         size = place.cells * place.dtype.itemsize
         plain = tuple(torch.empty(place.shape, device="meta").stride())
-        others.append(tuple(view_of(memory, start + k * size, place.shape, plain, place.dtype) for k in range(slots)))
+        others.append(tuple(view_of(held, start + k * size, place.shape, plain, place.dtype) for k in range(slots)))
     return State(counts, flat, tuple(others))
+
+
+def count_bytes(layout: Layout, workers: int) -> int:
+    """Bytes at the beginning of a state that are counts."""
+    return _spans(layout, 0, workers)[0]
 
 
 def _spans(layout: Layout, slots: int, workers: int) -> list[int]:

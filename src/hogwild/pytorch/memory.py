@@ -50,13 +50,16 @@ class Segment:
         self.cells = map_file(self._file.fileno(), self._size, self._size // 4)
 
 
-def view_of(memory: Bytes, start: int, shape: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> Tensor:
+def view_of(
+    memory: Bytes | Tensor, start: int, shape: Sequence[int], stride: Sequence[int], dtype: torch.dtype
+) -> Tensor:
     """A tensor over bytes from `start` on."""
     cells = 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True)) if all(shape) else 0
     part = memory[start : start + cells * dtype.itemsize]
+    part = part if isinstance(part, Tensor) else torch.from_numpy(part)
     if not cells:
-        return torch.empty(tuple(shape), dtype=dtype)
-    return torch.from_numpy(part).view(dtype).as_strided(tuple(shape), tuple(stride))
+        return torch.empty(tuple(shape), dtype=dtype, device=part.device)
+    return part.view(dtype).as_strided(tuple(shape), tuple(stride))
 
 
 # -- objects ----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from hogwild.arrays import Table
-from hogwild.config.training import ModuleTrainConfig
+from hogwild.config.training import ModuleTrainConfig, TrainConfig
 from hogwild.errors import ConfigError, InputError, ModelError, brief
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.fitting import misfit
@@ -21,14 +21,14 @@ from hogwild.machine import check_memory
 from hogwild.messages import listed
 from hogwild.programs.program import Metrics, Program
 from hogwild.pytorch.data import DataFacts, TensorFeed, rows_of, split, tensor_feed
+from hogwild.pytorch.devices.device import device_of
 from hogwild.pytorch.layout import Layout, State, bind, lay_out, state_in, state_size
 from hogwild.pytorch.losses import accuracy_of, check_targets, takes_classes
 from hogwild.pytorch.memory import Parcel, Segment
 from hogwild.pytorch.rules import RULES, Rule, rule_of
-from hogwild.pytorch.worker import Equipment, Recipe, Visitor, loss_of, pack_recipe
+from hogwild.pytorch.worker import Equipment, Recipe, loss_of, pack_recipe, worker_process
 
 _STATE = "optimizer/"  # before the names of arrays that are no parameters; no name in a module has a slash
-_SPAN_SECONDS = 0.05  # a pipe to a process is slower than a call
 _SHOWN = 5
 
 
@@ -55,7 +55,6 @@ class TorchProgram(Program):
     metrics : a function of all outputs and targets of a validation set that returns numbers by name.
     read : for the command line: a function of file names that returns the data to train on; by default feeds.
     slots : on the command line, columns of tables become slots and dense numbers, not one list of features.
-    device : where it is trained; `cpu` is what there is so far.
 
     Examples
     --------
@@ -69,13 +68,12 @@ class TorchProgram(Program):
 
     name = "module"
     training = ModuleTrainConfig
-    span_seconds = _SPAN_SECONDS
 
     def __init__(
         self, module: nn.Module | Callable[..., nn.Module], loss: Callable[..., Tensor] | None = None,
         optimizer: str | Rule = "adam", batch: int = 64, *, lr: float | None = None,
         constants: Mapping[str, float] | None = None, metrics: Callable[[Tensor, Tensor], Metrics] | None = None,
-        read: Callable[[tuple[str, ...]], Any] | None = None, slots: bool = False, device: str = "cpu",
+        read: Callable[[tuple[str, ...]], Any] | None = None, slots: bool = False,
     ) -> None:  # fmt: skip
         if not isinstance(module, nn.Module) and not callable(module):
             raise ConfigError(f"{brief(module)} is no module; give a torch.nn.Module, or a function that makes one.")
@@ -85,7 +83,6 @@ class TorchProgram(Program):
             raise ConfigError(f"batch is {brief(batch)}; it is a whole number of samples, at least 1.")
         if lr is not None and not 0 < lr < math.inf:
             raise ConfigError(f"lr is {brief(lr)}; it must be positive and finite.")
-        _check_device(device)
         self.rule = rule_of(optimizer, constants)
         self.loss, self.batch, self.metrics, self.read, self.slots = loss, batch, metrics, read, slots
         self.facts: DataFacts | None = None
@@ -135,9 +132,19 @@ class TorchProgram(Program):
 
     # -- a run --------------------------------------------------------------------------------------------------
 
-    def backend(self) -> Any:
-        """Workers are processes."""
-        from hogwild.executor.backends.processes import ProcessWorkers  # here: a worker needs none of it
+    def check_device(self, config: TrainConfig) -> None:
+        """ConfigError where there is no such device."""
+        if config.device:
+            device_of(config.device)
+
+    def backend(self, config: TrainConfig) -> Any:
+        """Workers are processes, or streams of a device."""
+        # Both here: a worker needs none of it.
+        if config.device:
+            from hogwild.pytorch.devices.backend import DeviceStreams
+
+            return DeviceStreams
+        from hogwild.executor.backends.processes import ProcessWorkers
 
         return ProcessWorkers
 
@@ -165,14 +172,23 @@ class TorchProgram(Program):
 
     def visitor(self, worker: int, config: Any) -> tuple[Any, tuple[Any, ...]]:
         """For the backend: what a worker makes in its process, and from what."""
+        return worker_process, (worker, self.equipment(config))
+
+    def equipment(self, config: TrainConfig) -> Equipment:
+        """All that a worker is given."""
         assert self._feed is not None
         assert self._recipe is not None
         assert self._segments is not None
-        given = Equipment(
+        return Equipment(
             self._recipe, self._feed.parcel(), *self._segments, self._laid_out, self._size(self._feed), config.seed,
             self._workers, config.trace,
         )  # fmt: skip
-        return Visitor, (worker, given)
+
+    @property
+    def source(self) -> Any:
+        """The samples of this run."""
+        assert self._feed is not None
+        return self._feed.source
 
     def finish(self, feed: Any) -> None:
         """What was for the workers goes; the module and its weights stay."""
@@ -410,19 +426,6 @@ class TorchProgram(Program):
         self.__dict__.update(state)
         if remembered is not None:
             self.restore(remembered)
-
-
-def _check_device(device: str) -> None:
-    if device == "cpu":
-        return
-    kind = str(device).partition(":")[0]
-    try:
-        there = kind == "cpu" or torch.zeros(1, device=device) is not None
-    except (RuntimeError, AssertionError, NotImplementedError):
-        there = False
-    if not there:
-        raise ConfigError(f"there is no device {brief(device)} here; leave device out, for the processor's cores.")
-    raise ConfigError(f"workers share memory of the processor, and {brief(device)} has its own; leave device out.")
 
 
 class _evaluating:  # noqa: N801

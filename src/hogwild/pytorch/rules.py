@@ -64,8 +64,9 @@ class Rule(ABC):
 
     def step(self, values: Tensor, grad: Tensor, memory: tuple[Tensor, ...], rate: float, step: int) -> None:
         """Step all cells of flat tensors."""
-        for begin in range(0, len(values), _AT_ONCE):
-            part = slice(begin, begin + _AT_ONCE)
+        size = _AT_ONCE if values.is_cpu else max(1, len(values))
+        for begin in range(0, len(values), size):
+            part = slice(begin, begin + size)
             cells, slots = values[part], tuple(slot[part] for slot in memory)  # RACE(stale read): docs/races.md
             cells.sub_(self.move(cells, grad[part], slots, rate, step))  # RACE(lost update): docs/races.md
 
@@ -78,7 +79,7 @@ class Rule(ABC):
         move = _at_rows(rows, self.move(cells, grad, slots, rate, step), values)
         values.add_(move, alpha=-1)  # RACE(lost update): docs/races.md
         for slot, new in zip(memory, slots, strict=True):
-            slot.numpy()[rows.numpy()] = new.numpy()  # RACE(lost update): docs/races.md
+            _put(slot, rows, new)
 
     @property
     def reads_values(self) -> bool:
@@ -181,7 +182,7 @@ def sum_rows(grad: Tensor) -> tuple[Tensor, Tensor]:
     As `coalesce`, and quicker: a sum of some rows is what an embedding bag is.
     """
     numbers, cells = grad._indices()[0], grad._values()
-    if grad.is_coalesced() or cells.ndim != 2 or not len(numbers):
+    if grad.is_coalesced() or cells.ndim != 2 or not len(numbers) or not cells.is_cpu:
         whole = grad.coalesce()
         return whole._indices()[0], whole._values()
     small = grad.shape[0] <= _SMALL
@@ -190,6 +191,14 @@ def sum_rows(grad: Tensor) -> tuple[Tensor, Tensor]:
     first = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
     sums = embedding_bag(torch.from_numpy(order), cells, torch.from_numpy(first), mode="sum")
     return torch.from_numpy(ranked[first]), sums
+
+
+def _put(slot: Tensor, rows: Tensor, new: Tensor) -> None:
+    """Write rows; on the processor NumPy is quicker."""
+    if slot.is_cpu:
+        slot.numpy()[rows.numpy()] = new.numpy()  # RACE(lost update): docs/races.md
+    else:
+        slot.index_copy_(0, rows, new)  # RACE(lost update): docs/races.md
 
 
 def _at_rows(rows: Tensor, cells: Tensor, like: Tensor) -> Tensor:

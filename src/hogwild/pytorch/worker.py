@@ -56,23 +56,35 @@ class Equipment(NamedTuple):
     traced: bool
 
 
+class Elsewhere(NamedTuple):
+    """Copies of both segments on a device, and samples as batches there."""
+
+    values: Tensor
+    state: Tensor
+    source: Any
+
+
 class Visitor:
     """Makes the visits of one worker; a visit is a batch."""
 
-    def __init__(self, worker: int, given: Equipment) -> None:
-        torch.set_num_threads(1)
-        memory = given.values.bytes
+    def __init__(self, worker: int, given: Equipment, there: Elsewhere | None = None) -> None:
+        """there: copies of the memory on a device, for a worker that is a stream of it."""
+        memory = given.values.bytes if there is None else there.values
         recipe: Recipe = _opened(given.recipe, _Shared(given.values).load)
         self._module, self._loss, self._rule = recipe.module(), recipe.loss, recipe.rule
         bind(self._module, given.layout, memory)
         self._module.train()
-        self._source = _opened(given.samples)
+        self._source = _opened(given.samples) if there is None else there.source
+        self._everywhere = there is not None
         self._size, self._seed, self._worker, self._layout = given.batch, given.seed, worker, given.layout
-        state = state_in(given.state.bytes, given.layout, self._rule.slots, given.workers)
+        held = None if there is None else there.state
+        state = state_in(given.state.bytes, given.layout, self._rule.slots, given.workers, held)
         self._counts, self._memory = state.counts, [slots for _, slots in state.slots(given.layout)]
         self._joined = given.layout.joined
         self._flat = view_of(memory, 0, (given.layout.flat,), (1,), torch.float32), state.flat
-        self._grad = torch.zeros(given.layout.flat)
+        self._grad = torch.zeros(given.layout.flat, device=self._flat[0].device)
+        if isinstance(self._loss, nn.Module):
+            self._loss.to(self._grad.device)
         named = dict(self._module.named_parameters())
         self._parameters = [named[place.name] for place in given.layout.trained]
         self._values = [place.view(memory) for place in given.layout.trained]
@@ -90,19 +102,27 @@ class Visitor:
 
     def gradient(self, visit: int, key: int, position: int) -> float:
         """The loss of a batch; its gradient is kept."""
-        seed_visit(self._seed, position)
+        loss = self.loss(visit, key, position)
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            self._complain(value, visit)
+        self.backward(loss)
+        return value
+
+    def loss(self, visit: int, key: int, position: int) -> Tensor:
+        """The loss of a batch."""
+        seed_visit(self._seed, position, self._everywhere)
         batch = self._source.batch(rows_of(visit, self._size, len(self._source), key))
         for parameter in self._parameters:
             parameter.grad = None
         if self._seen is not None:
             self._seen.read()
-        loss = loss_of(self._module, self._loss, batch)  # RACE(stale read): docs/races.md
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            self._complain(value, visit)
+        return loss_of(self._module, self._loss, batch)  # RACE(stale read): docs/races.md
+
+    def backward(self, loss: Tensor) -> None:
+        """Keep the gradient of a loss."""
         loss.backward()
         keep_buffers(self._module, self._layout, self._buffers)
-        return value
 
     def apply(self, rate: float) -> None:
         """Step the parameters by the gradient that was kept."""
@@ -166,6 +186,12 @@ class Visitor:
         )
 
 
+def worker_process(worker: int, given: Equipment) -> Visitor:
+    """What a worker has in a process of its own: one torch thread."""
+    torch.set_num_threads(1)
+    return Visitor(worker, given)
+
+
 class Versions:
     """How often others stepped parameters while this worker read them, computed a gradient and wrote it."""
 
@@ -223,13 +249,16 @@ def loss_of(module: nn.Module, loss: Any, batch: Any) -> Tensor:
     return found.reshape(())
 
 
-def seed_visit(seed: int, position: int) -> None:
-    """Random numbers of a visit (dropout, augmentation) depend on the seed and on its position, and on nothing else."""
+def seed_visit(seed: int, position: int, everywhere: bool = False) -> None:
+    """Random numbers of a visit (dropout, augmentation) depend on the seed and on its position, and on nothing else.
+
+    everywhere: those that devices draw too.
+    """
     mixed = ((seed << 32) ^ position) + 0x9E3779B97F4A7C15 & _WORD
     mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & _WORD
     mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & _WORD
     mixed ^= mixed >> 31
-    torch.default_generator.manual_seed(mixed >> 1)
+    (torch.manual_seed if everywhere else torch.default_generator.manual_seed)(mixed >> 1)
     random.seed(mixed)
     np.random.seed(mixed & 0xFFFFFFFF)
 

@@ -9,10 +9,11 @@ import hogwild
 from hogwild.cli.commands import training
 from hogwild.cli.flags import Page
 from hogwild.cli.train.job import Job, RunOptions
-from hogwild.config import ClusterConfig, FeedConfig, Files, SaveConfig, ShowConfig, TrainConfig, WatchConfig
+from hogwild.config import ClusterConfig, FeedConfig, Files, SaveConfig, ShowConfig, WatchConfig
 from hogwild.config.classifying import ClassConfig, Classifier, ClassifierOptions
 from hogwild.config.models import FMConfig, LinearConfig, SparseMLPConfig, TextConfig
 from hogwild.config.options import Shown
+from hogwild.config.training import ClassifierTrainConfig
 from hogwild.errors import ConfigError
 from hogwild.messages import listed
 
@@ -52,7 +53,7 @@ class Options(RunOptions):
     """Kind of model: linear, fm (factorization machine), mlp (embeddings of features, then dense layers), or text
     (averaged embeddings of words and n-grams, then a linear layer)."""
     own: ClassifierOptions = field(default_factory=LinearConfig)
-    train: TrainConfig = field(default_factory=TrainConfig)
+    train: ClassifierTrainConfig = field(default_factory=ClassifierTrainConfig)
     save: SaveConfig = field(default_factory=SaveConfig)
     feed: FeedConfig = field(default_factory=FeedConfig)
     classes: ClassConfig = field(default_factory=ClassConfig)

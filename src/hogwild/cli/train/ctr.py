@@ -16,11 +16,11 @@ from hogwild.config import (
     SaveConfig,
     ShowConfig,
     SparseMLPConfig,
-    TrainConfig,
     WatchConfig,
 )
 from hogwild.config.classifying import ClassConfig, Ctr, CtrOptions
 from hogwild.config.options import Shown
+from hogwild.config.training import ClassifierTrainConfig
 from hogwild.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Options(RunOptions):
     """Kind of model: mlp (embeddings, then dense layers), wide-deep (the same plus a linear model), fm (factorization
     machine), ffm (field-aware), or linear."""
     own: CtrOptions = field(default_factory=SparseMLPConfig)
-    train: TrainConfig = field(default_factory=TrainConfig)
+    train: ClassifierTrainConfig = field(default_factory=ClassifierTrainConfig)
     save: SaveConfig = field(default_factory=SaveConfig)
     feed: FeedConfig = field(default_factory=FeedConfig)
     classes: ClassConfig = field(default_factory=ClassConfig)

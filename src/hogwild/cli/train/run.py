@@ -59,6 +59,7 @@ class Training:
             check_model_output(options.save.output)
         with timed("import"):
             self.program: Any = job.make_program()
+            self.program.check_device(job.train)
         self.executor = _executor_of(options, job)
         self.seconds = {"load": 0.0, "compile": 0.0, "train": 0.0, "evaluate": 0.0}
         self.watched_at = -1  # samples
@@ -254,6 +255,8 @@ def _executor_of(options: RunOptions, job: Job) -> Any:
     """This process, or nodes of a cluster."""
     if not options.cluster.cluster:
         return AsyncExecutor(**vars(job.train))
+    if job.train.device:
+        raise ConfigError("--device is for one machine; leave it out with --cluster.")
     from hogwild.cluster import ClusterExecutor  # says so where Ray is missing
 
     if job.train.threads is not None:
@@ -277,7 +280,8 @@ def _print(options: RunOptions, summary: dict[str, Any], training: Training) -> 
         if output:
             show(f"saved to {output}")
     if summary["reason"] == "stopped":
-        work, how = training.told(summary["samples"]), _how_to_go_on(training.checkpointer, options.save.output)
+        started, how = training.started, _how_to_go_on(training.checkpointer, options.save.output)
+        work = f"{round(summary['samples'] * started.each):,} {started.unit}"
         say(f"hogwild: interrupted after {work}; {how}.")
 
 

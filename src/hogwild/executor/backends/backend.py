@@ -24,6 +24,13 @@ class Backend(Protocol):
     trace: Trace | None
     """Gradient errors, where they are counted; known after `open`."""
 
+    notes: Sequence[str]
+    """What the user should know of where visits are made; known after `open`."""
+    group: int
+    """Visits that a worker makes at once."""
+    span_seconds: float
+    """Aim of a span, after which a worker comes back to the executor; 0: milliseconds, as sharing has it."""
+
     def open(self, store: WeightStore) -> None:
         """Make ready for workers on these weights."""
 
@@ -38,6 +45,12 @@ class Backend(Protocol):
 
     def probe(self, weights: Any, spans: Sequence[Span]) -> float:
         """Make the visits of some spans on the given weights, serially; the sum of losses of the last span."""
+
+    def fetch(self) -> None:
+        """Bring what the workers have changed into the weights, if it is kept elsewhere; they may be running."""
+
+    def send(self) -> None:
+        """The weights have been changed while the workers are parked: bring them to where visits are made."""
 
     def stop(self) -> None:
         """A worker has failed: no other may wait for it."""

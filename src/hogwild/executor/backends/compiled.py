@@ -24,14 +24,19 @@ from hogwild.kernels.loop.order import file_order
 from hogwild.kernels.loop.rehearsal import check_visits
 from hogwild.kernels.loop.schedule import Schedule
 from hogwild.kernels.loop.span import Span, runner
+from hogwild.kernels.loop.task import group_size
 from hogwild.kernels.loop.trace import Untraced
 
 
 class CompiledThreads:
     """The one compiled loop, for the task, mode and trace of a run."""
 
+    notes: Sequence[str] = ()
+    span_seconds = 0.0
+
     def __init__(self, plan: Plan) -> None:
         self.trace: Trace | None = None
+        self.group = group_size(plan.task)
         self._plan = plan
         self._loop = runner(plan.task, plan.samples, plan.weights)
         self._act = plan.act
@@ -91,6 +96,12 @@ class CompiledThreads:
             if not math.isfinite(total):
                 return math.inf
         return float(total)
+
+    def fetch(self) -> None:
+        """Workers write the weights themselves."""
+
+    def send(self) -> None:
+        """They read them."""
 
     def stop(self) -> None:
         """Nobody waits for a turn any more."""

@@ -43,6 +43,10 @@ class ProcessWorkers:
     """Workers that are processes (spawn). What each of them is, the program says: `Program.visitor(worker)`, a function
     and its arguments, which makes there what has the methods that `_Remote` asks for."""
 
+    notes: Sequence[str] = ()
+    group = 1
+    span_seconds = 0.05  # a pipe to a process is slower than a call
+
     def __init__(self, plan: Plan) -> None:
         self.trace: Any = _Versions(self) if plan.config.trace else None
         self._plan = plan
@@ -98,6 +102,12 @@ class ProcessWorkers:
     def probe(self, weights: Any, spans: Sequence[Span]) -> float:
         """There is no learning rate to be found, nor a sharing: the program says both."""
         raise ConfigError("a program whose workers are processes has no trial of learning rates; give --lr.")
+
+    def fetch(self) -> None:
+        """Workers write memory that this process maps."""
+
+    def send(self) -> None:
+        """They read it."""
 
     def stop(self) -> None:
         """Nobody waits for a turn any more."""

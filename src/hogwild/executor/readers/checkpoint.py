@@ -259,7 +259,7 @@ class Rescue:
 
 _INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|epochs?)")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-_FREE = ("trace", "patience")  # options that may change when a run goes on
+_FREE = ("trace", "patience", "device")  # options that may change when a run goes on
 _PIECE = 1 << 24  # bytes of each array in memory that tell one data set from another
 
 

@@ -157,7 +157,8 @@ def started_text(event: Started) -> str:
     sharing = f", sharing {event.sharing}" if event.mode == "hogwild" and event.threads > 1 else ""
     workers = "1 worker" if event.threads == 1 else f"{event.threads} workers"
     total = Told(event.unit, event.each)(event.total)
-    return f"{event.mode}: {workers}{sharing}, {total} to visit, learning rate {event.lr:.3g}"
+    where = f" on {event.device}" if event.device else ""
+    return f"{event.mode}{where}: {workers}{sharing}, {total} to visit, learning rate {event.lr:.3g}"
 
 
 def epoch_text(event: EpochEnded, epochs: int) -> str:

@@ -39,6 +39,7 @@ from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, Sgd, dense_tables, make_dense, row_table
 from hogwild.machine import check_memory, one_blas_thread
+from hogwild.programs.devices import DeviceProgram
 from hogwild.programs.program import plain_constants
 from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.metrics import probabilities
@@ -251,7 +252,7 @@ _LEAST_PART = 64  # samples of a visit where workers share a batch: BLAS is slow
 
 
 @taking(SparseMLPConfig)
-class SparseMLP(Tabled):
+class SparseMLP(DeviceProgram, Tabled):
     """An embedding lookup over sparse features, dense features beside it, dense layers, and one output or one a class.
 
     Parameters
@@ -274,6 +275,7 @@ class SparseMLP(Tabled):
     unit = "samples"
     tells_units = True
     sharing = "all"
+    sums_visits = False
 
     def __init__(
         self, *values: Any, class_weight: Any = None, features: int = 0, classes: Iterable[Any] | None = None,

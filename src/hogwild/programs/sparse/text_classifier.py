@@ -21,6 +21,7 @@ from hogwild.kernels.optim.rules import cell_names, row_cells
 from hogwild.kernels.simd.rows16 import LANES, layout
 from hogwild.kernels.sparse.one_text import TextTable
 from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_rows
+from hogwild.programs.devices import DeviceProgram
 from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.one_text import OneText, only_text
 from hogwild.programs.sparse.supervised import ClassWeight, Label, rule_and_penalty, unknown_entries
@@ -97,7 +98,7 @@ _ADAGRAD_RATE = 0.05  # calibration would take four times as much, and end in te
 
 
 @taking(TextConfig)
-class TextClassifier(Tabled):
+class TextClassifier(DeviceProgram, Tabled):
     """A classifier of texts: the mean of the rows of a text's words and n-grams, and a linear layer above it.
 
     Parameters
