@@ -56,6 +56,7 @@ class TorchProgram(Program):
     read : for the command line: a function of file names that returns the data to train on; by default feeds.
     slots : on the command line, columns of tables become slots and dense numbers, not one list of features.
     device : where it is trained; `cpu` is what there is so far.
+    compile : each worker gives the module to `torch.compile`: it starts later, and needs a C++ compiler.
 
     Examples
     --------
@@ -76,6 +77,7 @@ class TorchProgram(Program):
         optimizer: str | Rule = "adam", batch: int = 64, *, lr: float | None = None,
         constants: Mapping[str, float] | None = None, metrics: Callable[[Tensor, Tensor], Metrics] | None = None,
         read: Callable[[tuple[str, ...]], Any] | None = None, slots: bool = False, device: str = "cpu",
+        compile: bool = False,
     ) -> None:  # fmt: skip
         if not isinstance(module, nn.Module) and not callable(module):
             raise ConfigError(f"{brief(module)} is no module; give a torch.nn.Module, or a function that makes one.")
@@ -88,6 +90,7 @@ class TorchProgram(Program):
         _check_device(device)
         self.rule = rule_of(optimizer, constants)
         self.loss, self.batch, self.metrics, self.read, self.slots = loss, batch, metrics, read, slots
+        self.compile = compile
         self.facts: DataFacts | None = None
         self._lr, self._given = lr, module
         self._module = module if isinstance(module, nn.Module) else None
@@ -170,7 +173,7 @@ class TorchProgram(Program):
         assert self._segments is not None
         given = Equipment(
             self._recipe, self._feed.parcel(), *self._segments, self._laid_out, self._size(self._feed), config.seed,
-            self._workers, config.trace,
+            self._workers, config.trace, self.compile,
         )  # fmt: skip
         return Visitor, (worker, given)
 

@@ -1,6 +1,6 @@
 """A worker of a module, in a process of its own: batches, gradients, and steps on memory that all workers share.
 
-What is imported here is imported by every worker when it starts: PyTorch, and nothing that compiles.
+What is imported here is imported by every worker when it starts: PyTorch, and few of our kernels.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from hogwild.errors import ConfigError, DivergedError, HogwildError, shorten
+from hogwild.pytorch.bags import use_our_bags
 from hogwild.pytorch.data import DataFacts, rows_of, split
-from hogwild.pytorch.layout import Layout, bind, keep_buffers, state_in
+from hogwild.pytorch.layout import Buffers, Layout, bind, state_in
 from hogwild.pytorch.memory import Parcel, Segment, pack, view_of
 from hogwild.pytorch.rules import Rule, sum_rows
+from hogwild.pytorch.steps import steps_of
 
 _WORD = (1 << 64) - 1
 
@@ -54,6 +56,7 @@ class Equipment(NamedTuple):
     seed: int
     workers: int
     traced: bool
+    compiled: bool
 
 
 class Visitor:
@@ -63,12 +66,14 @@ class Visitor:
         torch.set_num_threads(1)
         memory = given.values.bytes
         recipe: Recipe = _opened(given.recipe, _Shared(given.values).load)
-        self._module, self._loss, self._rule = recipe.module(), recipe.loss, recipe.rule
+        self._module, self._loss, rule = recipe.module(), recipe.loss, recipe.rule
         bind(self._module, given.layout, memory)
+        use_our_bags(self._module, given.compiled)
         self._module.train()
+        self._called = torch.compile(self._module) if given.compiled else self._module
         self._source = _opened(given.samples)
-        self._size, self._seed, self._worker, self._layout = given.batch, given.seed, worker, given.layout
-        state = state_in(given.state.bytes, given.layout, self._rule.slots, given.workers)
+        self._size, self._seed, self._worker = given.batch, given.seed, worker
+        state = state_in(given.state.bytes, given.layout, rule.slots, given.workers)
         self._counts, self._memory = state.counts, [slots for _, slots in state.slots(given.layout)]
         self._joined = given.layout.joined
         self._flat = view_of(memory, 0, (given.layout.flat,), (1,), torch.float32), state.flat
@@ -76,7 +81,10 @@ class Visitor:
         named = dict(self._module.named_parameters())
         self._parameters = [named[place.name] for place in given.layout.trained]
         self._values = [place.view(memory) for place in given.layout.trained]
-        self._buffers = dict(self._module.named_buffers())
+        plain = [values.is_contiguous() and values.dtype is torch.float32 for values in self._values]
+        self._all_at_once = steps_of(rule)
+        self._rules = [self._all_at_once if each else rule for each in plain]
+        self._buffers = Buffers(self._module)
         self._seen = Versions(self._counts, worker) if given.traced else None
 
     # -- what is asked from the other process -------------------------------------------------------------------
@@ -96,12 +104,12 @@ class Visitor:
             parameter.grad = None
         if self._seen is not None:
             self._seen.read()
-        loss = loss_of(self._module, self._loss, batch)  # RACE(stale read): docs/races.md
+        loss = loss_of(self._called, self._loss, batch)  # RACE(stale read): docs/races.md
         value = float(loss.detach())
         if not math.isfinite(value):
             self._complain(value, visit)
         loss.backward()
-        keep_buffers(self._module, self._layout, self._buffers)
+        self._buffers.keep()
         return value
 
     def apply(self, rate: float) -> None:
@@ -115,7 +123,7 @@ class Visitor:
         first = 0
         if self._joined and self._is_even(grads, steps):
             torch.cat([grad.reshape(-1) for grad in grads[: self._joined]], out=self._grad)
-            self._rule.step(self._flat[0], self._grad, self._flat[1], rate, steps[0])
+            self._all_at_once.step(self._flat[0], self._grad, self._flat[1], rate, steps[0])
             first = self._joined
         for number in range(first, len(grads)):
             if grads[number] is not None:
@@ -147,7 +155,7 @@ class Visitor:
         )
 
     def _step(self, number: int, grad: Tensor, rate: float, step: int) -> None:
-        values, memory, rule = self._values[number], self._memory[number], self._rule
+        values, memory, rule = self._values[number], self._memory[number], self._rules[number]
         if not grad.is_sparse:
             flat = values.is_contiguous()
             parts = [values, grad, *memory]
