@@ -63,9 +63,10 @@ class EmbeddingBag(nn.EmbeddingBag):
     def _starts(self, ids: Tensor, offsets: Tensor | None) -> Numbers:
         """Where each bag begins, and where the last ends."""
         if offsets is None:
-            return np.arange(len(ids) + 1) * ids.shape[1]
+            return np.arange(len(ids) + 1, dtype=np.int64) * np.int64(ids.shape[1])
         numbers: Numbers = offsets.long().numpy()
-        return numbers if self.include_last_offset else np.append(numbers, len(ids))
+        ends = [] if self.include_last_offset else [len(ids)]
+        return np.concatenate([numbers, np.array(ends, np.int64)])
 
 
 class _Bags(torch.autograd.Function):
@@ -91,7 +92,7 @@ class _Bags(torch.autograd.Function):
         return out if ctx.share is None else out.mul_(ctx.share)
 
     @staticmethod
-    @once_differentiable
+    @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
         if ctx.share is not None:
             gradient = gradient * ctx.share
@@ -133,4 +134,4 @@ def use_our_bags(module: nn.Module, compiled: bool = False) -> None:
             with torch.no_grad():
                 part(torch.zeros(1, 1, dtype=torch.int64))
             if compiled:
-                part.forward = torch.compiler.disable(part.forward)
+                part.__dict__["forward"] = torch.compiler.disable(part.forward)

@@ -36,7 +36,7 @@ class LinearModule(nn.Module):
 
 
 class TextModule(nn.Module):
-    """A classifier of texts, as `hogwild.TextClassifier` has it: `embedding` (features, dim), `output` (a linear layer).
+    """A classifier of texts, as `hogwild.TextClassifier` has it: `embedding` (features, dim) and a layer `output`.
 
     Values, where they are given, count; a model without `counts` is not to be given any.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -152,6 +153,17 @@ class Buffers:
                 raise ConfigError(f"forward gives the buffer {whole} another shape; workers share one of {shape}.")
             mine.copy_(buffer.detach())  # RACE(lost update): docs/races.md
             part._buffers[name] = mine
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Meanwhile the module has copies, which nobody else sees."""
+        for part, name, _, mine in self._places:
+            part._buffers[name] = mine.clone()
+        try:
+            yield
+        finally:
+            for part, name, _, mine in self._places:
+                part._buffers[name] = mine
 
 
 # -- the state of a rule ----------------------------------------------------------------------------------------------

@@ -19,15 +19,13 @@ from hogwild.pytorch.export import SparseMLPModule, module_of
 from hogwild.pytorch.tagger import BiLSTMModule
 
 _MOST = 2 << 30  # bytes of a file: protobuf takes no more
-_ENTRIES, _ROWS, _TOKENS, _LETTERS = "entries", "rows + 1", "tokens", "letters + 2"  # sizes that differ
 
 
 def onnx_bytes(program: Any) -> bytes:
     """The file. Inputs are those of the program's module (docs/guide-pytorch.md), the output is its scores."""
     if missing := [name for name in ("onnx", "onnxscript") if find_spec(name) is None]:
-        raise ConfigError(
-            f'ONNX files need {" and ".join(missing)}, which is not installed: pip install "hogwild[onnx]".'
-        )
+        needed = " and ".join(missing)
+        raise ConfigError(f'ONNX files need {needed}, not installed here: pip install "hogwild[onnx]".')
     module = module_of(program)
     size = sum(parameter.nbytes for parameter in module.parameters())
     if size >= _MOST:
@@ -40,7 +38,7 @@ def onnx_bytes(program: Any) -> bytes:
             graph.eval(), (), kwargs=inputs, dynamo=True, dynamic_shapes=sizes, output_names=names, verbose=False
         )
     scores = made.model.graph.outputs[0]
-    scores.shape = type(scores.shape)([_TOKENS if isinstance(module, BiLSTMModule) else "rows", scores.shape[1]])
+    scores.shape = type(scores.shape)(["tokens" if isinstance(module, BiLSTMModule) else "rows", scores.shape[1]])
     labels = getattr(program, "tags", None) or getattr(program, "classes", None)
     made.model.metadata_props["hogwild"] = json.dumps({"program": program.name, "labels": _plain(labels)})
     found: bytes = made.model_proto.SerializeToString()
@@ -61,26 +59,27 @@ class _OneSentence(nn.Module):
 
 def _inputs(module: nn.Module) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Inputs of the size that the graph is traced with, and which of their sizes differ from call to call."""
-    size = {name: torch.export.Dim.DYNAMIC for name in (_ENTRIES, _ROWS, _TOKENS, _LETTERS)}
+    entries, rows = torch.export.Dim("entries"), torch.export.Dim("rows")
     if isinstance(module, BiLSTMModule):
+        tokens = letters = torch.export.Dim.DYNAMIC  # under names, what letters are cut into fails
         templates = module.lstm.input_size - (0 if module.letters is None else len(module.filters))
         count = 1 + (templates - module.words.shape[1]) // max(1, module.features.shape[1])
-        rows = torch.full((5, count), module.words.shape[0])
-        rows[:, 0] = 0
-        given, sizes = {"rows": rows}, {"rows": {0: size[_TOKENS]}}
+        numbers = torch.full((5, count), module.words.shape[0])
+        numbers[:, 0] = 0
+        given, sizes = {"rows": numbers}, {"rows": {0: tokens}}
         if module.letters is not None:
             given |= {"spelling": torch.zeros(5, 9, dtype=torch.int64), "sizes": torch.full((5,), 7)}
-            sizes |= {"spelling": {0: size[_TOKENS], 1: size[_LETTERS]}, "sizes": {0: size[_TOKENS]}}
+            sizes |= {"spelling": {0: tokens, 1: letters}, "sizes": {0: tokens}}
         return given, sizes
     given = {"ids": torch.zeros(5, dtype=torch.int64), "offsets": torch.tensor([0, 2, 2, 5]), "values": torch.ones(5)}
-    sizes = {"ids": {0: size[_ENTRIES]}, "offsets": {0: size[_ROWS]}, "values": {0: size[_ENTRIES]}}
+    sizes = {"ids": {0: entries}, "offsets": {0: rows + 1}, "values": {0: entries}}
     slotted = module.slots if isinstance(module, SparseMLPModule) else getattr(module, "fields", 1) - 1
     if slotted:
-        given["slots"], sizes["slots"] = torch.zeros(5, dtype=torch.int64), {0: size[_ENTRIES]}
+        given["slots"], sizes["slots"] = torch.zeros(5, dtype=torch.int64), {0: entries}
     if isinstance(module, SparseMLPModule):
         dense = module.layers[0].in_features - module.slots * module.embedding.shape[1]
         if dense:
-            given["dense"], sizes["dense"] = torch.zeros(3, dense), {0: size[_ROWS]}
+            given["dense"], sizes["dense"] = torch.zeros(3, dense), {0: rows}
     return given, sizes
 
 

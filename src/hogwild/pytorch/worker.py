@@ -9,6 +9,7 @@ import inspect
 import math
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from hogwild.pytorch.rules import Rule, sum_rows
 from hogwild.pytorch.steps import steps_of
 
 _WORD = (1 << 64) - 1
+_LOOK_EVERY = 16  # visits of a worker, of which one is computed again when it is written, to see how wrong it is
 
 
 class Recipe(NamedTuple):
@@ -63,6 +65,7 @@ class Visitor:
     """Makes the visits of one worker; a visit is a batch."""
 
     def __init__(self, worker: int, given: Equipment) -> None:
+        self._threads = torch.get_num_threads()
         torch.set_num_threads(1)
         memory = given.values.bytes
         recipe: Recipe = _opened(given.recipe, _Shared(given.values).load)
@@ -103,7 +106,7 @@ class Visitor:
         for parameter in self._parameters:
             parameter.grad = None
         if self._seen is not None:
-            self._seen.read()
+            self._seen.read(batch, position)
         loss = loss_of(self._called, self._loss, batch)  # RACE(stale read): docs/races.md
         value = float(loss.detach())
         if not math.isfinite(value):
@@ -117,7 +120,7 @@ class Visitor:
         grads = [parameter.grad for parameter in self._parameters]
         there = np.array([grad is not None for grad in grads])
         if self._seen is not None:
-            self._seen.write()
+            self._seen.write(self._how_wrong)
         self._counts[self._worker][there] += 1
         steps = self._counts.sum(axis=0).tolist()
         first = 0
@@ -145,7 +148,29 @@ class Visitor:
         """What was counted of the gradients since the last time."""
         return self._seen.take() if self._seen is not None else None
 
+    def end(self) -> None:
+        """No more visits; for a worker that is a thread, PyTorch has its threads again."""
+        torch.set_num_threads(self._threads)
+
     # -----------------------------------------------------------------------------------------------------------
+
+    def _how_wrong(self, batch: Any, position: int) -> float:
+        """|s - g| / |g| of the gradient s that was kept from g, which the same batch has on the weights of now."""
+        kept = [parameter.grad for parameter in self._parameters]
+        for parameter in self._parameters:
+            parameter.grad = None
+        seed_visit(self._seed, position)
+        with self._buffers.aside():
+            loss_of(self._module, self._loss, batch).backward()
+        apart = norm = 0.0
+        for parameter, mine in zip(self._parameters, kept, strict=True):
+            if mine is not None and parameter.grad is not None:
+                apart += _square(mine - parameter.grad)
+                norm += _square(parameter.grad)
+            parameter.grad = mine
+        if norm > 0:
+            return math.sqrt(apart / norm)
+        return math.inf if apart else 0.0
 
     def _is_even(self, grads: list[Tensor | None], steps: list[int]) -> bool:
         """Whether one step goes over all dense parameters: each has a gradient, and was stepped as often."""
@@ -184,12 +209,16 @@ class Versions:
     def _others(self) -> Any:
         return self._counts.sum(axis=0) - self._counts[self._worker]
 
-    def read(self) -> None:
-        """Before parameters are read."""
+    def read(self, batch: Any, position: int) -> None:
+        """Before parameters are read for a batch."""
+        self._batch = batch, position
         self._before = self._others()
 
-    def write(self) -> None:
-        """Before they are written."""
+    def write(self, how_wrong: Callable[[Any, int], float]) -> None:
+        """Before they are written; how_wrong: what the gradient of a batch is worth now."""
+        if self._looked % _LOOK_EVERY == 0:
+            self._sizes.append(how_wrong(*self._batch))
+        self._looked += 1
         self._between = self._others()
 
     def end(self) -> None:
@@ -206,14 +235,15 @@ class Versions:
         """The counts so far; from now on from zero."""
         found = {
             "errors": self._both, "read_overwrites": self._read, "write_overwrites": self._written,
-            "delayed": self._late, "delays": dict(self._delays),
+            "delayed": self._late, "delays": dict(self._delays), "sizes": self._sizes,
         }  # fmt: skip
         self._begin()
         return found
 
     def _begin(self) -> None:
         self._delays: Counter[int] = Counter()
-        self._read = self._written = self._both = self._late = 0
+        self._sizes: list[float] = []
+        self._read = self._written = self._both = self._late = self._looked = 0
 
 
 def loss_of(module: nn.Module, loss: Any, batch: Any) -> Tensor:
@@ -250,6 +280,12 @@ def _opened(parcel: Parcel, load: Any = None) -> Any:
             f"a worker, which is a process of its own, does not find what it was sent ({shorten(error)}); put classes "
             "and functions into a file that can be imported, not into a notebook or a shell."
         ) from error
+
+
+def _square(grad: Tensor) -> float:
+    """The sum of squares."""
+    cells = grad.coalesce()._values() if grad.is_sparse else grad
+    return float(cells.double().square().sum())
 
 
 def _array(grad: Tensor | None) -> Any:
