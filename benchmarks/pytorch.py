@@ -225,6 +225,11 @@ def seconds_to(course: list[tuple[float, float]], loss: float) -> float:
     return float("inf")
 
 
+def _last(course: list[tuple[float, float]]) -> float:
+    """Seconds of the last epoch, when all that is compiled is."""
+    return course[-1][0] - (course[-2][0] if len(course) > 1 else 0.0)
+
+
 def main() -> None:
     """Run all contenders, alternating, and print one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -245,6 +250,7 @@ def main() -> None:
         whole = sorted(run["course"][-1][0] for run in each)
         found[name] = {
             "seconds_to_loss": times, "samples_per_second": options.rows * options.epochs / whole[len(whole) // 2],
+            "seconds_of_last_epoch": sorted(_last(run["course"]) for run in each),
             "best_loss": min(loss for run in each for _, loss in run["course"]),
             "startup": [run["startup"] for run in each if "startup" in run],
             "megabytes": each[-1]["megabytes"],

@@ -46,8 +46,8 @@ def test_a_model_of_deepctr_torch_trains_unmodified() -> None:
     pytest.importorskip("deepctr_torch")
     program = TorchProgram(make_deepfm, chances, "adam", batch=32, lr=0.01)
     train, test = make_clicks(3000, 1), make_clicks(500, 2)
-    losses = [event.metrics["loss"] for event in hogwild.AsyncExecutor(threads=2).run(program, train, valid=test, epochs=4)
-              if event.kind == "epoch"]  # fmt: skip
+    events = hogwild.AsyncExecutor(threads=2).run(program, train, valid=test, epochs=4)
+    losses = [event.metrics["loss"] for event in events if event.kind == "epoch"]
     assert losses[-1] < min(0.55, losses[0])
     plain = make_deepfm()
     plain.load_state_dict(program.state_dict())
