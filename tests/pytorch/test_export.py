@@ -11,7 +11,6 @@ torch = pytest.importorskip("torch")
 
 import hogwild  # noqa: E402
 from hogwild.arrays import ValuedSlotRows  # noqa: E402
-from hogwild.errors import ConfigError  # noqa: E402
 from hogwild.feeds.sparse.feed import Feed  # noqa: E402
 from hogwild.pytorch import module_of  # noqa: E402
 
@@ -74,8 +73,3 @@ def test_the_module_can_be_trained_further_and_has_documented_names() -> None:
         losses.append(loss.item())
     assert losses[0] == pytest.approx(program.evaluate(feed)["loss"], rel=1e-4)
     assert losses[-1] < 0.5 * losses[0]
-
-
-def test_there_is_no_module_of_other_programs() -> None:
-    with pytest.raises(ConfigError, match="Linear"):
-        module_of(hogwild.Linear())

@@ -197,6 +197,112 @@ def _train_for_ever(tell: Any) -> None:
         pass
 
 
+@pytest.mark.parametrize("mode", ["hogwild", "round-robin", "minibatch", "locked"])
+def test_threads_in_the_place_of_processes(mode: str) -> None:
+    before = torch.get_num_threads()
+    program = _line("sgd", workers="threads")
+    events = list(hogwild.AsyncExecutor(threads=2, mode=mode).run(program, models.points(110), epochs=3, lr=0.05))
+    assert any("Workers are threads, not processes: they were asked for" in note for note in events[0].notes)
+    assert multiprocessing.active_children() == []
+    assert events[-1].samples == 330
+    epochs = [event.loss for event in events if event.kind == "epoch"]
+    assert epochs[-1] < epochs[0]
+    assert torch.get_num_threads() == before
+    if mode == "hogwild":
+        assert program.arrays(state=True)["optimizer/steps"].tolist() == [33, 33]
+
+
+def test_a_thread_that_fails_stops_the_run_and_serial_is_serial() -> None:
+    x, y = models.points(60)
+    x[33] = 1000.0
+    program = TorchProgram(models.Dying("raise"), nn.MSELoss(), "sgd", batch=10, workers="threads")
+    with pytest.raises(WorkerError, match="ArithmeticError: the sum is off"):
+        list(hogwild.AsyncExecutor(threads=2).run(program, (x, y), epochs=2, lr=1e-6))
+    weights = []
+    for workers in ("threads", "processes"):
+        torch.manual_seed(1)
+        program = TorchProgram(models.Normed(), nn.MSELoss(), "adam", batch=10, workers=workers)
+        list(hogwild.AsyncExecutor(mode="serial").run(program, models.points(60), epochs=2))
+        weights.append(program.arrays(state=True))
+    for name, array in weights[0].items():
+        np.testing.assert_array_equal(weights[1][name], array, err_msg=name)
+
+
+def test_who_the_workers_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the GIL they are threads, by themselves."""
+    assert _line().backend().__name__ == "ProcessWorkers"
+    monkeypatch.setattr("sys._is_gil_enabled", lambda: False, raising=False)
+    program = _line()
+    assert program.backend().__name__ == "ThreadWorkers"
+    program.startup(models.points(20), 1)
+    assert "this Python runs without the GIL" in program.started_notes()[0]
+    with pytest.raises(ConfigError, match="auto, processes or threads"):
+        _line(workers="fibres")
+
+
+def test_the_functional_form_takes_modules() -> None:
+    torch.manual_seed(1)
+    module, task = models.make_line(), hogwild.pytorch.ModuleTask(nn.MSELoss(), batch=10, workers="threads")
+    train = models.points(120)
+    before = float(nn.functional.mse_loss(module(train[0]), train[1]).detach())
+    options: Any = {"feed": train, "threads": 2, "epochs": 5, "lr": 0.05, "quiet": True}
+    found = hogwild.async_executor(startup_program=module, main_program=task, **options)
+    assert found is module
+    assert float(nn.functional.mse_loss(module(train[0]), train[1]).detach()) < 0.5 * before
+    made = hogwild.async_executor(startup_program=models.make_line, main_program=task, **options)
+    assert isinstance(made, nn.Module)
+    with pytest.raises(ConfigError, match="room is for compiled tasks"):
+        hogwild.async_executor(startup_program=module, main_program=task, room=hogwild.Room(1), **options)
+
+
+def test_patience_ends_a_run_early_and_the_best_is_kept() -> None:
+    train, test = models.points(60), models.points(30, seed=3)
+    program = _line("sgd", workers="threads")
+    executor = hogwild.AsyncExecutor(threads=1)
+    events = list(executor.run(program, train, valid=test, epochs=50, patience=2, lr=0.9, schedule="constant"))
+    losses = [event.metrics["loss"] for event in events if event.kind == "epoch"]
+    assert events[-1].reason == "early"
+    assert len(losses) == losses.index(min(losses)) + 3
+    program = hogwild.train(
+        _line("sgd", workers="threads"), train, valid=test, epochs=50, patience=2, lr=0.9, threads=1, quiet=True
+    )
+    assert program.evaluate(test)["loss"] == pytest.approx(min(losses))
+
+
+def test_evaluation_is_the_same_on_one_core_and_on_two() -> None:
+    program, data = _line(), models.points(95)
+    assert program.evaluate(data, 2) == program.evaluate(data, 1)
+    np.testing.assert_array_equal(program.predict(data, 3), program.predict(data))
+    assert program.module.training
+    sentences = [(torch.arange(size), torch.full((size,), -100)) for size in (3, 5)]
+    sentences[1][1][2] = 1
+    odd = TorchProgram(_Spread(), nn.CrossEntropyLoss(), batch=1)
+    assert odd.evaluate(sentences)["accuracy"] == 1.0  # what is left out does not count; lengths differ
+    with pytest.raises(ConfigError, match="outputs of batches differ in shape"):
+        odd.predict(sentences)
+
+
+class _Spread(nn.Module):
+    """Scores of two classes for each word: always the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.score = nn.Parameter(torch.ones(1))
+
+    def forward(self, words: Any) -> Any:
+        return torch.stack([torch.zeros(words.shape), self.score.expand(words.shape)], 1)
+
+
+@pytest.mark.full
+def test_a_worker_compiles_the_module() -> None:
+    train = models.bags(40)
+    program = TorchProgram(models.Bags(), nn.BCEWithLogitsLoss(), "adagrad", batch=1, lr=0.2, compile=True)
+    loader = torch.utils.data.DataLoader(train, batch_size=1, collate_fn=models.first_of)  # type: ignore[arg-type]
+    events = list(hogwild.AsyncExecutor(threads=2).run(program, loader, epochs=3))
+    epochs = [event.loss for event in events if event.kind == "epoch"]
+    assert epochs[-1] < epochs[0]
+
+
 def test_what_the_executor_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     for options, message in (
         ({"sharing": "replica"}, "one copy"),

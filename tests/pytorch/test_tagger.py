@@ -129,5 +129,5 @@ def _by_our_names(program: Any, module: Any) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def test_a_program_without_a_module_is_refused() -> None:
-    with pytest.raises(hogwild.ConfigError, match="of a SparseMLP and of a BiLSTM"):
+    with pytest.raises(hogwild.ConfigError, match="there is one of SparseMLP, FactorizationMachine"):
         module_of(hogwild.CRF())

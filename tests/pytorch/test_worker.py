@@ -181,9 +181,42 @@ def test_versions_are_counted() -> None:
     two.run(np.arange(1, 4), 0, [0.1] * 3, np.arange(1, 4), 0.0)
     one.apply(0.1)
     found = one.trace()
+    (wrong,) = found.pop("sizes")
     assert found == {"errors": 1, "read_overwrites": 1, "write_overwrites": 0, "delayed": 1, "delays": {3: 1}}
-    assert two.trace()["errors"] == 0
+    assert 0.01 < wrong < 10
+    found = two.trace()
+    assert found["errors"] == 0
+    assert found["sizes"] == [0.0]  # nobody wrote meanwhile: the gradient is that of its moment
     assert one.trace()["delays"] == {}
+
+
+def test_how_wrong_a_gradient_is_leaves_everything_as_it_was() -> None:
+    """Weights that were halved between reading and writing; batch norm, dropout and its buffers are not disturbed."""
+    torch.manual_seed(1)
+    plain, traced = models.Normed(), models.Normed()
+    traced.load_state_dict(plain.state_dict())
+    workers = [
+        visitors(TorchProgram(each, nn.MSELoss(), "sgd", batch=10), models.points(40), trace=each is traced)[0]
+        for each in (plain, traced)
+    ]
+    for worker in workers:
+        worker.run(np.arange(3), 0, [0.1] * 3, np.arange(3), 0.0)
+    for mine, other in zip(traced.state_dict().values(), plain.state_dict().values(), strict=True):
+        assert torch.equal(mine, other)
+    line = nn.Linear(3, 1, bias=False)
+    (worker,) = visitors(TorchProgram(line, _Sum(), "sgd", batch=10), models.points(10), trace=True)
+    worker.gradient(0, 0, 0)
+    with torch.no_grad():
+        line.weight.mul_(0.5)  # the gradient of w^2 / 2 is w: it was twice as large
+    worker.apply(0.1)
+    assert worker.trace()["sizes"] == pytest.approx([1.0])
+
+
+class _Sum(nn.Module):
+    """Half the square of an output over rows that are the identity, for the test above."""
+
+    def forward(self, output: Any, target: Any) -> Any:
+        return output.square().sum() / 2
 
 
 def test_a_sum_of_gradients_is_that_of_the_whole_batch() -> None:
@@ -290,6 +323,31 @@ def test_data_of_all_kinds() -> None:
             tensor_feed(wrong)
     with pytest.raises(InputError, match="cannot be sent to workers"):
         tensor_feed([(torch.zeros(3), lambda: 0)]).parcel()
+
+
+def test_slots_of_a_batch_are_bags() -> None:
+    import hogwild
+    from hogwild.arrays import ValuedSlotRows
+
+    random = np.random.default_rng(3)
+    counts = random.integers(0, 3, (9, 4))
+    total, slots = int(counts.sum()), np.concatenate([np.repeat(np.arange(4), line) for line in counts])
+    offsets = np.concatenate([[0], np.cumsum(counts.sum(1))])
+    ids, values = random.integers(0, 50, total).astype(np.int32), random.random(total).astype(np.float32)
+    samples = ValuedSlotRows(
+        offsets, ids, slots.astype(np.uint16), random.random((9, 2)).astype(np.float32), np.zeros(9, np.float32),
+        np.ones(9, np.float32), values,
+    )  # fmt: skip
+    feed = hogwild.Feed(samples, 50, schema={"slots": list("abcd"), "dense": ["x", "y"]})
+    rows = np.array([8, 0, 3])
+    found, starts, dense, weights, _ = tensor_feed(feed).source.batch(rows)
+    ends = [*starts.tolist()[1:], len(found)]
+    for bag, (start, end) in enumerate(zip(starts.tolist(), ends, strict=True)):
+        row, slot = rows[bag // 4], bag % 4
+        entries = [e for e in range(offsets[row], offsets[row + 1]) if slots[e] == slot]
+        assert found[start:end].tolist() == ids[entries].tolist()
+        assert weights[start:end].tolist() == values[entries].tolist()
+    assert dense.tolist() == samples.dense[rows].tolist()
 
 
 def test_feeds_of_ours_have_the_features_own_numbers() -> None:

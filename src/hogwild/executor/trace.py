@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,8 +79,6 @@ class Trace:
 def _summary(probe: Traced) -> dict[str, Any]:
     counts = probe.counts
     looked_at = int(counts[LOOKED_AT])
-    sized = min(looked_at, len(probe.sizes))
-    sizes = probe.sizes[:sized]
     return {
         "worker": probe.worker,
         "gradients": int(counts[GRADIENTS]),
@@ -88,25 +86,33 @@ def _summary(probe: Traced) -> dict[str, Any]:
         **{kind: int(counts[cell]) for kind, cell in zip(KINDS, _CELLS, strict=True)},
         "error_rate": _share(int(counts[ERRORS]), looked_at),
         "delay": _delay(_delay_counts(probe.delays), int(counts[DELAY_SUM]), int(counts[DELAY_MAX])),
-        "wrong": {
-            "samples": sized,
-            "mean": float(sizes.mean()) if sized else 0.0,
-            "p50": float(np.median(sizes)) if sized else 0.0,
-            "p99": float(np.quantile(sizes, 0.99)) if sized else 0.0,
-            "max": float(sizes.max()) if sized else 0.0,
-        },
+        "wrong": _wrong(probe.sizes[: min(looked_at, len(probe.sizes))]),
     }
 
 
-def counted_summary(worker: int, counts: Mapping[str, int], delays: Mapping[int, int]) -> dict[str, Any]:
-    """The same where a worker looks at every gradient and counts versions: delays, and how many had each. Nothing is
-    known of how wrong a gradient is."""
+def _wrong(sizes: Any) -> dict[str, Any]:
+    """How far gradients were from those of their moment."""
+    there = len(sizes) > 0
+    return {
+        "samples": len(sizes),
+        "mean": float(sizes.mean()) if there else 0.0,
+        "p50": float(np.median(sizes)) if there else 0.0,
+        "p99": float(np.quantile(sizes, 0.99)) if there else 0.0,
+        "max": float(sizes.max()) if there else 0.0,
+    }
+
+
+def counted_summary(
+    worker: int, counts: Mapping[str, int], delays: Mapping[int, int], sizes: Sequence[float]
+) -> dict[str, Any]:  # fmt: skip
+    """The same where a worker looks at every gradient and counts versions: delays, and how many had each; sizes: how
+    wrong some of them were."""
     made = sum(delays.values())
     late = sum(delay * count for delay, count in delays.items())
     return {
         "worker": worker, "gradients": made, "looked_at": made, **{kind: counts[kind] for kind in KINDS},
         "error_rate": _share(counts["errors"], made), "delay": _delay(delays, late, max(delays, default=0)),
-        "wrong": {"samples": 0, **dict.fromkeys(("mean", "p50", "p99", "max"), 0.0)},
+        "wrong": _wrong(np.array(sizes)),
     }  # fmt: skip
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, Unpack
+from typing import Any, Protocol, TypeVar, Unpack, runtime_checkable
 
 from hogwild.arrays import Room
 from hogwild.config import Mode, Sharing, TrainConfig
@@ -76,20 +75,36 @@ class AsyncOptions(RunOptions, total=False):
     sharing: Sharing
 
 
+@runtime_checkable
+class MainProgram(Protocol):
+    """A main program that is no compiled task: it says what to train, and what comes back."""
+
+    def program(self, startup_program: Any) -> Program:
+        """What is trained."""
+
+    def result(self, program: Any) -> Any:
+        """What was trained."""
+
+
 @offering(TrainConfig)
 def async_executor(
-    startup_program: Callable[[], Any], main_program: Any, feed: Any, threads: int | None = None,
+    startup_program: Any, main_program: Any, feed: Any, threads: int | None = None,
     room: Room | None = None, **options: Unpack[AsyncOptions],
 ) -> Any:  # fmt: skip
     """Train the weights that `startup_program()` returns by the task `main_program`; returns them.
 
     Parameters
     ----------
-    startup_program : makes the weights, a NamedTuple of float32 arrays.
-    main_program : a NamedTuple whose type has a `gradient` and an `apply` registered (docs/guide-own.md).
-    feed : a NamedTuple of sample arrays, or a `Feed`.
+    startup_program : makes the weights, a NamedTuple of float32 arrays; or makes a PyTorch module, or is one.
+    main_program : a NamedTuple whose type has a `gradient` and an `apply` registered (docs/guide-own.md); for a module
+        a `hogwild.pytorch.ModuleTask`: then the module comes back, trained.
+    feed : a NamedTuple of sample arrays, or a `Feed`; for a module whatever it is trained on.
     room : the scratch that a visit needs at the most; by default one row for each row of weights.
     options : as for `hogwild.train`.
     """
+    if isinstance(main_program, MainProgram):
+        if room is not None:
+            raise ConfigError("room is for compiled tasks; a module needs none.")
+        return main_program.result(train(main_program.program(startup_program), feed, threads=threads, **options))
     program = CustomProgram(main_program, startup_program, room=room)
     return train(program, feed, threads=threads, **options).weights

@@ -9,8 +9,8 @@ from typing import Any
 from hogwild.errors import ConfigError
 
 _HOMES = {
-    "BiLSTMModule": "tagger", "DataFacts": "data", "Rule": "rules", "SparseMLPModule": "export",
-    "TorchProgram": "program", "module_of": "export",
+    "BiLSTMModule": "tagger", "DataFacts": "data", "EmbeddingBag": "bags", "ModuleTask": "program",
+    "Rule": "rules", "SparseMLPModule": "export", "TorchProgram": "program", "module_of": "export",
 }  # fmt: skip
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605

@@ -23,6 +23,7 @@ from torch.utils.data import (
 from hogwild.arrays import AnyRows, DenseRows
 from hogwild.errors import HogwildError, InputError, brief
 from hogwild.feeds.sparse.feed import Feed
+from hogwild.kernels.sparse.batches import rows_at, slot_starts, take_entries
 from hogwild.machine import memory
 from hogwild.pytorch.memory import Parcel, pack
 
@@ -120,20 +121,21 @@ class Rows:
         targets = targets.long() if self.long else targets
         if self.ids is None:
             return torch.from_numpy(samples.matrix[rows]), targets
-        begins = samples.offsets[rows]
-        sizes = samples.offsets[rows + 1] - begins
+        sizes = samples.offsets[rows + 1] - samples.offsets[rows]
         ends = np.cumsum(sizes)
-        entries = np.repeat(begins - (ends - sizes), sizes) + np.arange(ends[-1] if len(ends) else 0)
-        parts = [torch.from_numpy(self.ids[entries].astype(np.int64))]
+        count = int(ends[-1]) if len(ends) else 0
+        ids = torch.empty(count, dtype=torch.int64)
+        take_entries(self.ids, samples.offsets, rows, ids.numpy())
         if self.slots:
-            bags = np.repeat(np.arange(len(rows)), sizes) * self.slots + samples.slots[entries]
-            counts = np.bincount(bags, minlength=len(rows) * self.slots)
-            parts.append(torch.from_numpy(np.cumsum(counts) - counts))
-            parts.append(torch.from_numpy(samples.dense[rows]))
+            starts = torch.empty(len(rows) * self.slots, dtype=torch.int64)
+            slot_starts(samples.slots, samples.offsets, rows, self.slots, starts.numpy())
+            parts = [ids, starts, torch.from_numpy(samples.dense[rows])]
         else:
-            parts.append(torch.from_numpy(ends - sizes))
+            parts = [ids, torch.from_numpy(ends - sizes)]
         if "values" in samples._fields:
-            parts.append(torch.from_numpy(samples.values[entries]))
+            values = torch.empty(count)
+            take_entries(samples.values, samples.offsets, rows, values.numpy())
+            parts.append(values)
         return (*parts, targets)
 
 
@@ -296,33 +298,15 @@ def _bytes(item: Any) -> int:
 # -- batches ----------------------------------------------------------------------------------------------------------
 
 
-def rows_of(visit: int, size: int, count: int, key: int, window: int = 1 << 62) -> Places:
-    """The rows of a visit: `size` of `count`, less in the last; scattered over all visits by a key, 0: as they stand.
+def rows_of(visit: int, size: int, count: int, key: int, window: int = 0) -> Places:
+    """The rows of a visit: `size` of `count`, less in the last; scattered by a key, 0: as they stand.
 
-    As `kernels.loop.order.row_at` has it, for many places at once and without compiled code. window: rows are scattered
-    over this many, a multiple of `size`, at the most.
+    window: they are scattered over so many rows, a multiple of `size`; 0: over all.
     """
-    places = np.arange(visit * size, min((visit + 1) * size, count))
-    first = visit * size // window * window
-    count = min(window, count - first)
-    if key == 0 or count < 2:
-        return places
-    places -= first
-    half = max(1, (count - 1).bit_length())
-    mask = np.uint64((1 << half) - 1)
-    shift = np.uint64(half // 2 + 1)
-    odd = (np.uint64(key) | np.uint64(1)) & mask
-    found = places.astype(np.uint64)
-    left = np.ones(len(found), bool)
-    while left.any():
-        x = found[left]
-        for turn in range(3):
-            x = (x * odd + (np.uint64(key) >> np.uint64(16 * turn))) & mask
-            x ^= x >> shift
-            x = (x * np.uint64(0x9E3779B97F4A7C15)) & mask
-        found[left] = x
-        left = found >= np.uint64(count)
-    return found.astype(np.int64) + first
+    first = visit * size
+    rows = np.empty(max(0, min(size, count - first)), np.int64)
+    rows_at(first, count, window or count, key, rows)
+    return rows
 
 
 def split(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any], Any]:

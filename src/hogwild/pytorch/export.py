@@ -9,11 +9,85 @@ import torch
 from torch import Tensor, nn
 
 from hogwild.errors import ConfigError
+from hogwild.messages import listed
+from hogwild.programs.sparse.fm import FactorizationMachine
+from hogwild.programs.sparse.linear import Linear
 from hogwild.programs.sparse.sparse_mlp import SparseMLP
+from hogwild.programs.sparse.text_classifier import TextClassifier
 from hogwild.programs.taggers.bilstm import BiLSTM
 from hogwild.pytorch.tagger import BiLSTMModule
 
 _ACTIVATIONS = {"none": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh}
+
+
+class LinearModule(nn.Module):
+    """A linear model, as `hogwild.Linear` has it: `weight` (features, outputs) and `bias` (outputs)."""
+
+    def __init__(self, program: Linear) -> None:
+        super().__init__()
+        arrays = program.arrays()
+        self.weight = nn.Parameter(_tensor(arrays["weight"]).reshape(-1, program.width))
+        self.bias = nn.Parameter(_tensor(arrays["bias"] * np.float32(program.config.bias)))
+
+    def forward(self, ids: Tensor, offsets: Tensor, values: Tensor | None = None) -> Tensor:
+        """Scores, (rows, outputs); ids, offsets and values as for SparseMLPModule."""
+        value = _values(self.weight, ids, values)
+        return _sum_rows(value[:, None] * self.weight[ids.long()], ids, offsets) + self.bias
+
+
+class TextModule(nn.Module):
+    """A classifier of texts, as `hogwild.TextClassifier` has it: `embedding` (features, dim) and a layer `output`.
+
+    Values, where they are given, count; a model without `counts` is not to be given any.
+    """
+
+    def __init__(self, program: TextClassifier) -> None:
+        super().__init__()
+        arrays = program.arrays()
+        self.embedding = nn.Parameter(_tensor(arrays["embedding"]))
+        self.output = nn.Linear(*arrays["output"].shape[::-1])
+        self.output.weight = nn.Parameter(_tensor(arrays["output"]))
+        self.output.bias = nn.Parameter(_tensor(arrays["bias"]))
+
+    def forward(self, ids: Tensor, offsets: Tensor, values: Tensor | None = None) -> Tensor:
+        """Scores, (rows, outputs); ids, offsets and values as for SparseMLPModule."""
+        value = _values(self.embedding, ids, values)[:, None]
+        total = _sum_rows(value.abs(), ids, offsets)
+        sums = _sum_rows(value * self.embedding[ids.long()], ids, offsets)
+        scores: Tensor = self.output(sums / torch.where(total > 0, total, 1.0))
+        return scores
+
+
+class FMModule(nn.Module):
+    """A factorization machine, as `hogwild.FactorizationMachine` has it: `weight` (features), `bias` (1), `factors`
+    (features, dim), of a field-aware one (features, fields, dim)."""
+
+    def __init__(self, program: FactorizationMachine) -> None:
+        super().__init__()
+        arrays = program.arrays()
+        self.weight = nn.Parameter(_tensor(arrays["weight"]))
+        self.bias = nn.Parameter(_tensor(arrays["bias"] * np.float32(program.config.bias)))
+        self.fields = program.layout.fields
+        factors = arrays["factors"] if "factors" in arrays else np.zeros((len(arrays["weight"]), self.fields, 0))
+        self.factors = nn.Parameter(_tensor(factors).reshape(len(arrays["weight"]), self.fields, -1))
+
+    def forward(
+        self, ids: Tensor, offsets: Tensor, slots: Tensor | None = None, values: Tensor | None = None
+    ) -> Tensor:  # fmt: skip
+        """Scores, (rows, 1); ids, offsets, slots (of a field-aware one) and values as for SparseMLPModule."""
+        ids = ids.long()
+        value = _values(self.weight, ids, values)
+        weights = value * self.weight[ids]
+        factors = value[:, None, None] * self.factors[ids]  # (entries, fields, dim): of an entry towards each field
+        rows, dim = offsets.shape[0] - 1, factors.shape[2]
+        field = torch.zeros_like(ids) if slots is None else slots.long()
+        place = _rows_of(ids, offsets) * self.fields + field
+        sums = factors.new_zeros(rows * self.fields, self.fields * dim).index_add(0, place, factors.flatten(1))
+        table = sums.reshape(rows, self.fields, self.fields, dim)  # of all entries of a field towards each field
+        both = (table * table.transpose(1, 2)).sum((1, 2, 3))
+        own = factors.gather(1, field[:, None, None].expand(-1, 1, dim))[:, 0].square().sum(1)
+        pairs = both - _sum_rows(own[:, None], ids, offsets)[:, 0]  # without the pairs of an entry with itself
+        return (_sum_rows(weights[:, None], ids, offsets)[:, 0] + pairs / 2 + self.bias)[:, None]
 
 
 class SparseMLPModule(nn.Module):
@@ -53,8 +127,8 @@ class SparseMLPModule(nn.Module):
         ids: of all rows, one after the other; offsets: where each row begins, and at the end the number of ids; slots:
         of each id, all in the first by default; values: 1 by default; dense: (rows, columns).
         """
-        count = len(offsets) - 1
-        row = torch.repeat_interleave(torch.arange(count, device=ids.device), offsets.diff())
+        count = offsets.shape[0] - 1
+        row = _rows_of(ids, offsets)
         place = row * self.slots + (torch.zeros_like(row) if slots is None else slots.long())
         looked_up = combined(self.embedding[ids.long()], place, count * self.slots, values, self.combiner)
         given = self.lookup(looked_up.reshape(count, -1))
@@ -78,15 +152,36 @@ def combined(entries: Tensor, bags: Tensor, count: int, values: Tensor | None, c
     return entries.new_zeros(count, entries.shape[1]).index_add(0, bags, factor[:, None] * entries)
 
 
-def module_of(program: Any) -> SparseMLPModule | BiLSTMModule:
+_MODULES: dict[type, Any] = {
+    SparseMLP: SparseMLPModule, FactorizationMachine: FMModule, Linear: LinearModule, TextClassifier: TextModule,
+    BiLSTM: BiLSTMModule,
+}  # fmt: skip
+
+
+def module_of(program: Any) -> Any:
     """The PyTorch module of a trained program, with copies of its weights; it can be trained further there."""
-    if isinstance(program, BiLSTM):
-        return BiLSTMModule(program)
-    if not isinstance(program, SparseMLP):
-        kind = type(program).__name__
-        raise ConfigError(f"there is no PyTorch module of a {kind}; there is one of a SparseMLP and of a BiLSTM.")
-    return SparseMLPModule(program)
+    for kind, module in _MODULES.items():
+        if isinstance(program, kind):
+            return module(program)
+    known = listed([kind.__name__ for kind in _MODULES])
+    raise ConfigError(f"there is no PyTorch module of a {type(program).__name__}; there is one of {known}.")
 
 
 def _tensor(array: Any) -> Tensor:
     return torch.from_numpy(np.array(array, np.float32))
+
+
+def _values(like: Tensor, ids: Tensor, values: Tensor | None) -> Tensor:
+    return like.new_ones(ids.shape[0]) if values is None else values
+
+
+def _rows_of(ids: Tensor, offsets: Tensor) -> Tensor:
+    """The row of each id: how many rows have begun, after the first."""
+    begun = offsets[1:-1].long()
+    marks = torch.zeros(ids.shape[0] + 1, dtype=torch.int64, device=ids.device)
+    return marks.index_add(0, begun, torch.ones_like(begun)).cumsum(0)[:-1]
+
+
+def _sum_rows(cells: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
+    """Sums over the ids of each row."""
+    return cells.new_zeros(offsets.shape[0] - 1, cells.shape[1]).index_add(0, _rows_of(ids, offsets), cells)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -139,18 +140,39 @@ def _let_be(tensor: Tensor, view: Tensor) -> None:
         torch.utils.swap_tensors(tensor, nn.Parameter(view, tensor.requires_grad) if trained else view)
 
 
-def keep_buffers(module: nn.Module, layout: Layout, bound: Mapping[str, Tensor]) -> None:
-    """Buffers that forward did not change in place but made anew are written to the memory that all share."""
-    for name, buffer in module.named_buffers():
-        mine = bound[name]
-        if buffer is mine:
-            continue
-        if buffer.shape != mine.shape or buffer.dtype != mine.dtype:
-            shape = tuple(mine.shape)
-            raise ConfigError(f"forward gives the buffer {name} another shape; workers share one of {shape}.")
-        mine.copy_(buffer.detach())  # RACE(lost update): docs/races.md
-        owner, _, last = name.rpartition(".")
-        module.get_submodule(owner)._buffers[last] = mine
+class Buffers:
+    """The buffers of a module, which lie in memory that all share, and stay there."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._places = [
+            (part, name, f"{owner}.{name}".lstrip("."), buffer)
+            for owner, part in module.named_modules()
+            for name, buffer in part._buffers.items()
+            if buffer is not None
+        ]
+
+    def keep(self) -> None:
+        """Those that forward did not change in place but made anew are written to the memory that all share."""
+        for part, name, whole, mine in self._places:
+            buffer = part._buffers.get(name)
+            if buffer is mine or buffer is None:
+                continue
+            if buffer.shape != mine.shape or buffer.dtype != mine.dtype:
+                shape = tuple(mine.shape)
+                raise ConfigError(f"forward gives the buffer {whole} another shape; workers share one of {shape}.")
+            mine.copy_(buffer.detach())  # RACE(lost update): docs/races.md
+            part._buffers[name] = mine
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Meanwhile the module has copies, which nobody else sees."""
+        for part, name, _, mine in self._places:
+            part._buffers[name] = mine.clone()
+        try:
+            yield
+        finally:
+            for part, name, _, mine in self._places:
+                part._buffers[name] = mine
 
 
 # -- the state of a rule ----------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,7 +11,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hogwild.errors import InputError
-from hogwild.programs.program import Metrics
 from hogwild.pytorch.data import TensorFeed
 
 _CLASSES = (nn.CrossEntropyLoss, nn.NLLLoss, nn.MultiMarginLoss)
@@ -41,17 +41,20 @@ def check_targets(loss: Any, data: TensorFeed) -> None:
         raise InputError(f"{data.name}: targets go from {low:g} to {high:g}, and this loss takes classes 0, 1, 2, ….")
 
 
-def accuracy_of(loss: Any) -> Callable[[Tensor, Tensor], Metrics] | None:
-    """The accuracy, of losses of classes; None for others."""
+def right_of(loss: Any) -> Callable[[Tensor, Tensor], tuple[int, int]] | None:
+    """How many outputs of a batch are right, and of how many, for losses of classes; None for others."""
     if takes_classes(loss):
-        return _best_is_right
+        return partial(_best_is_right, ignored=getattr(loss, "ignore_index", None))
     return _sign_is_right if isinstance(loss, nn.BCEWithLogitsLoss) or loss is _TWO_FUNCTIONS[0] else None
 
 
-def _best_is_right(output: Tensor, target: Tensor) -> Metrics:
+def _best_is_right(output: Tensor, target: Tensor, ignored: int | None) -> tuple[int, int]:
     best = output.argmax(1)
-    return {"accuracy": float((best == target).float().mean())} if best.shape == target.shape else {}
+    if best.shape != target.shape:  # chances of classes, not one class
+        return 0, 0
+    counts = torch.ones_like(target, dtype=torch.bool) if ignored is None else target != ignored
+    return int(((best == target) & counts).sum()), int(counts.sum())
 
 
-def _sign_is_right(output: Tensor, target: Tensor) -> Metrics:
-    return {"accuracy": float(((output > 0) == (target > 0.5)).to(torch.float64).mean())}
+def _sign_is_right(output: Tensor, target: Tensor) -> tuple[int, int]:
+    return int(((output > 0) == (target > 0.5)).sum()), target.numel()

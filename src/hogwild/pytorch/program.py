@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Callable, Iterator, Mapping
+import sys
+import threading
+from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +18,7 @@ from torch import Tensor, nn
 from hogwild.arrays import Table
 from hogwild.config.training import ModuleTrainConfig, TrainConfig
 from hogwild.errors import ConfigError, InputError, ModelError, brief
+from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.fitting import misfit
 from hogwild.machine import check_memory
@@ -23,10 +27,10 @@ from hogwild.programs.program import Metrics, Program
 from hogwild.pytorch.data import DataFacts, TensorFeed, rows_of, split, tensor_feed
 from hogwild.pytorch.devices.device import device_of
 from hogwild.pytorch.layout import Layout, State, bind, lay_out, state_in, state_size
-from hogwild.pytorch.losses import accuracy_of, check_targets, takes_classes
+from hogwild.pytorch.losses import check_targets, right_of, takes_classes
 from hogwild.pytorch.memory import Parcel, Segment
 from hogwild.pytorch.rules import RULES, Rule, rule_of
-from hogwild.pytorch.worker import Equipment, Recipe, loss_of, pack_recipe, worker_process
+from hogwild.pytorch.worker import Equipment, Recipe, Visitor, loss_of, pack_recipe
 
 _STATE = "optimizer/"  # before the names of arrays that are no parameters; no name in a module has a slash
 _SHOWN = 5
@@ -55,6 +59,8 @@ class TorchProgram(Program):
     metrics : a function of all outputs and targets of a validation set that returns numbers by name.
     read : for the command line: a function of file names that returns the data to train on; by default feeds.
     slots : on the command line, columns of tables become slots and dense numbers, not one list of features.
+    workers : `processes` (spawn) or `threads`; auto: threads where Python runs without the GIL, else processes.
+    compile : each worker gives the module to `torch.compile`: it starts later, and needs a C++ compiler.
 
     Examples
     --------
@@ -74,6 +80,7 @@ class TorchProgram(Program):
         optimizer: str | Rule = "adam", batch: int = 64, *, lr: float | None = None,
         constants: Mapping[str, float] | None = None, metrics: Callable[[Tensor, Tensor], Metrics] | None = None,
         read: Callable[[tuple[str, ...]], Any] | None = None, slots: bool = False,
+        workers: Literal["auto", "processes", "threads"] = "auto", compile: bool = False,
     ) -> None:  # fmt: skip
         if not isinstance(module, nn.Module) and not callable(module):
             raise ConfigError(f"{brief(module)} is no module; give a torch.nn.Module, or a function that makes one.")
@@ -85,6 +92,10 @@ class TorchProgram(Program):
             raise ConfigError(f"lr is {brief(lr)}; it must be positive and finite.")
         self.rule = rule_of(optimizer, constants)
         self.loss, self.batch, self.metrics, self.read, self.slots = loss, batch, metrics, read, slots
+        if workers not in ("auto", "processes", "threads"):
+            raise ConfigError(f"workers is {brief(workers)}; it is auto, processes or threads.")
+        self._threaded = not _has_gil() if workers == "auto" else workers == "threads"
+        self.compile = compile
         self.facts: DataFacts | None = None
         self._lr, self._given = lr, module
         self._module = module if isinstance(module, nn.Module) else None
@@ -138,15 +149,15 @@ class TorchProgram(Program):
             device_of(config.device)
 
     def backend(self, config: TrainConfig) -> Any:
-        """Workers are processes, or streams of a device."""
+        """Workers are processes, threads, or streams of a device."""
         # Both here: a worker needs none of it.
         if config.device:
             from hogwild.pytorch.devices.backend import DeviceStreams
 
             return DeviceStreams
-        from hogwild.executor.backends.processes import ProcessWorkers
+        from hogwild.executor.backends.processes import ProcessWorkers, ThreadWorkers
 
-        return ProcessWorkers
+        return ThreadWorkers if self._threaded else ProcessWorkers
 
     def gather(self, workers: int) -> None:
         """Each worker counts its own steps."""
@@ -172,7 +183,7 @@ class TorchProgram(Program):
 
     def visitor(self, worker: int, config: Any) -> tuple[Any, tuple[Any, ...]]:
         """For the backend: what a worker makes in its process, and from what."""
-        return worker_process, (worker, self.equipment(config))
+        return Visitor, (worker, self.equipment(config))
 
     def equipment(self, config: TrainConfig) -> Equipment:
         """All that a worker is given."""
@@ -181,7 +192,7 @@ class TorchProgram(Program):
         assert self._segments is not None
         return Equipment(
             self._recipe, self._feed.parcel(), *self._segments, self._laid_out, self._size(self._feed), config.seed,
-            self._workers, config.trace,
+            self._workers, config.trace, self.compile,
         )  # fmt: skip
 
     @property
@@ -202,6 +213,9 @@ class TorchProgram(Program):
         """What to know of the data, and of this module under several workers."""
         changing = [name for name, _ in self.module.named_buffers()]
         found = self.remarks(self._feed)
+        if self._threaded:
+            why = "they were asked for" if _has_gil() else "this Python runs without the GIL"
+            found.append(f"Workers are threads, not processes: {why}. Random numbers (dropout) depend on who is first.")
         if changing and self._workers > 1:
             more = f" and {len(changing) - _SHOWN} more" if len(changing) > _SHOWN else ""
             found.append(
@@ -326,40 +340,61 @@ class TorchProgram(Program):
     def evaluate(self, feed: Any, threads: int = 1) -> Metrics:
         """The mean loss, the accuracy where the loss is one of classes, and the user's metrics."""
         data = self._data(feed)
-        total, outputs, targets = 0.0, [], []
-        wanted = self.metrics or accuracy_of(self.loss)
-        with _evaluating(self.module) as module:
-            for rows, batch in self._batches(data):
-                if self.loss is None:
-                    total += len(rows) * float(loss_of(module, None, batch))
-                    continue
-                inputs, named, target = split(batch)
-                output = module(*inputs, **named)
-                total += len(rows) * float(self.loss(output, target))
-                if wanted:
-                    outputs.append(output)
-                    targets.append(target)
-        found = {"loss": total / len(data) if len(data) else math.nan}
-        if wanted and outputs:
-            found |= {name: float(value) for name, value in wanted(torch.cat(outputs), torch.cat(targets)).items()}
+        right = None if self.metrics else right_of(self.loss)
+
+        def look(module: nn.Module, rows: int, batch: Any) -> tuple[float, tuple[int, int], Any]:
+            if self.loss is None:
+                return rows * float(loss_of(module, None, batch)), (0, 0), None
+            inputs, named, target = split(batch)
+            output = module(*inputs, **named)
+            loss = rows * float(self.loss(output, target))
+            return loss, right(output, target) if right else (0, 0), (output, target) if self.metrics else None
+
+        seen = self._over_batches(data, threads, look)
+        found = {"loss": sum(loss for loss, _, _ in seen) / len(data) if len(data) else math.nan}
+        if counted := sum(count for _, (_, count), _ in seen):
+            found["accuracy"] = sum(hits for _, (hits, _), _ in seen) / counted
+        if self.metrics and self.loss is not None and seen:
+            outputs, targets = (_joined([both[k] for _, _, both in seen], "metrics") for k in (0, 1))
+            found |= {name: float(value) for name, value in self.metrics(outputs, targets).items()}
         return found
 
     def predict(self, feed: Any, threads: int = 1) -> npt.NDArray[Any]:
         """The outputs of the module, a row a sample; data as for training, or (inputs, …) without targets."""
-        data = self._data(feed)
-        found = []
-        with _evaluating(self.module) as module:
-            for _, batch in self._batches(data):
-                alone = isinstance(batch, list | tuple) and 0 < len(batch) < self._parts
-                inputs, named, _ = (tuple(batch), {}, None) if alone else split(batch)
-                found.append(module(*inputs, **named))
-        return torch.cat(found).numpy() if found else np.zeros(0, np.float32)
 
-    def _batches(self, data: TensorFeed) -> Iterator[tuple[npt.NDArray[np.int64], Any]]:
-        size = self._size(data)
-        for visit in range(-(-len(data) // size)):
-            rows = rows_of(visit, size, len(data), 0)
-            yield rows, data.source.batch(rows)
+        def look(module: nn.Module, rows: int, batch: Any) -> Any:
+            alone = isinstance(batch, list | tuple) and 0 < len(batch) < self._parts
+            inputs, named, _ = (tuple(batch), {}, None) if alone else split(batch)
+            return module(*inputs, **named)
+
+        found = self._over_batches(self._data(feed), threads, look)
+        return _joined(found, "predict").numpy() if found else np.zeros(0, np.float32)
+
+    def _over_batches(self, data: TensorFeed, threads: int, look: Callable[[nn.Module, int, Any], Any]) -> list[Any]:
+        """What there is to see in each batch, in order; each thread has a module of its own over the same weights."""
+        size, reading = self._size(data), threading.Lock()
+        visits = -(-len(data) // size)
+        found: list[Any] = [None] * visits
+        modules = [self.module, *_twins(self.module, min(threads, visits) - 1)]
+        spare = iter(modules)
+
+        def work(first: int, last: int) -> None:
+            with reading:
+                own = next(spare)
+            with _evaluating(own) as module:
+                for visit in range(first, last):
+                    rows = rows_of(visit, size, len(data), 0)
+                    with reading:  # a user's dataset may hold an open file
+                        batch = data.source.batch(rows)
+                    found[visit] = look(module, len(rows), batch)
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(max(1, threads // len(modules)))
+        try:
+            in_parts(visits, len(modules), work)
+        finally:
+            torch.set_num_threads(before)
+        return found
 
     # -- saving -------------------------------------------------------------------------------------------------
 
@@ -426,6 +461,49 @@ class TorchProgram(Program):
         self.__dict__.update(state)
         if remembered is not None:
             self.restore(remembered)
+
+
+class ModuleTask:
+    """The main program of `hogwild.async_executor` for a module: its loss, and all else that TorchProgram takes.
+
+    Examples
+    --------
+    >>> import torch, hogwild
+    >>> from hogwild.pytorch import ModuleTask
+    >>> task = ModuleTask(torch.nn.MSELoss(), optimizer="sgd", batch=20)
+    >>> task.program(torch.nn.Linear(2, 1))
+    <TorchProgram of Linear with sgd: 3 numbers>
+    """
+
+    def __init__(self, loss: Callable[..., Tensor] | None = None, **options: Any) -> None:
+        self._loss, self._options = loss, options
+
+    def program(self, startup_program: nn.Module | Callable[..., nn.Module]) -> TorchProgram:
+        """The program that trains this module, or what this function makes."""
+        return TorchProgram(startup_program, self._loss, **self._options)
+
+    def result(self, program: TorchProgram) -> nn.Module:
+        """The module."""
+        return program.module
+
+
+def _has_gil() -> bool:
+    return getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def _joined(parts: list[Tensor], wanted: str) -> Tensor:
+    if len({part.shape[1:] for part in parts}) > 1:
+        raise ConfigError(f"outputs of batches differ in shape, and {wanted} puts them together; fill them up alike.")
+    return torch.cat(parts)
+
+
+def _twins(module: nn.Module, count: int) -> list[nn.Module]:
+    """Copies of a module with the same tensors; none where it cannot be copied."""
+    known = {id(tensor): tensor for tensor in (*module.parameters(), *module.buffers())}
+    try:
+        return [copy.deepcopy(module, dict(known)) for _ in range(count)]
+    except Exception:
+        return []
 
 
 class _evaluating:  # noqa: N801

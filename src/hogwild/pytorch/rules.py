@@ -11,15 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding_bag
 
 from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, brief
+from hogwild.pytorch.bags import rows_and_sums, sparse_rows
 
-_SMALL = (1 << 31) - 1  # rows that an int32 can name
 _AT_ONCE = 1 << 16  # cells of a dense step: what is read several times stays in the cache
 
 
@@ -76,7 +74,7 @@ class Rule(ABC):
         """Step some rows, each of which stands once: the others are not touched, and nothing of them fades."""
         slots = tuple(slot.index_select(0, rows) for slot in memory)  # RACE(stale read): docs/races.md
         cells = values.index_select(0, rows) if self.reads_values else grad
-        move = _at_rows(rows, self.move(cells, grad, slots, rate, step), values)
+        move = sparse_rows(rows, self.move(cells, grad, slots, rate, step), values.shape)
         values.add_(move, alpha=-1)  # RACE(lost update): docs/races.md
         for slot, new in zip(memory, slots, strict=True):
             _put(slot, rows, new)
@@ -177,20 +175,15 @@ class RMSprop(_Known):
 
 
 def sum_rows(grad: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows of a sparse gradient, each once and in order, with the sums of what stands there for each.
-
-    As `coalesce`, and quicker: a sum of some rows is what an embedding bag is.
-    """
+    """The rows of a sparse gradient, each once and in order, with the sums of what stands there for each."""
     numbers, cells = grad._indices()[0], grad._values()
-    if grad.is_coalesced() or cells.ndim != 2 or not len(numbers) or not cells.is_cpu:
+    if grad.is_coalesced() or cells.dtype is not torch.float32 or grad.device.type != "cpu" or grad.sparse_dim() > 1:
         whole = grad.coalesce()
         return whole._indices()[0], whole._values()
-    small = grad.shape[0] <= _SMALL
-    order = np.argsort(numbers.numpy().astype(np.int32) if small else numbers.numpy())
-    ranked = numbers.numpy()[order]
-    first = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
-    sums = embedding_bag(torch.from_numpy(order), cells, torch.from_numpy(first), mode="sum")
-    return torch.from_numpy(ranked[first]), sums
+    if bool((numbers[1:] > numbers[:-1]).all()):  # as of our bags: autograd forgets that they are in order
+        return numbers, cells
+    rows, sums = rows_and_sums(numbers.numpy(), cells.reshape(len(numbers), -1))
+    return rows, sums.view(-1, *cells.shape[1:])
 
 
 def _put(slot: Tensor, rows: Tensor, new: Tensor) -> None:
@@ -199,11 +192,6 @@ def _put(slot: Tensor, rows: Tensor, new: Tensor) -> None:
         slot.numpy()[rows.numpy()] = new.numpy()  # RACE(lost update): docs/races.md
     else:
         slot.index_copy_(0, rows, new)  # RACE(lost update): docs/races.md
-
-
-def _at_rows(rows: Tensor, cells: Tensor, like: Tensor) -> Tensor:
-    """Rows of a table as large as another, for adding: each is read and written in one go."""
-    return torch.sparse_coo_tensor(rows[None], cells, like.shape, is_coalesced=True, check_invariants=False)
 
 
 RULES: dict[str, type[Rule]] = {"sgd": SGD, "adagrad": Adagrad, "adam": Adam, "adamw": AdamW, "rmsprop": RMSprop}

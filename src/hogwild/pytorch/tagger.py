@@ -77,16 +77,24 @@ class BiLSTMModule(nn.Module):
         rows: (tokens, templates), numbered over words and then features; spelling: letters, with EDGE before and after
         and to fill up; sizes: how many letters each token has.
         """
-        count = len(self.words)
-        parts = [self.words[rows[:, 0]], self.features[rows[:, 1:] - count].flatten(1)]
-        if spelling is not None and sizes is not None:
-            parts.append(self._look_into(spelling, sizes))
-        whole = nn.utils.rnn.pad_sequence(list(torch.cat(parts, 1).split(lengths.tolist())), batch_first=True)
+        tokens = self._embedded(rows, spelling, sizes)
+        whole = nn.utils.rnn.pad_sequence(list(tokens.split(lengths.tolist())), batch_first=True)
         packed = nn.utils.rnn.pack_padded_sequence(whole, lengths, batch_first=True, enforce_sorted=False)
         given, _ = nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
         inside = torch.arange(given.shape[1])[None, :] < lengths[:, None]
         scores: Tensor = self.output(given[inside])
         return scores
+
+    def one_sentence(self, rows: Tensor, spelling: Tensor | None = None, sizes: Tensor | None = None) -> Tensor:
+        """Scores, (tokens, tags), of one sentence: `forward` without what sentences of several lengths need."""
+        found: Tensor = self.output(self.lstm(self._embedded(rows, spelling, sizes)[None])[0][0])
+        return found
+
+    def _embedded(self, rows: Tensor, spelling: Tensor | None, sizes: Tensor | None) -> Tensor:
+        parts = [self.words[rows[:, 0]], self.features[rows[:, 1:] - self.words.shape[0]].flatten(1)]
+        if spelling is not None and sizes is not None:
+            parts.append(self._look_into(spelling, sizes))
+        return torch.cat(parts, 1)
 
     def _look_into(self, spelling: Tensor, sizes: Tensor) -> Tensor:
         letters = self.letters[spelling]

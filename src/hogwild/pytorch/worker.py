@@ -1,6 +1,6 @@
 """A worker of a module, in a process of its own: batches, gradients, and steps on memory that all workers share.
 
-What is imported here is imported by every worker when it starts: PyTorch, and nothing that compiles.
+What is imported here is imported by every worker when it starts: PyTorch, and few of our kernels.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import inspect
 import math
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +17,15 @@ import torch
 from torch import Tensor, nn
 
 from hogwild.errors import ConfigError, DivergedError, HogwildError, shorten
+from hogwild.pytorch.bags import use_our_bags
 from hogwild.pytorch.data import DataFacts, rows_of, split
-from hogwild.pytorch.layout import Layout, bind, keep_buffers, state_in
+from hogwild.pytorch.layout import Buffers, Layout, bind, state_in
 from hogwild.pytorch.memory import Parcel, Segment, pack, view_of
 from hogwild.pytorch.rules import Rule, sum_rows
+from hogwild.pytorch.steps import steps_of
 
 _WORD = (1 << 64) - 1
+_LOOK_EVERY = 16  # visits of a worker, of which one is computed again when it is written, to see how wrong it is
 
 
 class Recipe(NamedTuple):
@@ -54,6 +58,7 @@ class Equipment(NamedTuple):
     seed: int
     workers: int
     traced: bool
+    compiled: bool
 
 
 class Elsewhere(NamedTuple):
@@ -69,16 +74,22 @@ class Visitor:
 
     def __init__(self, worker: int, given: Equipment, there: Elsewhere | None = None) -> None:
         """there: copies of the memory on a device, for a worker that is a stream of it."""
+        self._threads = torch.get_num_threads()
+        if there is None:
+            torch.set_num_threads(1)
         memory = given.values.bytes if there is None else there.values
         recipe: Recipe = _opened(given.recipe, _Shared(given.values).load)
-        self._module, self._loss, self._rule = recipe.module(), recipe.loss, recipe.rule
+        self._module, self._loss, rule = recipe.module(), recipe.loss, recipe.rule
         bind(self._module, given.layout, memory)
+        if there is None:
+            use_our_bags(self._module, given.compiled)
         self._module.train()
+        self._called = torch.compile(self._module) if given.compiled else self._module
         self._source = _opened(given.samples) if there is None else there.source
         self._everywhere = there is not None
-        self._size, self._seed, self._worker, self._layout = given.batch, given.seed, worker, given.layout
+        self._size, self._seed, self._worker = given.batch, given.seed, worker
         held = None if there is None else there.state
-        state = state_in(given.state.bytes, given.layout, self._rule.slots, given.workers, held)
+        state = state_in(given.state.bytes, given.layout, rule.slots, given.workers, held)
         self._counts, self._memory = state.counts, [slots for _, slots in state.slots(given.layout)]
         self._joined = given.layout.joined
         self._flat = view_of(memory, 0, (given.layout.flat,), (1,), torch.float32), state.flat
@@ -88,7 +99,10 @@ class Visitor:
         named = dict(self._module.named_parameters())
         self._parameters = [named[place.name] for place in given.layout.trained]
         self._values = [place.view(memory) for place in given.layout.trained]
-        self._buffers = dict(self._module.named_buffers())
+        plain = [values.is_contiguous() and values.dtype is torch.float32 for values in self._values]
+        self._all_at_once = steps_of(rule) if there is None else rule
+        self._rules = [self._all_at_once if each else rule for each in plain]
+        self._buffers = Buffers(self._module)
         self._seen = Versions(self._counts, worker) if given.traced else None
 
     # -- what is asked from the other process -------------------------------------------------------------------
@@ -116,26 +130,26 @@ class Visitor:
         for parameter in self._parameters:
             parameter.grad = None
         if self._seen is not None:
-            self._seen.read()
-        return loss_of(self._module, self._loss, batch)  # RACE(stale read): docs/races.md
+            self._seen.read(batch, position)
+        return loss_of(self._called, self._loss, batch)  # RACE(stale read): docs/races.md
 
     def backward(self, loss: Tensor) -> None:
         """Keep the gradient of a loss."""
         loss.backward()
-        keep_buffers(self._module, self._layout, self._buffers)
+        self._buffers.keep()
 
     def apply(self, rate: float) -> None:
         """Step the parameters by the gradient that was kept."""
         grads = [parameter.grad for parameter in self._parameters]
         there = np.array([grad is not None for grad in grads])
         if self._seen is not None:
-            self._seen.write()
+            self._seen.write(self._how_wrong)
         self._counts[self._worker][there] += 1
         steps = self._counts.sum(axis=0).tolist()
         first = 0
         if self._joined and self._is_even(grads, steps):
             torch.cat([grad.reshape(-1) for grad in grads[: self._joined]], out=self._grad)
-            self._rule.step(self._flat[0], self._grad, self._flat[1], rate, steps[0])
+            self._all_at_once.step(self._flat[0], self._grad, self._flat[1], rate, steps[0])
             first = self._joined
         for number in range(first, len(grads)):
             if grads[number] is not None:
@@ -157,7 +171,29 @@ class Visitor:
         """What was counted of the gradients since the last time."""
         return self._seen.take() if self._seen is not None else None
 
+    def end(self) -> None:
+        """No more visits; for a worker that is a thread, PyTorch has its threads again."""
+        torch.set_num_threads(self._threads)
+
     # -----------------------------------------------------------------------------------------------------------
+
+    def _how_wrong(self, batch: Any, position: int) -> float:
+        """|s - g| / |g| of the gradient s that was kept from g, which the same batch has on the weights of now."""
+        kept = [parameter.grad for parameter in self._parameters]
+        for parameter in self._parameters:
+            parameter.grad = None
+        seed_visit(self._seed, position)
+        with self._buffers.aside():
+            loss_of(self._module, self._loss, batch).backward()
+        apart = norm = 0.0
+        for parameter, mine in zip(self._parameters, kept, strict=True):
+            if mine is not None and parameter.grad is not None:
+                apart += _square(mine - parameter.grad)
+                norm += _square(parameter.grad)
+            parameter.grad = mine
+        if norm > 0:
+            return math.sqrt(apart / norm)
+        return math.inf if apart else 0.0
 
     def _is_even(self, grads: list[Tensor | None], steps: list[int]) -> bool:
         """Whether one step goes over all dense parameters: each has a gradient, and was stepped as often."""
@@ -167,7 +203,7 @@ class Visitor:
         )
 
     def _step(self, number: int, grad: Tensor, rate: float, step: int) -> None:
-        values, memory, rule = self._values[number], self._memory[number], self._rule
+        values, memory, rule = self._values[number], self._memory[number], self._rules[number]
         if not grad.is_sparse:
             flat = values.is_contiguous()
             parts = [values, grad, *memory]
@@ -186,12 +222,6 @@ class Visitor:
         )
 
 
-def worker_process(worker: int, given: Equipment) -> Visitor:
-    """What a worker has in a process of its own: one torch thread."""
-    torch.set_num_threads(1)
-    return Visitor(worker, given)
-
-
 class Versions:
     """How often others stepped parameters while this worker read them, computed a gradient and wrote it."""
 
@@ -202,12 +232,16 @@ class Versions:
     def _others(self) -> Any:
         return self._counts.sum(axis=0) - self._counts[self._worker]
 
-    def read(self) -> None:
-        """Before parameters are read."""
+    def read(self, batch: Any, position: int) -> None:
+        """Before parameters are read for a batch."""
+        self._batch = batch, position
         self._before = self._others()
 
-    def write(self) -> None:
-        """Before they are written."""
+    def write(self, how_wrong: Callable[[Any, int], float]) -> None:
+        """Before they are written; how_wrong: what the gradient of a batch is worth now."""
+        if self._looked % _LOOK_EVERY == 0:
+            self._sizes.append(how_wrong(*self._batch))
+        self._looked += 1
         self._between = self._others()
 
     def end(self) -> None:
@@ -224,14 +258,15 @@ class Versions:
         """The counts so far; from now on from zero."""
         found = {
             "errors": self._both, "read_overwrites": self._read, "write_overwrites": self._written,
-            "delayed": self._late, "delays": dict(self._delays),
+            "delayed": self._late, "delays": dict(self._delays), "sizes": self._sizes,
         }  # fmt: skip
         self._begin()
         return found
 
     def _begin(self) -> None:
         self._delays: Counter[int] = Counter()
-        self._read = self._written = self._both = self._late = 0
+        self._sizes: list[float] = []
+        self._read = self._written = self._both = self._late = self._looked = 0
 
 
 def loss_of(module: nn.Module, loss: Any, batch: Any) -> Tensor:
@@ -271,6 +306,12 @@ def _opened(parcel: Parcel, load: Any = None) -> Any:
             f"a worker, which is a process of its own, does not find what it was sent ({shorten(error)}); put classes "
             "and functions into a file that can be imported, not into a notebook or a shell."
         ) from error
+
+
+def _square(grad: Tensor) -> float:
+    """The sum of squares."""
+    cells = grad.coalesce()._values() if grad.is_sparse else grad
+    return float(cells.double().square().sum())
 
 
 def _array(grad: Tensor | None) -> Any:

@@ -69,3 +69,17 @@ def test_wrong_usage(refused, model, tmp_path):
     save_model(tmp_path / "linear", linear)
     assert "'linear' has no word vectors" in refused("export", tmp_path / "linear", tmp_path / "v.vec")
     assert not (tmp_path / "v.vec").exists()
+
+
+def test_a_model_as_a_graph(hogwild, refused, tmp_path, monkeypatch):
+    """What it computes: tests/pytorch/test_onnx.py."""
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("torch")
+    save_model(tmp_path / "m", train(Linear(), feed_of(np.eye(3), [0, 1, 1]), epochs=1, mode="serial", quiet=True))
+    said = hogwild("export", tmp_path / "m", tmp_path / "m.onnx", "--json")
+    assert said.json["format"] == "onnx"
+    session = runtime.InferenceSession(tmp_path / "m.onnx")
+    assert [node.name for node in session.get_inputs()] == ["ids", "offsets", "values"]
+    monkeypatch.setattr("hogwild.pytorch.onnx.find_spec", lambda name: None)
+    assert 'pip install "hogwild[onnx]"' in refused("export", tmp_path / "m", tmp_path / "n.onnx")
+    assert not (tmp_path / "n.onnx").exists()

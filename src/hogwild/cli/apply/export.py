@@ -17,13 +17,15 @@ from hogwild.messages import show
 PAGE = Page(
     "hogwild export",
     """Write the vectors of a model of words in the text or binary format of word2vec, which gensim, spaCy, fastText
-and others open; or the weights of a model of any kind as a safetensors file, under the names that the guides give.
+and others open; or the weights of a model of any kind as a safetensors file, under the names that the guides give; or a
+model of rows, texts or tags as an ONNX graph, which other runtimes compute.
 
 Examples:
   hogwild export model vectors.vec
   hogwild export model vectors.bin
   hogwild export vectors.bin vectors.txt.gz --format text
-  hogwild export clicks weights.safetensors""",
+  hogwild export clicks weights.safetensors
+  hogwild export clicks clicks.onnx""",
 )
 
 
@@ -31,8 +33,8 @@ Examples:
 class WriteConfig:
     """What is written."""
 
-    format: Literal["auto", "text", "binary", "safetensors"] = "auto"
-    """auto: binary for .bin, text for .vec and .txt, safetensors for .safetensors."""
+    format: Literal["auto", "text", "binary", "safetensors", "onnx"] = "auto"
+    """auto: binary for .bin, text for .vec and .txt, safetensors for .safetensors, onnx for .onnx."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,31 @@ def run(options: Options) -> int:
     """Write the file."""
     check_outputs([options.file], [options.show.config], [options.model])
     wanted = options.write.format
-    tensors = wanted == "safetensors" or (wanted == "auto" and options.file.endswith(".safetensors"))
+    if wanted == "auto" and options.file.endswith((".safetensors", ".onnx")):
+        wanted = "onnx" if options.file.endswith(".onnx") else "safetensors"
+    whole = {"safetensors": _write_tensors, "onnx": _write_onnx}
     if options.show.json and options.file == "-":
-        what = "weights" if tensors else "vectors"
+        what = "weights" if wanted in whole else "vectors"
         raise ConfigError(f"--json and the {what} cannot both go to standard output; name a file.")
-    return _write_tensors(options) if tensors else _write_vectors(options, wanted)
+    return whole[wanted](options) if wanted in whole else _write_vectors(options, wanted)
+
+
+def _write_onnx(options: Options) -> int:
+    from hogwild.feeds.io.outfile import write_file
+    from hogwild.programs.store import load_model
+    from hogwild.pytorch import require_torch
+
+    require_torch()
+    from hogwild.pytorch.onnx import onnx_bytes
+
+    found = onnx_bytes(load_model(options.model).program)
+    with write_file(options.file) as file:
+        file.write(found)
+    if options.show.json:
+        print_json({"model": options.model, "file": options.file, "format": "onnx", "bytes": len(found)})
+    elif not options.show.quiet and options.file != "-":
+        show(f"{options.file}: {len(found):,} bytes, ONNX")
+    return 0
 
 
 def _write_tensors(options: Options) -> int:

@@ -6,6 +6,7 @@ import multiprocessing
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
@@ -50,11 +51,15 @@ class ProcessWorkers:
     def __init__(self, plan: Plan) -> None:
         self.trace: Any = _Versions(self) if plan.config.trace else None
         self._plan = plan
-        self._workers: list[_Remote] = []
+        self._workers: list[_Worker] = []
         self._alone = threading.Lock()  # mode `locked`
         config = plan.config
         step = batch_of(config) if config.mode == "minibatch" else plan.workers
         self._rounds = Rounds(step, config.mode == "minibatch", plan.visits) if config.mode in IN_ROUNDS else None
+
+    def _worker(self, number: int, make: Any, arguments: tuple[Any, ...]) -> _Worker:
+        """A process that is starting."""
+        return _Remote(number, make, arguments)
 
     def open(self, store: WeightStore) -> None:
         """Who there will be."""
@@ -65,7 +70,7 @@ class ProcessWorkers:
         began = time.perf_counter()
         program: Any = self._plan.program
         for worker in range(self._count):
-            self._workers.append(_Remote(worker, *program.visitor(worker, self._plan.config)))
+            self._workers.append(self._worker(worker, *program.visitor(worker, self._plan.config)))
         for remote in self._workers:
             remote.wait_until_ready()
         return time.perf_counter() - began
@@ -89,7 +94,7 @@ class ProcessWorkers:
                 return remote.run(span)
         return remote.run(span)
 
-    def _run_in_rounds(self, remote: _Remote, rounds: Rounds, span: Span) -> float:
+    def _run_in_rounds(self, remote: _Worker, rounds: Rounds, span: Span) -> float:
         loss = span.loss
         turns = _Turns(remote, span)
         for position in range(span.start + span.worker, span.stop, span.workers):
@@ -131,9 +136,17 @@ class ProcessWorkers:
         for remote in self._workers:
             remote.say_goodbye()
         until = time.perf_counter() + _END_SECONDS
-        for remote in self._workers:
+        for remote in reversed(self._workers):
             remote.end(max(0.0, until - time.perf_counter()))
         self._workers.clear()
+
+
+class ThreadWorkers(ProcessWorkers):
+    """The same workers in threads of this process, for a Python without the GIL."""
+
+    def _worker(self, number: int, make: Any, arguments: tuple[Any, ...]) -> _Worker:
+        """Ready at once."""
+        return _Here(number, make, arguments)
 
 
 class _Versions:
@@ -145,11 +158,62 @@ class _Versions:
     def take(self) -> tuple[dict[str, Any], ...]:
         """Summarise what was counted since the last call, one entry a worker."""
         return tuple(
-            counted_summary(worker, found, found.pop("delays")) for worker, found in enumerate(self._workers.traces())
+            counted_summary(worker, found, found.pop("delays"), found.pop("sizes"))
+            for worker, found in enumerate(self._workers.traces())
         )
 
 
-class _Remote:
+class _Worker(ABC):
+    """A worker, wherever it is: asked by the thread of the executor that stands for it."""
+
+    number: int
+
+    def wait_until_ready(self) -> None:
+        """Until it has made what makes visits."""
+
+    @abstractmethod
+    def ask(self, where: str, *request: Any) -> Any:
+        """Have something done; what comes back."""
+
+    def run(self, span: Span) -> float:
+        """The visits of a span, one after the other; the new sum of losses."""
+        positions = np.arange(span.start, span.stop)
+        loss = self.ask(
+            f"at positions {span.start}-{span.stop}", "run", visits_at(span.order, positions), span.order.key,
+            [rate_after(span.schedule, span.before + int(position)) for position in positions],
+            span.before + positions, span.loss,
+        )  # fmt: skip
+        return float(loss)
+
+    def say_goodbye(self) -> None:
+        """It may end."""
+
+    @abstractmethod
+    def end(self, seconds: float) -> None:
+        """Wait so long for its end; then it is ended."""
+
+
+class _Here(_Worker):
+    """A worker in this process."""
+
+    def __init__(self, number: int, make: Any, arguments: tuple[Any, ...]) -> None:
+        self.number, self._visitor = number, make(*arguments)
+
+    def ask(self, where: str, *request: Any) -> Any:
+        name, *given = request
+        try:
+            return getattr(self._visitor, name)(*given)
+        except HogwildError:
+            raise
+        except Exception as error:
+            text = f"worker {self.number} {where}: {type(error).__name__}: {shorten(str(error))}"
+            raise WorkerError(text, self.number) from error
+
+    def end(self, seconds: float) -> None:
+        self._visitor.end()
+
+
+class _Remote(_Worker):
     """A worker in another process, and the pipe to it."""
 
     def __init__(self, number: int, make: Any, arguments: tuple[Any, ...]) -> None:
@@ -172,16 +236,6 @@ class _Remote:
     def wait_until_ready(self) -> None:
         """Until it has made what makes visits."""
         self._receive("while it started")
-
-    def run(self, span: Span) -> float:
-        """The visits of a span, one after the other; the new sum of losses."""
-        positions = np.arange(span.start, span.stop)
-        loss = self.ask(
-            f"at positions {span.start}-{span.stop}", "run", visits_at(span.order, positions), span.order.key,
-            [rate_after(span.schedule, span.before + int(position)) for position in positions],
-            span.before + positions, span.loss,
-        )  # fmt: skip
-        return float(loss)
 
     def ask(self, where: str, *request: Any) -> Any:
         """Have something done; what comes back."""
@@ -234,7 +288,7 @@ class _Remote:
 class _Turns:
     """A worker in the modes that work in rounds: visits in two parts."""
 
-    def __init__(self, remote: _Remote, span: Span) -> None:
+    def __init__(self, remote: _Worker, span: Span) -> None:
         self._remote, self._span = remote, span
 
     def gradient(self, position: int) -> float:
