@@ -7,11 +7,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from hogwild.errors import ConfigError, shorten
+from hogwild.executor.backends.backend import Stateless
 from hogwild.executor.backends.compiled import CompiledThreads
 from hogwild.executor.plan import Plan
 from hogwild.executor.sharing import WeightStore
@@ -25,7 +24,7 @@ from hogwild.pytorch.devices.text import TextWork
 _WORKS: dict[str, Any] = {"module": ModuleWork, "sparse_mlp": SparseMLPWork, "text_classifier": TextWork}
 
 
-class DeviceStreams:
+class DeviceStreams(Stateless):
     """Streams of a device. What is done there the form of the program says (`TableWork`)."""
 
     trace = None
@@ -96,18 +95,6 @@ class DeviceStreams:
     def stop(self) -> None:
         """A worker has failed; nobody waits for another."""
         self._failed = True
-
-    def phases(self, worker: int) -> Sequence[int]:
-        """Not timed here: PyTorch's profiler does that."""
-        return ()
-
-    @property
-    def random(self) -> npt.NDArray[np.uint64]:
-        """The seed: no state is kept from visit to visit."""
-        return np.full(self._count, self._plan.config.seed, np.uint64)
-
-    @random.setter
-    def random(self, states: npt.NDArray[np.uint64]) -> None: ...
 
     def close(self) -> None:
         """The weights come home, unless the device has failed; its memory is given back."""
