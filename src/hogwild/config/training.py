@@ -78,13 +78,13 @@ class TrainConfig(Config):
 
 @dataclass(frozen=True)
 class ClassifierTrainConfig(TrainConfig):
-    """How training of classifiers runs: as all training, and on devices."""
+    """How training runs: of classifiers, as all training and on devices."""
 
     device: Device = ""
-    """Train by PyTorch on this device (--model mlp, wide-deep and text), in whose memory weights and samples are. The
+    """Train by PyTorch on this device (models mlp, wide-deep and text), in whose memory weights and samples are. The
     model is the same, and serves anywhere. Default: compiled code on the processor."""
     batch: int = 0
-    """With mode `minibatch`, and on a device with --model text: visits summed into one update; 0: one a worker, on a
+    """With mode `minibatch`, and of texts on a device: visits summed into one update; 0: one a worker, on a
     device up to 16, in mode `serial` one."""
 
 

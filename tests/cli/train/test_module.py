@@ -104,7 +104,7 @@ def test_without_pytorch_one_line_names_the_extra():
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.strip().splitlines() == [
-        'hogwild: error: modules need PyTorch, which is not installed: pip install "hogwild[torch]".'
+        'hogwild: error: modules and devices need PyTorch, which is not installed: pip install "hogwild[torch]".'
     ]
 
 

@@ -67,3 +67,23 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """No more visits. Called once or more often, whatever happened before."""
+
+
+class Stateless:
+    """What backends have in common whose random numbers depend on the seed and on the position of a visit alone, and
+    whose visits are not timed by phases."""
+
+    _plan: Any
+    _count: int
+
+    def phases(self, worker: int) -> Sequence[int]:
+        """Not timed."""
+        return ()
+
+    @property
+    def random(self) -> npt.NDArray[np.uint64]:
+        """The seed, for each worker."""
+        return np.full(self._count, self._plan.config.seed, np.uint64)
+
+    @random.setter
+    def random(self, states: npt.NDArray[np.uint64]) -> None: ...

@@ -14,10 +14,10 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hogwild import errors
 from hogwild.errors import ConfigError, HogwildError, WorkerError, shorten
+from hogwild.executor.backends.backend import Stateless
 from hogwild.executor.backends.child import Failure, serve
 from hogwild.executor.backends.rounds import Rounds
 from hogwild.executor.modes import IN_ROUNDS, batch_of
@@ -40,7 +40,7 @@ class TracebackOf(Exception):
         return f"\n{self.args[0]}"
 
 
-class ProcessWorkers:
+class ProcessWorkers(Stateless):
     """Workers that are processes (spawn). What each of them is, the program says: `Program.visitor(worker)`, a function
     and its arguments, which makes there what has the methods that `_Remote` asks for."""
 
@@ -118,18 +118,6 @@ class ProcessWorkers:
         """Nobody waits for a turn any more."""
         if self._rounds is not None:
             self._rounds.stop()
-
-    def phases(self, worker: int) -> Sequence[int]:
-        """Not timed."""
-        return ()
-
-    @property
-    def random(self) -> npt.NDArray[np.uint64]:
-        """The seed: random numbers of a visit depend on it and on the position, and on nothing that came before."""
-        return np.full(self._count, self._plan.config.seed, np.uint64)
-
-    @random.setter
-    def random(self, states: npt.NDArray[np.uint64]) -> None: ...
 
     def close(self) -> None:
         """End all processes; none is left, whatever it is at."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import AnyRows, DenseRows, Floats
 from hogwild.config.options import Config
+from hogwild.config.training import ClassifierTrainConfig
 from hogwild.errors import ConfigError, InputError, brief
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.optim.penalties import Free, Penalty
@@ -183,6 +184,7 @@ class Supervised(ReadingProgram):
     classes : all labels in order, () for quantities, None before the first feed.
     """
 
+    training = ClassifierTrainConfig
     config: Config
     loss: str = "auto"
     features: int

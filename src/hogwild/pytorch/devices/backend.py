@@ -7,11 +7,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
-from hogwild.errors import ConfigError
+from hogwild.errors import ConfigError, shorten
+from hogwild.executor.backends.backend import Stateless
 from hogwild.executor.backends.compiled import CompiledThreads
 from hogwild.executor.plan import Plan
 from hogwild.executor.sharing import WeightStore
@@ -25,7 +24,7 @@ from hogwild.pytorch.devices.text import TextWork
 _WORKS: dict[str, Any] = {"module": ModuleWork, "sparse_mlp": SparseMLPWork, "text_classifier": TextWork}
 
 
-class DeviceStreams:
+class DeviceStreams(Stateless):
     """Streams of a device. What is done there the form of the program says (`TableWork`)."""
 
     trace = None
@@ -47,9 +46,7 @@ class DeviceStreams:
             self.notes = self._work.open(store)
             self._device.wait()
         except torch.OutOfMemoryError as error:
-            raise ConfigError(
-                f"{self._device.name} has too little memory for the weights ({error}); {self._work.remedy}"
-            ) from error
+            raise self._full(error) from error
         self._open = True
 
     def prepare(self) -> float:
@@ -67,10 +64,19 @@ class DeviceStreams:
     def run(self, worker: int, span: Span) -> float:
         """Make the visits of a span, and wait for them; returns the worker's new sum of losses."""
         with self._operations.looking(worker), self._device.within(self._streams[worker]):
-            loss = span.loss + float(self._work.run(worker, span))
+            try:
+                loss = span.loss + float(self._work.run(worker, span))
+            except torch.OutOfMemoryError as error:
+                raise self._full(error) from error
         if not math.isfinite(loss):
             self.fetch()  # for whoever says how large the weights are
         return loss
+
+    def _full(self, error: Exception) -> ConfigError:
+        return ConfigError(
+            f"{self._device.name} has too little memory ({shorten(error)}); use smaller batches, fewer --threads, or "
+            f"{self._work.remedy}"
+        )
 
     def probe(self, weights: Any, spans: Sequence[Span]) -> float:
         """A learning rate is found by compiled code, on the processor."""
@@ -89,18 +95,6 @@ class DeviceStreams:
     def stop(self) -> None:
         """A worker has failed; nobody waits for another."""
         self._failed = True
-
-    def phases(self, worker: int) -> Sequence[int]:
-        """Not timed here: PyTorch's profiler does that."""
-        return ()
-
-    @property
-    def random(self) -> npt.NDArray[np.uint64]:
-        """The seed: no state is kept from visit to visit."""
-        return np.full(self._count, self._plan.config.seed, np.uint64)
-
-    @random.setter
-    def random(self, states: npt.NDArray[np.uint64]) -> None: ...
 
     def close(self) -> None:
         """The weights come home, unless the device has failed; its memory is given back."""

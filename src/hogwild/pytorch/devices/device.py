@@ -34,11 +34,15 @@ class Device:
         """Whether it is the processor itself."""
         return str(self.place.type) == "cpu"
 
+    def keep(self, tensor: Tensor) -> Tensor:
+        """A copy there, for the whole run."""
+        return tensor.to(self.place, copy=True)
+
     def send(self, tensor: Tensor) -> Tensor:
-        """A copy there; from pinned memory, where that lets other work go on meanwhile."""
+        """A copy there, for a step; from pinned memory, where that lets other work go on meanwhile."""
         if self.place.type in _PINNED:
-            tensor = tensor.pin_memory()
-        return tensor.to(self.place, non_blocking=True, copy=True)
+            return tensor.pin_memory().to(self.place, non_blocking=True)
+        return self.keep(tensor)
 
     def stream(self) -> Any:
         """A stream of its own for a worker; None on a device that has only one."""

@@ -26,7 +26,7 @@ class ModuleWork:
     """What a module does on a device: the visits of its workers, in threads of this process."""
 
     group = 1
-    remedy: ClassVar[str] = "use a smaller module, an optimizer that remembers less (sgd), or leave device out."
+    remedy: ClassVar[str] = "use a smaller module, an optimizer that remembers less (sgd), or leave --device out."
 
     def __init__(self, plan: Plan, device: Device) -> None:
         self._plan, self._device = plan, device
@@ -40,7 +40,7 @@ class ModuleWork:
         self._counted = count_bytes(given.layout, given.workers)
         room = bytes_of(store.weights) + given.layout.size * store.workers
         check_room(self._device, room, self.remedy)
-        self._there = values, state = tuple(self._device.send(part) for part in self._here)
+        self._there = values, state = tuple(self._device.keep(part) for part in self._here)
         source, notes = source_on(program.source, self._device, room)
         there = Elsewhere(values, state, source)
         self._visitors = [Visitor(worker, given, there) for worker in range(store.workers)]
@@ -83,7 +83,7 @@ def source_on(source: Any, device: Device, room: int) -> tuple[Any, list[str]]:
     if isinstance(source, Tensors):
         size = sum(tensor.nbytes for tensor in source.tensors)
         if device.free is None or room + size <= device.free:
-            return Tensors([device.send(tensor) for tensor in source.tensors]), []
+            return Tensors([device.keep(tensor) for tensor in source.tensors]), []
         return Sent(source, device), [sent_in_pieces(device, size)]
     if isinstance(source, Rows):
         rows: Any = source.samples

@@ -6,16 +6,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from hogwild.executor.plan import Plan
 from hogwild.kernels.loop.order import Order
 from hogwild.kernels.optim.penalties import Free
 from hogwild.pytorch.data import rows_of
 from hogwild.pytorch.devices.device import Device
-from hogwild.pytorch.devices.rows import move_dense, move_rows, paid
+from hogwild.pytorch.devices.rows import move_dense, move_rows
 from hogwild.pytorch.devices.upload import Batch, Places
-from hogwild.pytorch.devices.work import TableWork
+from hogwild.pytorch.devices.work import TableWork, costs_of
 from hogwild.pytorch.export import combined
 
 _ACTIVATIONS: dict[str, Any] = {"none": lambda x: x, "relu": torch.relu, "tanh": torch.tanh}
@@ -51,12 +50,10 @@ class SparseMLPWork(TableWork):
     def step(self, batch: Batch, rate: float, elapsed: float) -> Tensor:
         """Scores, their loss, its gradient, and a step."""
         weights = self.weights
-        own = weights.table.index_select(0, batch.ids) if not isinstance(self._penalty, Free) else (
-            weights.table[:, : self._width].index_select(0, batch.ids)
-        )  # RACE(stale read): docs/races.md
-        entries = paid(self._rule, self._penalty, own, self._width, elapsed).detach().requires_grad_()
+        entries = self.entries(weights.table, batch.ids, self._width, elapsed)
         layers = [part.requires_grad_() for part in self._layers(weights.values)]
-        loss = self._loss(self._scores(batch, entries, layers), batch)
+        costs = costs_of(self._scores(batch, entries, layers), batch.targets, self._squared)
+        loss = (costs * batch.importance).sum() / batch.size
         entry_grads, *layer_grads = torch.autograd.grad(loss, [entries, *layers])
         if self._l2:
             layer_grads[::2] = [
@@ -88,13 +85,3 @@ class SparseMLPWork(TableWork):
             wide = wide if batch.values is None else wide * batch.values[:, None]
             given = given.index_add(0, batch.rows, wide)
         return given
-
-    def _loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """The mean over the batch, by importance."""
-        if scores.shape[1] > 1:
-            costs = functional.cross_entropy(scores, batch.targets.long(), reduction="none")
-        elif self._squared:
-            costs = 0.5 * (scores[:, 0] - batch.targets).square()
-        else:
-            costs = functional.softplus(-batch.targets * scores[:, 0], threshold=1e9)
-        return (costs * batch.importance).sum() / batch.size

@@ -6,16 +6,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from hogwild.executor.plan import Plan
 from hogwild.kernels.loop.order import Order
-from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import unpenalized
 from hogwild.pytorch.devices.device import Device
-from hogwild.pytorch.devices.rows import move_outputs, move_rows, paid, rule_on
+from hogwild.pytorch.devices.rows import move_outputs, move_rows, rule_on
 from hogwild.pytorch.devices.upload import Batch, Places
-from hogwild.pytorch.devices.work import TableWork
+from hogwild.pytorch.devices.work import TableWork, costs_of
 
 _MOST, _PART = 16, 1000  # texts of a step where the user gives no number: with more of them, sums step too far
 
@@ -47,12 +45,9 @@ class TextWork(TableWork):
     def step(self, batch: Batch, rate: float, elapsed: float) -> Tensor:
         """Scores, their loss, its gradient, and a step."""
         weights = self.weights
-        own = weights.table.index_select(0, batch.ids) if not isinstance(self._penalty, Free) else (
-            weights.table[:, : self._width].index_select(0, batch.ids)
-        )  # RACE(stale read): docs/races.md
-        entries = paid(self._rule, self._penalty, own, self._width, elapsed).detach().requires_grad_()
+        entries = self.entries(weights.table, batch.ids, self._width, elapsed)
         outputs = weights.outputs[:, : self._width + 1].detach().requires_grad_()
-        loss = self._loss(self._scores(batch, entries, outputs), batch)
+        loss = (costs_of(self._scores(batch, entries, outputs), batch.targets) * batch.importance).sum()
         entry_grads, output_grads = torch.autograd.grad(loss, [entries, outputs])
         if self._decay:
             entry_grads = entry_grads + self._decay * batch.importance[batch.rows][:, None] * entries.detach()
@@ -66,11 +61,3 @@ class TextWork(TableWork):
         shares = values * torch.where(total > 0, 1 / total, 0.0)[batch.rows]
         means = entries.new_zeros(batch.size, self._width).index_add(0, batch.rows, shares[:, None] * entries)
         return torch.addmm(outputs[:, self._width], means, outputs[:, : self._width].T)
-
-    def _loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """The sum over the texts, by importance."""
-        if scores.shape[1] > 1:
-            costs = functional.cross_entropy(scores, batch.targets.long(), reduction="none")
-        else:
-            costs = functional.softplus(-batch.targets * scores[:, 0], threshold=1e9)
-        return (costs * batch.importance).sum()

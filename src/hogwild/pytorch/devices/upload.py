@@ -45,9 +45,9 @@ class Samples:
         self.bytes = bytes_of(tuple(arrays.values()))
         self.whole = device.free is None or room + self.bytes <= device.free
         tensors = {name: tensor_of(array) for name, array in arrays.items()}
-        self._parts = {name: device.send(tensor) for name, tensor in tensors.items()} if self.whole else tensors
+        self._parts = {name: device.keep(tensor) for name, tensor in tensors.items()} if self.whole else tensors
         none = torch.zeros(0, dtype=torch.int64)
-        self._ids: Tensor = self._parts.get("ids", device.send(none) if self.whole else none)
+        self._ids: Tensor = self._parts.get("ids", device.keep(none) if self.whole else none)
 
     @property
     def notes(self) -> list[str]:

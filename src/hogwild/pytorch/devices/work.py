@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from hogwild.arrays import CELL, bytes_of
 from hogwild.executor.plan import Plan
@@ -17,10 +18,19 @@ from hogwild.kernels.loop.schedule import elapsed_at, rate_after
 from hogwild.kernels.loop.span import Span
 from hogwild.kernels.optim.penalties import Free
 from hogwild.pytorch.devices.device import Device, check_room, tensor_of
-from hogwild.pytorch.devices.rows import rule_on
+from hogwild.pytorch.devices.rows import paid, rule_on
 from hogwild.pytorch.devices.upload import Batch, Places, Samples
 
 _COPIES = 6  # of what a visit reads and writes, that a step makes at the most
+
+
+def costs_of(scores: Tensor, targets: Tensor, squared: bool = False) -> Tensor:
+    """The loss of each row: of one score a class, of one score for two classes (-1 and 1), or of a quantity."""
+    if scores.shape[1] > 1:
+        return functional.cross_entropy(scores, targets.long(), reduction="none")
+    if squared:
+        return 0.5 * (scores[:, 0] - targets).square()
+    return functional.softplus(-targets * scores[:, 0], threshold=1e9)  # never cut short: as compiled code has it
 
 
 class TableWork(ABC):
@@ -102,6 +112,12 @@ class TableWork(ABC):
     def weights(self) -> Any:
         """The tensors, as this thread may write them: autograd knows nothing of what others write meanwhile."""
         return type(self._weights)(*(tensor.data for tensor in self._weights))
+
+    def entries(self, table: Tensor, ids: Tensor, width: int, elapsed: float) -> Tensor:
+        """The weights of the row of each entry, penalties paid: a leaf, of which a gradient can be asked."""
+        cells = width if isinstance(self._penalty, Free) else self._cells
+        own = table[:, :cells].index_select(0, ids)  # RACE(stale read): docs/races.md
+        return paid(self._rule, self._penalty, own, width, elapsed).detach().requires_grad_()
 
     # -- visits -------------------------------------------------------------------------------------------------
 
