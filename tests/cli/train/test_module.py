@@ -168,8 +168,9 @@ def test_examples(tmp_path, monkeypatch, capsys):
 
 
 def test_a_profile_has_the_workers_and_the_epochs(hogwild, rows, tmp_path):
-    words = ["train", "module", PROGRAM, rows / "train.svm", "--valid", rows / "test.svm", "--epochs", 2, "--threads", 2]
-    said = hogwild(*words, "--profile", tmp_path / "p.json", "--json", "--output", tmp_path / "m", "--patience", 1)
+    words = ["train", "module", PROGRAM, rows / "train.svm", "--valid", rows / "test.svm", "--epochs", 2]
+    more = ["--threads", 2, "--json", "--output", tmp_path / "m", "--patience", 1]
+    said = hogwild(*words, *more, "--profile", tmp_path / "p.json")
     report = said.json["profile"]
     assert len(report["workers"]) == 2
     assert all(worker["train"] > 0 for worker in report["workers"])
