@@ -104,7 +104,6 @@ def test_onnxruntime_gives_the_same_scores(name: str) -> None:
     assert told == {"program": program.name, "labels": [str(label) for label in program.classes]}
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("options", [{}, {"layers": 2, "output_layer": "crf", "letters": "convolution"}], ids=str)
 def test_onnxruntime_tags_sentences_of_any_length(options: dict[str, Any]) -> None:
     feed = made_feed(12)

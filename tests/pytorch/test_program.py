@@ -19,6 +19,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 import hogwild  # noqa: E402
+from hogwild.config import TrainConfig  # noqa: E402
 from hogwild.errors import ConfigError, WorkerError  # noqa: E402
 from hogwild.executor.readers.checkpoint import load_checkpoint, save_checkpoint  # noqa: E402
 from hogwild.pytorch import TorchProgram  # noqa: E402
@@ -230,10 +231,10 @@ def test_a_thread_that_fails_stops_the_run_and_serial_is_serial() -> None:
 
 def test_who_the_workers_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the GIL they are threads, by themselves."""
-    assert _line().backend().__name__ == "ProcessWorkers"
+    assert _line().backend(TrainConfig()).__name__ == "ProcessWorkers"
     monkeypatch.setattr("sys._is_gil_enabled", lambda: False, raising=False)
     program = _line()
-    assert program.backend().__name__ == "ThreadWorkers"
+    assert program.backend(TrainConfig()).__name__ == "ThreadWorkers"
     program.startup(models.points(20), 1)
     assert "this Python runs without the GIL" in program.started_notes()[0]
     with pytest.raises(ConfigError, match="auto, processes or threads"):

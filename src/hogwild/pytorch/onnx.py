@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib.util import find_spec
-from io import StringIO
+from io import BytesIO, StringIO
 from typing import Any
 
 import torch
@@ -30,19 +30,39 @@ def onnx_bytes(program: Any) -> bytes:
     size = sum(parameter.nbytes for parameter in module.parameters())
     if size >= _MOST:
         raise ConfigError(f"the model has {size / 1e9:.1f} GB, and an ONNX file holds 2; write .safetensors instead.")
-    inputs, sizes = _inputs(module)
-    graph = _OneSentence(module) if isinstance(module, BiLSTMModule) else module
-    names = ["scores", "pairs"] if getattr(module, "pairs", None) is not None else ["scores"]
     with _quiet():
-        made = torch.onnx.export(
-            graph.eval(), (), kwargs=inputs, dynamo=True, dynamic_shapes=sizes, output_names=names, verbose=False
-        )
-    scores = made.model.graph.outputs[0]
-    scores.shape = type(scores.shape)(["tokens" if isinstance(module, BiLSTMModule) else "rows", scores.shape[1]])
+        made = _traced(module) if isinstance(module, BiLSTMModule) else _exported(module)
+    made.graph.output[0].type.tensor_type.shape.dim[0].dim_param = "tokens" if hasattr(module, "lstm") else "rows"
     labels = getattr(program, "tags", None) or getattr(program, "classes", None)
-    made.model.metadata_props["hogwild"] = json.dumps({"program": program.name, "labels": _plain(labels)})
-    found: bytes = made.model_proto.SerializeToString()
+    told = made.metadata_props.add()
+    told.key, told.value = "hogwild", json.dumps({"program": program.name, "labels": _plain(labels)})
+    found: bytes = made.SerializeToString()
     return found
+
+
+def _traced(tagger: BiLSTMModule) -> Any:
+    """By PyTorch's older exporter: the other one makes a graph for sentences of one length."""
+    import onnx
+
+    inputs, sizes, file = {"rows": _numbers(tagger)}, {"rows": {0: "tokens"}}, BytesIO()
+    if tagger.letters is not None:
+        inputs |= {"spelling": torch.zeros(5, 9, dtype=torch.int64), "sizes": torch.full((5,), 7)}
+        sizes |= {"spelling": {0: "tokens", 1: "letters"}, "sizes": {0: "tokens"}}
+    names = ["scores"] if tagger.pairs is None else ["scores", "pairs"]
+    torch.onnx.export(
+        _OneSentence(tagger).eval(), tuple(inputs.values()), file, dynamo=False, input_names=list(inputs),
+        output_names=names, dynamic_axes=sizes,
+    )  # fmt: skip
+    return onnx.load_from_string(file.getvalue())
+
+
+def _numbers(tagger: BiLSTMModule) -> Tensor:
+    """Five tokens."""
+    templates = tagger.lstm.input_size - (0 if tagger.letters is None else len(tagger.filters))
+    count = 1 + (templates - tagger.words.shape[1]) // max(1, tagger.features.shape[1])
+    numbers = torch.full((5, count), tagger.words.shape[0])
+    numbers[:, 0] = 0
+    return numbers
 
 
 class _OneSentence(nn.Module):
@@ -57,22 +77,11 @@ class _OneSentence(nn.Module):
         return scores if pairs is None else (scores, pairs.clone())
 
 
-def _inputs(module: nn.Module) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Inputs of the size that the graph is traced with, and which of their sizes differ from call to call."""
+def _exported(module: nn.Module) -> Any:
+    """By PyTorch's exporter of today: the graph of the older one gives other scores."""
     entries, rows = torch.export.Dim("entries"), torch.export.Dim("rows")
-    if isinstance(module, BiLSTMModule):
-        tokens = letters = torch.export.Dim.DYNAMIC  # under names, what letters are cut into fails
-        templates = module.lstm.input_size - (0 if module.letters is None else len(module.filters))
-        count = 1 + (templates - module.words.shape[1]) // max(1, module.features.shape[1])
-        numbers = torch.full((5, count), module.words.shape[0])
-        numbers[:, 0] = 0
-        given, sizes = {"rows": numbers}, {"rows": {0: tokens}}
-        if module.letters is not None:
-            given |= {"spelling": torch.zeros(5, 9, dtype=torch.int64), "sizes": torch.full((5,), 7)}
-            sizes |= {"spelling": {0: tokens, 1: letters}, "sizes": {0: tokens}}
-        return given, sizes
     given = {"ids": torch.zeros(5, dtype=torch.int64), "offsets": torch.tensor([0, 2, 2, 5]), "values": torch.ones(5)}
-    sizes = {"ids": {0: entries}, "offsets": {0: rows + 1}, "values": {0: entries}}
+    sizes: dict[str, Any] = {"ids": {0: entries}, "offsets": {0: rows + 1}, "values": {0: entries}}
     slotted = module.slots if isinstance(module, SparseMLPModule) else getattr(module, "fields", 1) - 1
     if slotted:
         given["slots"], sizes["slots"] = torch.zeros(5, dtype=torch.int64), {0: entries}
@@ -80,7 +89,10 @@ def _inputs(module: nn.Module) -> tuple[dict[str, Tensor], dict[str, Any]]:
         dense = module.layers[0].in_features - module.slots * module.embedding.shape[1]
         if dense:
             given["dense"], sizes["dense"] = torch.zeros(3, dense), {0: rows}
-    return given, sizes
+    made = torch.onnx.export(
+        module.eval(), (), kwargs=given, dynamo=True, dynamic_shapes=sizes, output_names=["scores"], verbose=False
+    )
+    return made.model_proto
 
 
 def _plain(labels: Any) -> Any:
