@@ -264,6 +264,28 @@ class Backwards(Rule):
         return -rate * grad
 
 
+class _Meanwhile(torch.Tensor):
+    """A gradient whose square is no sooner remembered than another worker writes what it knew before: nothing."""
+
+    shared: torch.Tensor
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = super().__torch_function__(func, types, args, kwargs or {})
+        if func is torch.Tensor.addcmul_:
+            cls.shared.zero_()
+        return found
+
+
+@pytest.mark.parametrize("name", ["adagrad", "adam", "adamw", "rmsprop"])
+def test_no_move_is_divided_by_what_others_write_meanwhile(name: str) -> None:
+    rule = RULES[name]()
+    values, memory = torch.zeros(8), tuple(torch.zeros(8) for _ in range(rule.slots))
+    _Meanwhile.shared = memory[-1]
+    rule.step(values, torch.full((8,), 3.0).as_subclass(_Meanwhile), memory, rate=0.1, step=1)
+    assert 0.09 < float(values.abs().max()) < 1.1
+
+
 def test_a_rule_of_ones_own() -> None:
     program = TorchProgram(models.make_line(), nn.MSELoss(), Backwards(), batch=60)
     (visitor,) = visitors(program, models.points(60))

@@ -61,12 +61,18 @@ class Rule(ABC):
         """
 
     def step(self, values: Tensor, grad: Tensor, memory: tuple[Tensor, ...], rate: float, step: int) -> None:
-        """Step all cells of flat tensors."""
+        """Step all cells of flat tensors.
+
+        What is remembered is brought up to date in copies: a move that is divided by what another worker writes
+        meanwhile, such as a square of its own past, would have no bound.
+        """
         size = _AT_ONCE if values.is_cpu else max(1, len(values))
         for begin in range(0, len(values), size):
             part = slice(begin, begin + size)
-            cells, slots = values[part], tuple(slot[part] for slot in memory)  # RACE(stale read): docs/races.md
+            cells, slots = values[part], tuple(slot[part].clone() for slot in memory)  # RACE(stale read): docs/races.md
             cells.sub_(self.move(cells, grad[part], slots, rate, step))  # RACE(lost update): docs/races.md
+            for slot, new in zip(memory, slots, strict=True):
+                slot[part].copy_(new)  # RACE(lost update): docs/races.md
 
     def step_rows(
         self, values: Tensor, rows: Tensor, grad: Tensor, memory: tuple[Tensor, ...], rate: float, step: int
