@@ -33,10 +33,8 @@ def two_classes():
     return StandardScaler().fit_transform(X).astype(np.float32), y
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [HogwildClassifier(), pytest.param(HogwildRegressor(), marks=pytest.mark.full)], ids=lambda e: type(e).__name__,
-)  # fmt: skip
+@pytest.mark.full
+@pytest.mark.parametrize("estimator", [HogwildClassifier(), HogwildRegressor()], ids=lambda e: type(e).__name__)
 def test_scikit_learns_own_checks(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkipTestWarning)

@@ -68,7 +68,8 @@ def _loss(module: Any, feed: TaggingFeed, visit: np.ndarray[Any, Any]) -> Any:
     return total, tokens
 
 
-@pytest.mark.parametrize("options", cases(CASES, CASES[:1]), ids=str)
+@pytest.mark.full
+@pytest.mark.parametrize("options", CASES, ids=str)
 def test_the_gradient_is_that_of_pytorch(options: dict[str, Any]) -> None:
     feed = made_feed(30)
     program = _program(feed, options)

@@ -170,6 +170,7 @@ def test_the_json_object_of_a_bilstm(hogwild, tagged, tmp_path):
     assert hogwild("predict", tmp_path / "m", tagged / "test.txt").out.count("\n\n") == 80
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("features", "text"), [("words-pos", "train.txt"), ("characters", "words.txt")])
 def test_other_features_of_a_bilstm(hogwild, tagged, tmp_path, features, text):
     words = ["train", "tagger", tagged / text, *LSTM, *SERIAL, "--features", features, "--output", tmp_path / "m"]

@@ -121,6 +121,7 @@ def test_sentences_together_are_asynchrony(feed: Any) -> None:
     assert losses[2][-1] < 1.5 * losses[0][-1]
 
 
+@pytest.mark.full
 def test_many_workers_read_sentences_together(feed: Any) -> None:
     """As above: whoever is first, the loss falls to a third; three workers with four each are twelve."""
     program = BiLSTM(**ALONE)

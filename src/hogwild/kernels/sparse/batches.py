@@ -16,12 +16,12 @@ def rows_at(first: int, rows: int, window: int, key: int, out: Any) -> None:
 
 
 @kernel
-def take_entries(entries: Any, offsets: Any, rows: Any, out: Any) -> None:
+def take_entries(cells: Any, offsets: Any, rows: Any, out: Any) -> None:
     """What there is of each entry of some samples."""
     place = 0
     for k in range(len(rows)):
         for entry in range(offsets[rows[k]], offsets[rows[k] + 1]):
-            out[place] = entries[entry]
+            out[place] = cells[entry]
             place += 1
 
 
