@@ -7,7 +7,7 @@ import pytest
 from fuzz.harness import run
 from fuzz.targets import TARGETS
 
-_FEW, _MANY = 3, 150
+_FEW, _MANY = 3, 50
 
 
 def test_a_few_changed_files() -> None:
