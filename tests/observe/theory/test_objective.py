@@ -131,7 +131,7 @@ def test_sparse_and_dense_samples_are_the_same(binary):
     [
         (hogwild.Linear(l2=0.1), "bias=False"),
         (hogwild.Linear(l1=0.1, bias=False), "corners"),
-        (hogwild.Linear("hinge", l2=0.1, bias=False), "use logistic"),
+        (hogwild.Linear("hinge", l2=0.1, bias=False), "hinge loss has a corner.*needs logistic or squared"),
         ("linear", "the program is a str"),
     ],
 )

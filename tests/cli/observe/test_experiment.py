@@ -1,0 +1,206 @@
+"""hogwild experiment asyngrad: what it prints, writes, and does when it is interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+
+import pytest
+
+from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
+from hogwild.feeds.tagged.templates import open_templates
+from hogwild.observe.theory.asyngrad import Experiment
+from places import ROOT
+
+TINY = ("experiment", "asyngrad", "--no-rich-edges", "--threads", 1, 2, "--epochs", 2, "--seeds", 2)
+DOCUMENT = ROOT / "docs" / "experiments.md"
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """train.txt and test.txt for chunking; words.txt, of one column and tags, for parts of speech."""
+    place = tmp_path_factory.mktemp("texts")
+    for name, part in (("train", 0), ("test", 1)):
+        (place / f"{name}.txt").write_text(write_lines("chunking", make_sentences(60, part=part)))
+    (place / "words.txt").write_text(write_lines("pos", make_sentences(60)))
+    return place
+
+
+def test_out_of_the_box(hogwild, tmp_path):
+    said = hogwild(*TINY, "--output", tmp_path / "found.json", "--json")
+    assert said.code == 0
+    found = said.json
+    assert json.loads((tmp_path / "found.json").read_text()) == found
+    assert found["complete"] is True
+    assert found["options"]["threads"] == [1, 2]
+    assert found["data"]["train"] == {**found["data"]["train"], "source": "made-up text", "sentences": 500}
+    assert len(found["runs"]) == 2 * 6 + 3
+    assert all(entry["final_score"]["mean"] > 0.8 for entry in found["methods"])
+    assert "15/15  asyngrad+sr, 2 threads, seed 2: f1 " in said.err
+    assert "note: made-up text: 500 sentences" in said.err
+
+
+def test_files_and_a_table(hogwild, texts, tmp_path):
+    text = ("--train", texts / "train.txt", "--test", texts / "test.txt")
+    said = hogwild(*TINY[:-1], 1, *text, "--output", tmp_path / "x.json")
+    assert said.code == 0
+    rows = [line.split() for line in said.out.splitlines()]
+    titles = next(row for row in rows if row[:1] == ["method"])
+    assert titles == ["method", "threads", "test", "F", "s/iteration", "speed-up", "errors"]
+    named = {tuple(row[:2]): row[2:] for row in rows if len(row) > 3 and row[1].isdigit()}
+    assert list(named) == [
+        ("sgd", "1"), ("synchronous", "1"), ("synchronous", "2"), ("asyngrad", "1"), ("asyngrad", "2"),
+        ("asyngrad+sr", "2"),
+    ]  # fmt: skip
+    assert named["sgd", "1"][2] == "1.00x"
+    assert named["asyngrad", "1"][3] == "0.00%"
+    assert re.fullmatch(r"\d+\.\d\d%", named["asyngrad", "2"][3])
+    assert f"saved to {tmp_path / 'x.json'}" in said.out
+    found = json.loads((tmp_path / "x.json").read_text())
+    assert found["data"]["test"]["source"] == str(texts / "test.txt")
+    assert found["options"]["seeds"] == [1]
+
+
+def test_the_task_chooses_features_rate_and_score(hogwild, texts):
+    words = texts / "words.txt"
+    text = ("--task", "pos", "--train", words, "--test", words)
+    found = hogwild(*TINY[:3], *text, "--threads", 1, "--epochs", 1, "--seeds", 1, "--json").json
+    assert found["score"] == "accuracy"
+    assert (found["options"]["lr"], found["options"]["l2"]) == (0.02, 1.0)
+    assert found["data"]["templates"] == open_templates("pos").lines()
+
+
+def test_own_templates(hogwild, texts, tmp_path):
+    (tmp_path / "mine.txt").write_text("w[0]\npos[0]\n")
+    text = ("--train", texts / "train.txt", "--test", texts / "test.txt", "--features", tmp_path / "mine.txt")
+    found = hogwild(*TINY[:3], *text, "--threads", 1, "--epochs", 1, "--seeds", 1, "--json").json
+    assert found["data"]["templates"] == ["w[0]", "pos[0]"]
+    assert found["options"]["lr"] == 0.05  # the task's, though the features are others
+
+
+@pytest.mark.full
+def test_a_bilstm(hogwild, texts, tmp_path):
+    text = ("--train", texts / "train.txt", "--test", texts / "test.txt")
+    small = ("--hidden", 8, "--word-dim", 8, "--feature-dim", 4, "--threads", 1, 2, "--epochs", 2, "--seeds", 1)
+    said = hogwild("experiment", "asyngrad", "--model", "bilstm", *text, *small, "--json")
+    found = said.json
+    assert (found["model"], found["complete"]) == ("bilstm", True)
+    assert {run["method"] for run in found["runs"]} == {"sgd", "synchronous", "asyngrad"}
+    options = found["options"]
+    assert (options["hidden"], options["batch_size"], options["lr"], options["l2"]) == (8, 1, 0.002, 0)
+    assert (options["optimizer"], options["recurrence"]) == ("adam", "full")
+    assert "rich_edges" not in options
+    assert found["data"]["templates"] == open_templates("words-pos").lines()
+    last = next(run for run in found["runs"] if run["traced"] and run["threads"] == 2)["iterations"][-1]["errors"]
+    assert 0 < last["looked_at"] <= last["gradients"] == 60
+    alone = next(entry for entry in found["methods"] if (entry["method"], entry["threads"]) == ("asyngrad", 1))
+    assert alone["score_difference"] == 0  # one thread is one thread, whatever it is called
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(number, hogwild, tmp_path, monkeypatch):
+    whole = Experiment.run
+
+    def interrupted(self):
+        for run, event in whole(self):
+            if run.method == "asyngrad" and event.kind == "epoch":
+                os.kill(os.getpid(), number)
+            yield run, event
+
+    monkeypatch.setattr(Experiment, "run", interrupted)
+    said = hogwild(*TINY, "--output", tmp_path / "part.json")
+    assert said.code == 130
+    assert "hogwild: interrupted after 2 of " in said.err.splitlines()[-1]
+    assert "part.json" in said.err.splitlines()[-1]
+    found = json.loads((tmp_path / "part.json").read_text())
+    assert found["complete"] is False
+    assert [run["complete"] for run in found["runs"]] == [True, True, False]
+    assert len(found["runs"][2]["iterations"]) == 1
+
+
+def test_a_run_that_fails_is_one_line_and_the_rest_is_kept(refused, tmp_path):
+    error = refused(*TINY, "--lr", "1e30", "--output", tmp_path / "part.json", "--quiet", code=1)
+    assert "nan" in error
+    found = json.loads((tmp_path / "part.json").read_text())
+    assert found["complete"] is False
+    assert len(found["runs"]) == 1
+
+
+def test_quiet_says_nothing(hogwild, tmp_path):
+    said = hogwild(*TINY[:-1], 1, "--quiet", "--output", tmp_path / "x.json")
+    assert said == (0, "", "")
+    assert json.loads((tmp_path / "x.json").read_text())["complete"] is True
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--train", "a.txt"), "--test"),
+        (("--test", "a.txt"), "--train"),
+        (("--threads", "two"), "threads is 'two'"),
+        (("--threads", 2, 2), "twice"),
+        (("--threads",), "--threads is there without a value"),
+        (("--seeds", 0), "seeds is 0"),
+        (("--min-count", 0), "min_count is 0"),
+        (("--task", "parsing"), "--task is 'parsing'"),
+        (("--features", "nowhere.txt"), "nowhere.txt"),
+        (("--train", "nowhere.txt", "--test", "nowhere.txt"), "nowhere.txt"),
+        (("--structure-regularization", 1), "structure_regularization is 1"),
+        (("--epoch", 3), "--epochs"),
+        (("--model", "bilstm", "--structure-regularization", 4), "is for --model crf, not bilstm"),
+        (("--hidden", 4), "--hidden is for --model bilstm, not crf"),
+        (("--model", "bilstm", "--hidden", -4), "hidden is -4"),
+        (("--model", "bilstm", "--best-by", "f1"), "unknown flag --best-by"),
+    ],
+    ids=str,
+)
+def test_mistakes(words, message, refused):
+    assert message in refused("experiment", "asyngrad", *words, "--quiet")
+
+
+def test_a_place_that_cannot_be_written_is_found_before_the_work(refused, tmp_path):
+    error = refused("experiment", "asyngrad", "--output", tmp_path / "none" / "x.json", "--quiet", code=1)
+    assert "choose another place" in error
+
+
+def test_a_list_of_words_after_a_flag_ends_at_the_next_flag(hogwild, tmp_path):
+    options = tmp_path / "run.toml"
+    options.write_text('threads = [1, 2]\nepochs = 1\nseeds = 1\nrich-edges = false\n')
+    found = hogwild("experiment", "asyngrad", "--config", options, "--json").json
+    assert found["options"]["threads"] == [1, 2]
+    found = hogwild("experiment", "asyngrad", "--config", options, "--threads", 1, "--threads", "2,3", "--json").json
+    assert found["options"]["threads"] == [1, 2, 3]
+
+
+# -- the document ----------------------------------------------------------------------------------------------------
+
+
+def same_keys(shown, real, where="") -> None:
+    """Objects have the same keys in the same order; of a list, its first entries are compared."""
+    if isinstance(shown, dict) and isinstance(real, dict) and not where.endswith(".counts"):
+        assert list(shown) == list(real), where
+        for key in shown:
+            same_keys(shown[key], real[key], f"{where}.{key}")
+    elif isinstance(shown, list) and isinstance(real, list) and shown and real:
+        same_keys(shown[0], real[0], f"{where}[0]")
+
+
+def test_the_document_shows_the_object_as_it_is(hogwild):
+    found = hogwild(*TINY, "--json").json
+    (text,) = re.findall(r"```json\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    shown = json.loads(text)
+    same_keys(shown, found)
+    assert [run["traced"] for run in shown["runs"]] == [False, True]
+    same_keys(shown["runs"][1], next(run for run in found["runs"] if run["traced"]))
+    same_keys(shown["methods"][1], found["methods"][-1])
+    assert shown["version"] == found["version"]
+
+
+def test_the_document_names_every_key():
+    text = DOCUMENT.read_text(encoding="utf-8")
+    (example,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    prose = text.replace(example, "")
+    keys = set(re.findall(r'"([a-z_0-9]+)":', example)) - {"0", "1", "2"}
+    assert [key for key in sorted(keys) if f"`{key}`" not in prose] == []
