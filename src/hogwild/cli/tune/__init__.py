@@ -1,0 +1,1 @@
+"""`hogwild tune`: a search for options, one module a kind of model."""

@@ -1,0 +1,1 @@
+"""Searching for options: what may be tried, one trial, and all of them within a budget."""
