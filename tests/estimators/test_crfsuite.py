@@ -46,7 +46,8 @@ def sparse(request, data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # each of them has an effect
         ours = CRF(**options, threads=1).fit(X, y)
-    return sklearn_crfsuite.CRF(algorithm="lbfgs", **options).fit(X, y), ours
+    # After 100 iterations theirs is further from the optimum than ours is: it goes on to it.
+    return sklearn_crfsuite.CRF(algorithm="lbfgs", **options | {"max_iterations": 2000}).fit(X, y), ours
 
 
 def test_c1_makes_the_same_weights_zero(sparse, data):

@@ -22,7 +22,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from hogwild.estimators.linear import HogwildClassifier, HogwildRegressor, canonical
+from hogwild.estimators.linear import HogwildClassifier, HogwildRegressor
+from hogwild.estimators.rows import canonical
 from hogwild.feeds.memory import feed_of
 from places import SOURCE
 

@@ -1,11 +1,23 @@
-"""Programs as estimators: linear models for scikit-learn (extra `sklearn`); a CRF with the face of sklearn-crfsuite."""
+"""Programs as estimators: all programs over rows, texts and ratings for
+scikit-learn (extra `sklearn`); a CRF with the face of sklearn-crfsuite."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-_HOMES = {"CRF": "crf", "HogwildClassifier": "linear", "HogwildRegressor": "linear"}
+_HOMES = {
+    "CRF": "crf",
+    "HogwildClassifier": "linear",
+    "HogwildFMClassifier": "fm",
+    "HogwildFMRegressor": "fm",
+    "HogwildMLPClassifier": "mlp",
+    "HogwildMLPRegressor": "mlp",
+    "HogwildRecommender": "recommender",
+    "HogwildRegressor": "linear",
+    "HogwildTextClassifier": "text",
+    "HogwildWord2Vec": "text",
+}
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from dataclasses import fields
+from typing import Any, Self, TypeVar
 
+from hogwild.config.options import nearest, options_of
 from hogwild.errors import ConfigError, InputError
 from hogwild.executor.readers.display import show_progress
 from hogwild.executor.run import AsyncExecutor
+
+Made = TypeVar("Made")
+_WIDTH = 112  # columns of a docstring
 
 # -- Mistakes of the user, as users of scikit-learn expect them -------------------------------------------------------
 
@@ -47,6 +53,68 @@ def train_for(estimator: Any, executor: AsyncExecutor, program: Any, feed: Any, 
             elif event.kind == "finished" and best is not None:
                 program.take_back(best)
     estimator.program_, estimator.n_iter_ = program, len(estimator.loss_curve_)
+
+
+TRAINING: dict[str, tuple[Any, str]] = {
+    "epochs": (None, "passes over the data; None: as usual for the program, more for few rows"),
+    "lr": (None, "first learning rate; None: as usual for the program, or calibrated on a sample of the data"),
+    "schedule": ("linear", "how it falls in `fit`: constant, linear, inverse; `partial_fit` keeps it constant"),
+    "n_jobs": (None, "workers, which write without locks; None: 1, -1: one a core"),
+    "mode": ("hogwild", "how workers take turns"),
+    "sharing": ("auto", "which weights they hold in common"),
+    "random_state": (None, "makes first weights and the order of the visits"),
+    "verbose": (False, "show how far training is"),
+}
+"""Parameters that all estimators have, with their defaults and what they mean."""
+VALIDATION: dict[str, tuple[Any, str]] = {
+    "validation_fraction": (0.0, "share of the rows kept apart in `fit`, to end with the weights of the best epoch"),
+    "patience": (3, "with validation_fraction: end when the loss has not fallen for so many epochs; 0: never"),
+}
+
+QUANTITY: dict[str, tuple[Any, str]] = {
+    "loss": ("squared", "squared, huber, quantile or poisson; see HogwildRegressor"),
+    "huber_delta": (1.0, "with huber: errors up to this count by their squares, in the unit of y"),
+    "quantile": (0.5, "with quantile: the share of y that is to lie below what is predicted"),
+}
+"""Parameters of regressors."""
+
+
+def parameters(
+    config: type, own: Mapping[str, tuple[Any, str]], without: Sequence[str] = ()
+) -> Callable[[type[Made]], type[Made]]:
+    """Give an estimator the options of a program as parameters, but for some, then its own and those of training.
+
+    Signature and docstring name them all; `options` of `program_options` gives those of the program.
+    """
+    options = {name: option for name, option in options_of(config).items() if name not in {*without, *own}}
+    defaults = {item.name: item.default for item in fields(config)}
+    taken = {name: (defaults[name], option.help) for name, option in options.items()} | dict(own) | TRAINING
+
+    def __init__(self: Any, **given: Any) -> None:  # noqa: N807
+        for name in given:
+            if name not in taken:
+                raise TypeError(f"there is no parameter {name!r}{nearest(name, taken)}; there are {', '.join(taken)}.")
+        vars(self).update({name: given.get(name, default) for name, (default, _) in taken.items()})
+
+    def dress(estimator: type[Made]) -> type[Made]:
+        kind = inspect.Parameter.KEYWORD_ONLY
+        items = [inspect.Parameter(name, kind, default=default) for name, (default, _) in taken.items()]
+        this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        dressed: Any = estimator
+        __init__.__signature__ = inspect.Signature([this, *items])  # type: ignore[attr-defined]
+        dressed.__init__, dressed.program_options = __init__, tuple(options)
+        lines = [f"{name} : {text}" for name, (_, text) in taken.items()]
+        about = "".join(textwrap.fill(line, _WIDTH, subsequent_indent=" " * 4) + "\n" for line in lines)
+        rule = "Parameters\n----------\n"
+        dressed.__doc__ = inspect.cleandoc(estimator.__doc__ or "").replace(rule, rule + about)
+        return estimator
+
+    return dress
+
+
+def options_for(estimator: Any) -> dict[str, Any]:
+    """The options of the program behind an estimator."""
+    return {name: getattr(estimator, name) for name in estimator.program_options}
 
 
 # -- In the place of scikit-learn's -----------------------------------------------------------------------------------
