@@ -22,7 +22,7 @@ PROCESSES := 3
 DEBIAN := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test tests test-full shells fuzz steady check bench clean
+.PHONY: help demo test tests test-full shells browser fuzz steady check bench clean
 
 help:
 	@sed -n 's/^# \(make.*\)/\1/p' Makefile
@@ -68,8 +68,14 @@ shells:
 		{ apt-get update --quiet && $(DEBIAN) $$shell; } > /dev/null 2>&1 || \
 		echo "Install $$shell: its completion is not tested without it."; done
 
+# The browser in which reports are looked at.
+browser:
+	@command -v chromium > /dev/null || $(DEBIAN) chromium > /dev/null 2>&1 || \
+		{ apt-get update --quiet && $(DEBIAN) chromium; } > /dev/null 2>&1 || \
+		echo "Install chromium: reports are not looked at without it."
+
 # Tests that start Ray follow each other.
-test-full: $(VENV)/.installed-peers shells
+test-full: $(VENV)/.installed-peers shells browser
 	$(BIN)/python -m pytest -m "full or peers" --numprocesses $(PROCESSES) --dist loadgroup
 
 fuzz: $(VENV)/.installed-dev
@@ -96,6 +102,7 @@ bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/tfrecord.py
 	$(PEERS)/bin/python benchmarks/multislot.py
 	$(PEERS)/bin/python benchmarks/sentiment.py --peers $(PEERS)/bin/python --rounds 3
+	$(PEERS)/bin/python benchmarks/defaults.py --json $(PEERS)/defaults.json
 	USER=hogwild $(PEERS)/bin/python benchmarks/fm.py
 
 clean:

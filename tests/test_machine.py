@@ -43,6 +43,17 @@ def test_the_lowest_limit_of_all_groups_counts(control: Path) -> None:
     assert machine.cores() == 3
 
 
+def test_a_limit_is_remembered_for_a_moment_only(control: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(control / "own", "0::/\n")
+    put(control / "memory.max", "1000000\n")
+    assert machine.memory() == 1_000_000
+    put(control / "memory.max", "2000\n")
+    monkeypatch.setattr(machine, "_SECONDS", 0.0)
+    assert machine.memory() == 2000
+    with pytest.raises(ConfigError, match="needs"):
+        machine.check_memory(2001, "it needs", "take less.")  # however little it is
+
+
 def test_old_control_groups(control: Path) -> None:
     put(control / "own", "9:memory:/box\n5:cpu,cpuacct:/box\n1:name=systemd:/\n")
     put(control / "memory" / "box" / "memory.limit_in_bytes", "2000000\n")

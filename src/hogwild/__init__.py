@@ -50,6 +50,7 @@ _HOMES = {
     "TaggingFeed": "feeds.tagged.feed",
     "TextClassifier": "programs.sparse.text_classifier",
     "TrainConfig": "config",
+    "UnknownNameError": "errors",
     "UnknownWordError": "errors",
     "Vectors": "programs.words.vectors",
     "Watch": "executor.readers.watch",
@@ -77,6 +78,7 @@ _HOMES = {
     "step_dense": "kernels.optim.rules",
     "tagging_of": "feeds.tagged.lists",
     "train": "executor.train",
+    "tune": "executor.search.tune",
     "write_tagged": "feeds.tagged.write",
     "write_tfrecord": "feeds.tfrecord.write",
 }

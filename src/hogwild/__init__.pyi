@@ -23,12 +23,14 @@ from .errors import JoinError as JoinError
 from .errors import ModelError as ModelError
 from .errors import RescuedError as RescuedError
 from .errors import SaveError as SaveError
+from .errors import UnknownNameError as UnknownNameError
 from .errors import UnknownWordError as UnknownWordError
 from .errors import WorkerError as WorkerError
 from .estimators.linear import HogwildClassifier as HogwildClassifier
 from .estimators.linear import HogwildRegressor as HogwildRegressor
 from .executor.readers.watch import Watch as Watch
 from .executor.run import AsyncExecutor as AsyncExecutor
+from .executor.search.tune import tune as tune
 from .executor.train import async_executor as async_executor
 from .executor.train import train as train
 from .feeds.corpus.feed import Corpus as Corpus

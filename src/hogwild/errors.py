@@ -83,11 +83,15 @@ class InputError(HogwildError):
     exit_code = 2
 
 
-class UnknownWordError(InputError, KeyError):
-    """Words that a vocabulary does not hold. A KeyError too, so that it can be caught as that of a dictionary."""
+class UnknownNameError(InputError, KeyError):
+    """Users or items that a model does not know. A KeyError too, so that it can be caught as that of a dictionary."""
 
     def __str__(self) -> str:
         return worded(Exception.__str__(self))  # a KeyError would put quotes around the message
+
+
+class UnknownWordError(UnknownNameError):
+    """Words that a vocabulary does not hold."""
 
 
 class ModelError(HogwildError):

@@ -8,6 +8,7 @@ import platform
 import resource
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from hogwild.errors import ConfigError
 _CONTROL = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
 _PROCESSORS = Path("/proc/cpuinfo")
+_SECONDS = 1.0  # that limits of memory are remembered: to read them takes half a millisecond
 
 
 def cores() -> int:
@@ -35,10 +37,7 @@ def cores() -> int:
 
 def memory() -> int:
     """Bytes of memory that this process may use."""
-    allowed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for group in _groups("memory"):
-        for name in ("memory.max", "memory.limit_in_bytes"):
-            allowed = min((allowed, *_numbers(group / name)))
+    allowed = min((os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *_limits_of_groups()))
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return allowed if limit == resource.RLIM_INFINITY else min(allowed, limit)
 
@@ -64,6 +63,33 @@ def processor() -> str:
         if asked.stdout.strip():
             return asked.stdout.strip()
     return platform.processor() or platform.machine() or "unknown"
+
+
+def describe() -> dict[str, Any]:
+    """The machine as reports tell it; `load_before`: processes that were busy in the last minute, None if unknown."""
+    try:
+        load: float | None = os.getloadavg()[0]
+    except OSError:
+        load = None
+    return {
+        "cores": cores(), "processor": processor(), "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(), "load_before": load,
+    }  # fmt: skip
+
+
+_remembered: tuple[float, Path, Path, tuple[int, ...]] | None = None  # when limits were read, from where
+
+
+def _limits_of_groups() -> tuple[int, ...]:
+    """Bytes that control groups allow, each of those that limit them; what was so a moment ago is near enough."""
+    global _remembered
+    now = time.monotonic()
+    if _remembered and now - _remembered[0] < _SECONDS and _remembered[1:3] == (_OWN, _CONTROL):
+        return _remembered[3]
+    names = ("memory.max", "memory.limit_in_bytes")
+    limits = tuple(limit for group in _groups("memory") for name in names for limit in _numbers(group / name))
+    _remembered = (now, _OWN, _CONTROL, limits)
+    return limits
 
 
 def _groups(controller: str) -> Iterator[Path]:

@@ -128,8 +128,33 @@ def test_resume_of_another_run_is_refused(hogwild, refused, files, tmp_path):
     words = ["train", "classifier", files / "train.svm", *RUN, "--output", tmp_path / "m"]
     assert hogwild(*words, "--epochs", 2, "--checkpoint-every", "1epoch").code == 0
     before = (tmp_path / "m" / "weights.safetensors").read_bytes()
-    assert "epochs was 2, is 3" in refused(*words, "--epochs", 3, "--resume")
+    assert "epochs was 2, is 1" in refused(*words, "--epochs", 1, "--resume")
     assert (tmp_path / "m" / "weights.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize("schedule", ["constant", "inverse"])
+def test_a_finished_run_goes_on_to_more_epochs(hogwild, files, tmp_path, schedule):
+    """Where the rate does not depend on the number of epochs: the same bits as a run of that many."""
+    words = ["train", "classifier", files / "train.svm", *RUN, "--l2", "1e-3", "--schedule", schedule]
+    short = hogwild(*words, "--epochs", 2, "--output", tmp_path / "m", "--checkpoint-every", "1epoch")
+    assert short.code == 0
+    more = hogwild(*words, "--epochs", 4, "--output", tmp_path / "m", "--resume", "--json")
+    assert more.json["epochs"] == 4
+    assert more.json["samples"] == 8000
+    assert hogwild(*words, "--epochs", 4, "--output", tmp_path / "whole").code == 0
+    one, other = ((tmp_path / name / "weights.safetensors").read_bytes() for name in ("m", "whole"))
+    assert one == other
+
+
+def test_more_epochs_and_a_rate_that_falls_to_their_end(hogwild, files, tmp_path):
+    words = ["train", "classifier", files / "train.svm", *RUN, "--output", tmp_path / "m"]
+    assert hogwild(*words, "--epochs", 2, "--checkpoint-every", "1epoch").code == 0
+    more = hogwild(*words, "--epochs", 4, "--resume", "--json")
+    (note,) = [note for note in more.json["notes"] if "epochs instead of" in note]
+    half = float(RUN[RUN.index("--lr") + 1]) / 2
+    assert note == (
+        f"4 epochs instead of 2: the learning rate goes on as that of a run of 4 epochs, from {half:g} here."
+    )
 
 
 def test_killed_at_any_moment_the_output_is_whole_and_goes_on(hogwild, files, tmp_path):

@@ -83,7 +83,7 @@ def test_every_other_command_that_writes(refused, tmp_path):
     config.write_text("")
     for words in (
         ("make-dataset", "sparse"), ("make-dataset", "clicks"), ("make-dataset", "ratings"),
-        ("experiment", "asyngrad"), ("recommend", "m", "ann"),
+        ("experiment", "asyngrad"), ("recommend", "m", "ann"), ("similar", "m", "tea"),
     ):  # fmt: skip
         assert "choose another output" in refused(*words, "--config", config, "--output", config)
     both = ("experiment", "asyngrad", "--train", config, "--test", "x")

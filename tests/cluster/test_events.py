@@ -73,7 +73,7 @@ def test_patience_ends_a_run_that_learns_nothing_more(nodes: Session) -> None:
     labels = (matrix @ random.normal(size=10) > 0).astype(int)
     feed, other = hogwild.feed_of(matrix[:1000], labels[:1000]), hogwild.feed_of(matrix[1000:], 1 - labels[1000:])
     where = ClusterConfig("local", nodes=2, workers_per_node=1, sync_every=50)
-    with ClusterExecutor(where, epochs=50, patience=2, lr=0.1) as runs:
+    with ClusterExecutor(where, epochs=50, patience=2, best_by="loss", lr=0.1) as runs:
         events = list(runs.run(hogwild.Linear(), feed, valid=other))
     ends = [event for event in events if event.kind == "epoch"]
     assert events[-1].reason == "early"  # type: ignore[attr-defined]

@@ -128,7 +128,7 @@ def test_a_stopped_run_goes_on_where_it_stood(nodes: Session, options: dict[str,
     [
         ({"strategy": "merge"}, {}, "strategy merge is for word vectors"),
         ({}, {"trace": True}, "trace looks at workers of one machine"),
-        ({}, {"patience": 2}, "patience needs a validation feed"),
+        ({}, {"patience": 2}, "patience needs validation data"),
         ({"nodes": 12}, {}, "12 nodes for 10 visits"),
     ],
 )

@@ -80,6 +80,30 @@ def test_serial_gone_on_with_equals_serial_uninterrupted(tmp_path: Path, feed: F
         assert array.tobytes() == whole.arrays()[name].tobytes(), name
 
 
+def test_what_is_owed_stays_what_it_is_when_the_clock_moves(feed: Feed) -> None:
+    """A run that stood inside an epoch goes on to more of them: at other rates, and so by another clock."""
+    executor, program = AsyncExecutor(mode="serial"), Linear(l2=1e-3)
+    executor.park()
+    events = executor.run(program, feed, epochs=EPOCHS, lr=0.05)
+    for event in events:
+        if isinstance(event, Progress):
+            time.sleep(0.002)
+            executor.park()
+        if isinstance(event, Parked) and executor.state().position.visits:
+            break
+    events.close()  # type: ignore[attr-defined]
+    plain, owing, state = program.arrays(), program.owing(), executor.state()
+    assert owing > 0
+    assert state.epochs == EPOCHS
+    events = AsyncExecutor(mode="serial").run(program, feed, epochs=2 * EPOCHS, lr=0.05, start=state)
+    started = next(events)
+    events.close()  # type: ignore[attr-defined]
+    assert started.notes[0].startswith(f"{2 * EPOCHS} epochs instead of {EPOCHS}: ")  # type: ignore[attr-defined]
+    assert program.owing() > owing
+    for name, array in program.arrays().items():
+        np.testing.assert_allclose(array, plain[name], rtol=1e-5)
+
+
 @pytest.mark.parametrize("sharing", ["all", "hot", "replica"])
 def test_a_run_with_more_threads_than_cores_goes_on(tmp_path: Path, feed: Feed, sharing: str) -> None:
     """Its workers, and their random states, are no more than the cores, unlike its threads."""

@@ -270,14 +270,14 @@ def test_early_stopping_watches_the_validation_loss_and_train_keeps_the_best() -
     noise = [hogwild.feed_of(random.normal(size=(60, 40)).astype(np.float32), random.integers(0, 2, 60)) for _ in "ab"]
     executor = hogwild.AsyncExecutor(threads=1, mode="serial")
     program = hogwild.Linear()
-    seen = list(executor.run(program, noise[0], valid=noise[1], lr=0.3, epochs=50, patience=3))
+    seen = list(executor.run(program, noise[0], valid=noise[1], lr=0.3, epochs=50, patience=3, best_by="loss"))
     losses = [event.metrics["loss"] for event in seen if event.kind == "epoch"]
     best = int(np.argmin(losses))
     assert seen[-1].reason == "early"
     assert len(losses) == best + 1 + 3
     assert [event.is_best for event in seen if event.kind == "epoch"][best]
     kept = hogwild.train(hogwild.Linear(), noise[0], valid=noise[1], lr=0.3, epochs=50, patience=3, threads=1,
-                         mode="serial", quiet=True)  # fmt: skip
+                         best_by="loss", mode="serial", quiet=True)  # fmt: skip
     assert kept.evaluate(noise[1])["loss"] == pytest.approx(losses[best], rel=1e-6)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -316,7 +317,7 @@ class _InPython:
         with self._lock:
             return self._visit(self._store.view(worker), span)
 
-    def probe(self, weights: Any, spans: Sequence[Any]) -> float:
+    def probe(self, weights: Any, spans: Sequence[Any], most: float = math.inf) -> float:
         return [self._visit(weights, span) for span in spans][-1] if spans else 0.0
 
     def _visit(self, weights: Any, span: Any) -> float:
@@ -368,9 +369,9 @@ def test_slow_visits_are_tried_less_often() -> None:
         made = []
 
         class Counting(_InPython):
-            def probe(self, weights: Any, spans: Sequence[Any]) -> float:
+            def probe(self, weights: Any, spans: Sequence[Any], most: float = math.inf) -> float:
                 made.extend(span.stop - span.start for span in spans)
-                return super().probe(weights, spans)
+                return super().probe(weights, spans, most)
 
         program.backend = lambda config: Counting
         x = np.linspace(-1, 1, 5000)

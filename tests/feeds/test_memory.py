@@ -168,7 +168,7 @@ BAD = [
     ((pd.DataFrame(),), "X has no rows"),
     ((7,), "X is int; give a matrix"),
     (([[1], [2]], [1]), "X has 2 rows, but y has 1 values"),
-    (([[1], [2]], [[1, 2], [3, 4]]), r"y has shape \(2, 2\); give one value a row"),
+    (([[1], [2]], np.array([[1, 2], [3, 4]])), r"y has shape \(2, 2\); give one value a row"),
     (([[1], [2]], [1, NAN]), "y holds nan in row 1"),
     (([[1], [2]], ["a", None]), "y has no label in row 1"),
     (([[1], [2]], pd.Series(["a", pd.NA])), "y has no label in row 1"),

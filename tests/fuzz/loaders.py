@@ -25,6 +25,7 @@ from hogwild.programs.saving.sealed import decode_entries, read_sealed, write_se
 from hogwild.programs.saving.tensors import decode
 from hogwild.programs.store import KIND as MODEL
 from hogwild.programs.words.evaluation import evaluate_test, read_tests
+from hogwild.programs.words.subwords import Parts, Spelling, grams_of, mean_vectors
 from hogwild.programs.words.vectors import Vectors
 
 _RESUMED = ("linear", "crf", "ratings", "word2vec")
@@ -130,9 +131,23 @@ def _vectors() -> dict[str, bytes]:
     return {"a.vec": _VECTORS, "b.bin": binary, "c.txt": plain, "d.vec.gz": packed, "e": binary}
 
 
+def _fasttext() -> dict[str, bytes]:
+    """A model with subwords, plain and packed, and one without."""
+    table = np.arange(60, dtype=np.float32).reshape(20, 3) / 7
+    parts = Parts(Spelling(3, 6, 10), table[:4], table[4:14], table[14:18])
+    words, found = ("the", "of", "größe", "x"), {}
+    with TemporaryDirectory() as home:
+        whole = Vectors(words, mean_vectors(grams_of(words, parts.spelling), parts.grams, parts.inputs), None, parts)
+        for name, vectors in (("a.bin", whole), ("b.bin", Vectors(words, table[:4])), ("c.bin.gz", whole)):
+            vectors.save(Path(home) / name, "fasttext")
+            found[name] = (Path(home) / name).read_bytes()
+    return found
+
+
 def load_vectors(path: Path) -> None:
     vectors = Vectors.load(path)
     vectors.most_similar(vectors.words[0])
+    vectors.get("unheard")
     vectors.save(path.parent / "out.bin")
 
 
@@ -152,6 +167,7 @@ LOADERS = [
     Target("options", lambda: {"a.toml": _TOML}, read_options),
     Target("slot-description", lambda: {"a.toml": SLOTS_TOML.encode(), "a.txt": _DESCRIPTION}, describe_slots),
     Target("vectors", _vectors, load_vectors),
+    Target("fasttext", _fasttext, load_vectors),
     Target("word-test", lambda: {"pairs.tsv": _PAIRS, "analogies.txt": _ANALOGIES}, score_words),
 ]
 LOADERS = [replace(target, kept=KEPT.get(target.name, ())) for target in LOADERS]

@@ -71,6 +71,19 @@ SEGMENTED = "我 喜欢 北京\n今天 天气 很 好\n\nab c\n".encode()
 JSONL = b"""{"tokens": ["to", "be"], "tags": ["A", "B"], "pos": ["x", "y"]}
 {"tokens": ["or"], "tags": ["O"], "pos": ["z"]}
 """
+OBJECTS = b"""{"label": "yes", "age": 31, "site": "a.org", "note": "so \\u00fc"}
+{"label": "no", "site": null, "age": 4.5e1, "more": [1, {"a": []}]}
+
+{"age": -2, "label": "no", "site": "b"}
+"""
+OBJECT_LABELS = b"""{"labels": ["red", "round"], "text": "a ruby ball"}
+{"labels": [], "text": "the {sky}"}
+{"text": "", "labels": ["red"]}
+"""
+FASTTEXT = "__label__pos __label__short a fine film\n\nso __label__neg dull\n__label__pos größer\n".encode()
+OBJECT_RATINGS = b"""{"user": "ann", "item": 5, "rating": 4}
+{"user": "bob", "item": 7, "rating": 2.5}
+"""
 RATINGS = b"userId,movieId,rating,timestamp\n1,31,2.5,1260759144\n1,1029,3.0,1260759179\n2,31,4,1260759182\n"
 COLONS = b"1::1193::5::978300760\n1::661::3::978302109\n2::1193::4::978298413\n"
 LISTS = b"ann tea jam\nbob tea\n\ncarl jam milk bread honey butter\n"

@@ -19,6 +19,7 @@ from hogwild.executor.sharing import make_store  # noqa: E402
 from hogwild.kernels.loop.order import row_at  # noqa: E402
 from hogwild.kernels.loop.schedule import Schedule  # noqa: E402
 from hogwild.kernels.loop.span import Span  # noqa: E402
+from hogwild.kernels.optim.losses import STEEP, Huber, Poisson, Quantile, Squared  # noqa: E402
 from hogwild.kernels.optim.penalties import Free, Penalty  # noqa: E402
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells  # noqa: E402
 from hogwild.pytorch import TorchProgram  # noqa: E402
@@ -29,12 +30,37 @@ from hogwild.pytorch.devices.rows import distinct, move_dense, move_rows, paid, 
 from hogwild.pytorch.devices.sparse_mlp import SparseMLPWork  # noqa: E402
 from hogwild.pytorch.devices.text import TextWork  # noqa: E402
 from hogwild.pytorch.devices.upload import Samples  # noqa: E402
+from hogwild.pytorch.devices.work import costs_of  # noqa: E402
 from problems import mlp  # noqa: E402
 from pytorch import models  # noqa: E402
 from reference import linear  # noqa: E402
 
 HERE = Device("cpu")
 RULES = [Sgd(), Momentum(), Adagrad(), Adam(), Ftrl(l1=np.float32(0.03), l2=np.float32(0.1))]
+
+
+
+# -- losses -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", [
+    Squared(), Huber(np.float32(linear.DELTA)), Quantile(np.float32(linear.LEVEL)), Poisson(),
+], ids=lambda loss: type(loss).__name__)  # fmt: skip
+def test_losses_of_quantities_and_their_slopes(loss: Any) -> None:
+    name, targets = type(loss).__name__, [0.0, 0.5, 2.0, 7.0]
+    scores = torch.tensor([[-3.0], [0.4], [2.1], [9.0]], requires_grad=True)
+    costs = costs_of(scores, torch.tensor(targets), loss)
+    (slopes,) = torch.autograd.grad(costs.sum(), scores)
+    for k, (score, target) in enumerate(zip(scores.detach()[:, 0].tolist(), targets, strict=True)):
+        assert costs[k].item() == pytest.approx(linear.loss_of(name, np.array([score]), target), rel=1e-5)
+        sides = [linear.loss_of(name, np.array([score + side]), target) for side in (1e-6, -1e-6)]
+        assert slopes[k, 0].item() == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-3)
+
+
+def test_poisson_goes_on_straight_there_too() -> None:
+    scores = torch.tensor([[STEEP + 10.0]], requires_grad=True)
+    (slope,) = torch.autograd.grad(costs_of(scores, torch.tensor([2.0]), Poisson()).sum(), scores)
+    assert slope.item() == pytest.approx(np.exp(STEEP), rel=1e-5)
 
 
 # -- rules ------------------------------------------------------------------------------------------------------------

@@ -68,7 +68,15 @@ CASES = {
     "fm": (lambda: hogwild.FactorizationMachine(dim=4, init_scale=0.3), lambda: _rows(2)),
     "field-aware": (lambda: hogwild.FactorizationMachine(dim=4, init_scale=0.3, field_aware=True), _slots),
     "mlp": (lambda: hogwild.SparseMLP(dim=4, hidden=(6,), wide=True, combiner="mean"), _slots),
+    "linear of counts": (lambda: hogwild.Linear("poisson"), lambda: _rows(3)),
+    "fm of counts": (lambda: hogwild.FactorizationMachine(loss="poisson", dim=4), lambda: _rows(3)),
+    "mlp of counts": (lambda: hogwild.SparseMLP(loss="poisson", dim=4, hidden=(6,), wide=True), _slots),
 }
+
+
+def _expected(program: Any, feed: Feed) -> Any:
+    """Scores; of counts their means."""
+    return program.predict(feed) if program.loss == "poisson" else program.scores(feed)
 
 
 def _trained(name: str) -> tuple[Any, Feed]:
@@ -86,7 +94,7 @@ def test_modules_give_the_scores_of_programs(name: str) -> None:
     given = {key: torch.from_numpy(np.array(value)) for key, value in _inputs(program, feed).items()}
     with torch.no_grad():
         scores = module_of(program)(**given).numpy()
-    expected = program.scores(feed)
+    expected = _expected(program, feed)
     assert np.abs(expected).max() > 0.01
     np.testing.assert_allclose(scores.reshape(expected.shape), expected, rtol=1e-4, atol=1e-5)
 
@@ -98,7 +106,7 @@ def test_onnxruntime_gives_the_same_scores(name: str) -> None:
     given = _inputs(program, feed)
     assert {node.name for node in session.get_inputs()} == set(given)
     (scores,) = session.run(["scores"], given)
-    expected = program.scores(feed)
+    expected = _expected(program, feed)
     np.testing.assert_allclose(scores.reshape(expected.shape), expected, rtol=1e-4, atol=1e-5)
     told = json.loads(session.get_modelmeta().custom_metadata_map["hogwild"])
     assert told == {"program": program.name, "labels": [str(label) for label in program.classes]}

@@ -312,13 +312,13 @@ def test_what_the_executor_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             list(hogwild.AsyncExecutor(threads=1, **options).run(_line(), models.points(20)))
-    monkeypatch.setattr("hogwild.machine.memory", lambda: 1 << 16)
+    monkeypatch.setattr("hogwild.machine.memory", lambda: 1 << 20)
     big = _line()
-    big.module.more = nn.Parameter(torch.zeros(50_000))
+    big.module.more = nn.Parameter(torch.zeros(500_000))
     with pytest.raises(ConfigError, match=r"Sequential with adam needs, in memory .* remembers less"):
         big.startup(models.points(20), 1)
     with pytest.raises(ConfigError, match="what workers read needs"):
-        _line().startup(models.points(50_000), 1)
+        _line().startup(models.points(200_000), 1)
     monkeypatch.undo()
     with pytest.raises(ConfigError, match="nothing to train on"):
         list(hogwild.AsyncExecutor(threads=1).run(_line(), (torch.zeros(0, 3), torch.zeros(0))))

@@ -5,12 +5,32 @@ Nothing here is shared with the package but the NamedTuples that name a loss, a 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 # -- losses ---------------------------------------------------------------------------------------------------------
+
+
+DELTA, LEVEL = 0.75, 0.8  # of huber and of quantile, in tests
+
+
+def _huber(score: float, target: float) -> float:
+    away = abs(score - target)
+    return 0.5 * away**2 if away <= DELTA else DELTA * away - 0.5 * DELTA**2
+
+
+def _quantile(score: float, target: float) -> float:
+    return LEVEL * (target - score) if target > score else (1 - LEVEL) * (score - target)
+
+
+def _poisson(score: float, target: float) -> float:
+    return math.exp(score) - target * score + (target * math.log(target) if target else 0.0) - target
+
+
+QUANTITIES = {"Huber": _huber, "Quantile": _quantile, "Poisson": _poisson}
 
 
 def loss_of(name: str, scores: np.ndarray, target: float) -> float:
@@ -21,6 +41,8 @@ def loss_of(name: str, scores: np.ndarray, target: float) -> float:
             return float(np.logaddexp(0.0, -target * score))
         if name == "Hinge":
             return max(0.0, 1.0 - target * score)
+        if name in QUANTITIES:
+            return QUANTITIES[name](score, target)
         return 0.5 * (score - target) ** 2
     if name == "Logistic":
         return float(np.logaddexp.reduce(scores) - scores[int(target)])

@@ -6,6 +6,8 @@ import math
 import re
 from collections import Counter
 
+from reference.word2vec import grams
+
 _MASK = (1 << 64) - 1
 _LETTER = "[A-Za-z0-9\u00c0-\u1fff\u2070-\u2fff\u3040-\U0010ffff]"
 _WORD = re.compile(f"{_LETTER}+(?:['\u2019]{_LETTER}+)*")
@@ -45,9 +47,14 @@ def hash_gram(words: list[bytes], seed: int) -> int:
     return state
 
 
-def bag_of(words: list[bytes], seed: int, bits: int, ngrams: int, normalize: bool) -> dict[int, float]:
-    """Value of each id."""
+def bag_of(
+    words: list[bytes], seed: int, bits: int, ngrams: int, normalize: bool, letters: tuple[int, int] = (0, 0)
+) -> dict[int, float]:
+    """Value of each id. letters: of the shortest and longest part of a word, which are features too."""
     counts: Counter[int] = Counter()
+    for word in words if letters[1] else []:
+        for gram in grams(word.decode(), *letters, 1 << 32):
+            counts[fold(seed, gram) >> (64 - bits)] += 1
     for last in range(1, len(words) + 1):
         for first in range(max(0, last - ngrams), last):
             counts[hash_gram(words[first:last], seed) >> (64 - bits)] += 1

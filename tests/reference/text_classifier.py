@@ -26,9 +26,11 @@ class TextTwin:
         return np.array([[w.value for w in row] for row in self.layer])
 
     def shares(self, samples: Any, row: int) -> list[tuple[int, float]]:
-        """(feature, share in the mean) of one text."""
+        """(feature, share in the mean) of one text; by the root where the task has a unit."""
         found = entries(samples, row)
         total = sum(abs(value) for _, value in found)
+        unit = float(self.task.unit)
+        total = (unit * total) ** 0.5 if unit else total
         return [(feature, value / total if total else 0.0) for feature, value in found]
 
     def mean(self, samples: Any, row: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -107,3 +108,85 @@ def noise(counts: Sequence[int]) -> Matrix:
     """The share of each word among the negatives."""
     weights = np.array([count**0.75 for count in counts])
     return weights / weights.sum()
+
+
+# -- words of parts, and words in a tree --
+
+
+def grams(word: str, shortest: int, longest: int, buckets: int) -> list[int]:
+    """The buckets of a word's n-grams, in the order of fastText; those of one letter are not the brackets."""
+    spelt = f"<{word}>"
+    found = []
+    for first in range(len(spelt)):
+        for length in range(1, longest + 1):
+            gram = spelt[first : first + length]
+            if len(gram) == length and length >= shortest and gram not in ("<", ">"):
+                found.append(fnv(gram) % buckets)
+    return found
+
+
+def fnv(text: str) -> int:
+    """FNV-1a of 32 bits, where bytes are signed."""
+    value = 2166136261
+    for byte in text.encode():
+        value = (value ^ (byte if byte < 128 else byte | 0xFFFFFF00)) * 16777619 % 2**32
+    return value
+
+
+class Made(NamedTuple):
+    """The loss, and its gradient by the rows of all tables."""
+
+    loss: float
+    inputs: Matrix
+    outputs: Matrix
+    grams: Matrix
+
+
+def by_parts(
+    model: Callable[[Matrix, Matrix], Outcome], parts: Sequence[Sequence[int]], inputs: Matrix, outputs: Matrix,
+    table: Matrix,
+) -> Made:  # fmt: skip
+    """A model of words that are means of rows; each of the rows has the whole gradient of the mean."""
+    means = np.array([
+        (inputs[word] + sum(table[gram] for gram in mine)) / (1 + len(mine)) for word, mine in enumerate(parts)
+    ])  # fmt: skip
+    outcome = model(means, outputs)
+    by_grams = np.zeros(table.shape)
+    for word, mine in enumerate(parts):
+        for gram in mine:
+            by_grams[gram] += outcome.inputs[word]
+    return Made(*outcome, by_grams)
+
+
+Way = list[tuple[int, float]]
+
+
+def tree(cbow: bool, picks: Sequence[Pick], ways: Sequence[Way], inputs: Matrix, outputs: Matrix) -> Outcome:
+    """Every word looked for is found by its forks, left and right; a word without neighbours costs nothing."""
+    loss, by_inputs, by_outputs = 0.0, np.zeros(inputs.shape), np.zeros(outputs.shape)
+    for word, near, _, _ in picks:
+        if not near:
+            continue
+        sources, wanted = (near, [word]) if cbow else ([word], near)
+        hidden = sum(inputs[n] for n in sources) / len(sources)
+        for target in wanted:
+            for fork, sign in ways[target]:
+                score = sign * float(hidden @ outputs[fork])
+                loss += surprise(score)
+                slope = -sign * chance_against(score)
+                by_outputs[fork] += slope * hidden
+                for n in sources:
+                    by_inputs[n] += slope * outputs[fork] / len(sources)
+    return Outcome(loss, by_inputs, by_outputs)
+
+
+def least_length(counts: Sequence[int]) -> int:
+    """The length of all ways together, each as often as its word, that no tree can go below."""
+    heap = list(counts)
+    heapq.heapify(heap)
+    total = 0
+    while len(heap) > 1:
+        both = heapq.heappop(heap) + heapq.heappop(heap)
+        total += both
+        heapq.heappush(heap, both)
+    return total

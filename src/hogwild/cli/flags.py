@@ -141,7 +141,8 @@ def _add(parser: Any, option: Option, default: Any = None) -> None:
 def _hint(option: Option, default: Any) -> str:
     if option.kind is bool:
         return f" (default: {'on' if default else 'off'})"
-    if option.positional or default is None or default in ("", (), {}):
+    chosen = option.shown.least is not None and default is not None and default < option.shown.least
+    if option.positional or chosen or default is None or default in ("", (), {}):
         several = option.kind in (tuple, dict) and not option.positional and not option.shown.many
         return " (repeatable)" if several else ""
     return f" (default: {','.join(map(str, default)) if option.kind is tuple else default})"

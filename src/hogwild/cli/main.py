@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 
+from hogwild.cli.calling import calling
 from hogwild.cli.commands import COMMANDS, Entry
 from hogwild.cli.interrupt import ignore_signals, no_interrupt_lost
 from hogwild.cli.streams import standard_streams, stay_usable
@@ -111,7 +112,8 @@ def _dispatch(argv: list[str]) -> int:
         options = parse(module.Options, module.PAGE, argv[len(entry.words) :])
     except HelpShown:
         return DONE
-    return int(module.run(options))
+    with calling(argv):
+        return int(module.run(options))
 
 
 def _find(argv: list[str]) -> Entry | None:

@@ -24,6 +24,7 @@ from hogwild.config import TrainConfig
 from hogwild.errors import ClusterError, ConfigError, WorkerError
 from hogwild.executor.events import EpochEnded, Event, Finished, Joined, Lost, Nodes, Parked, Progress, Started, Watched
 from hogwild.executor.modes import lockstep_of
+from hogwild.executor.plan import judged
 from hogwild.executor.state import Position, RunState
 from hogwild.kernels.loop.order import shard_size
 from hogwild.machine import cores
@@ -449,7 +450,7 @@ class Course:
             began = time.perf_counter()
             self.metrics = self.program.evaluate(self.valid, cores())
             self._evaluating += time.perf_counter() - began
-        watched = self.program.judge(self.metrics, self.loss) if self.valid is not None else self.loss
+        watched = judged(self.config, self.program, self.metrics, self.loss) if self.valid is not None else self.loss
         best = watched < self.best_loss if self.valid is not None else True
         if best:
             self.best_loss, self.best_epoch = watched, self.epoch
@@ -476,7 +477,8 @@ class Course:
         return RunState(
             position=Position(self.epoch, sum(state.position.visits for state in states)),
             random=np.concatenate([state.random for state in states]), seed=self.config.seed, sharing=states[0].sharing,
-            lr=self.lr, epoch_visits=self.snapshot.every, loss_sum=sum(state.loss_sum for state in states),
+            lr=self.lr, epoch_visits=self.snapshot.every, epochs=self.config.epochs,
+            loss_sum=sum(state.loss_sum for state in states),
             last_loss=self.loss, best_loss=self.best_loss, best_epoch=self.best_epoch, train_seconds=self.seconds,
         )  # fmt: skip
 

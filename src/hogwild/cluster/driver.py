@@ -15,7 +15,10 @@ from hogwild.config.cluster import ClusterConfig
 from hogwild.config.options import check_names
 from hogwild.errors import ConfigError
 from hogwild.executor.events import Event
+from hogwild.executor.plan import check_best
+from hogwild.executor.run import made_config
 from hogwild.executor.state import RunState
+from hogwild.feeds.held_out import hold_out
 
 
 class ClusterExecutor:
@@ -60,9 +63,7 @@ class ClusterExecutor:
     def config_for(self, program: Any, **options: Any) -> TrainConfig:
         """How a run of the program goes."""
         check_names(TrainConfig, options)
-        given = {**self._given, **options, "threads": self.threads}
-        made: TrainConfig = program.training(**{name: value for name, value in given.items() if value is not None})
-        return made
+        return made_config(program.training, {**self._given, **options, "threads": self.threads})
 
     def stop(self) -> None:
         """Stop at the next exchange; the run ends with `Finished(reason="stopped")`."""
@@ -87,12 +88,15 @@ class ClusterExecutor:
         feed : any feed, of which each node gets a copy and visits its part; or a text that the nodes read (`Texts`).
         """
         config = self.config_for(program, **options)
-        if config.patience and valid is None:
-            raise ConfigError("patience needs a validation feed to watch; give one (--valid), or leave patience out.")
+        if isinstance(feed, Texts | PartedCorpus) and (config.valid_share or config.valid_last):
+            raise ConfigError("nodes read such a text themselves, and nothing is held out of it; give --valid FILE.")
+        feed, valid, _ = hold_out(config, feed, valid)
+        check_best(config, program, valid)
         if config.trace:
             raise ConfigError("trace looks at workers of one machine; leave --trace or --cluster out.")
         if isinstance(feed, Texts):
             feed = self.open_texts(feed)
+        config = program.adapted(config, feed)
         if self.site.config.strategy == "merge" and not isinstance(feed, PartedCorpus):
             raise ConfigError(
                 f"strategy merge is for word vectors on texts that nodes read, not for {program.name}; try average."
@@ -109,6 +113,14 @@ class ClusterExecutor:
         """Raise ConfigError for what only word vectors can, or not in this way."""
         cluster = self.site.config
         words = isinstance(feed, PartedCorpus)
+        options = program.config if program.name == "word2vec" else None
+        for name, usual in (("subwords", ""), ("loss", "ns")):
+            if options is not None and getattr(options, name) != usual:
+                raise ConfigError(f"word vectors with {name} are trained on one machine; leave --cluster or it out.")
+        if cluster.paged and options is not None and options.negative_exponent != 0.75:
+            raise ConfigError(
+                "with paged negatives are drawn by count^0.75; leave --negative-exponent or --paged out."
+            )
         if cluster.noise_pool and not words:
             raise ConfigError(f"noise_pool is for word vectors, not for {program.name}; leave it out.")
         if not cluster.paged:

@@ -1,4 +1,4 @@
-"""Options of experiments."""
+"""Options of experiments, and of searches for options."""
 
 from __future__ import annotations
 
@@ -138,5 +138,29 @@ class AsynGradBiLSTMConfig(AsynGradRuns, BiLSTMConfig):
 
 
 AsynGradOptions = Annotated[Any, Chosen("model", {
-    "crf": Variant(AsynGradConfig), "bilstm": Variant(AsynGradBiLSTMConfig, {"best_by": "loss"}),
+    "crf": Variant(AsynGradConfig), "bilstm": Variant(AsynGradBiLSTMConfig),
 })]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TuneConfig(Config):
+    """How options are searched for."""
+
+    trials: int = 0
+    """Options that are tried, one after another's choice: with the same --seed the same search again. Default: 30,
+    without end if --seconds is given."""
+    seconds: float = 0.0
+    """End the search after so many seconds; what is not finished by then is left. Default: no limit."""
+    search: Annotated[tuple[str, ...], Shown("NAME=LOW:HIGH[:log]|NAME=A,B,...")] = ()
+    """Try values of this option: between two numbers, on a logarithmic scale if that is said, or one of several.
+    May be given several times. Default: learning rate, penalties, sizes and epochs, but for those that are given."""
+    side_by_side: Annotated[int | None, Shown("N")] = None
+    """Trials that run at once, one thread each. Default: one a core."""
+    trials_file: Annotated[str, Shown("FILE.jsonl")] = ""
+    """Write every trial there when it ends, one JSON object a line."""
+
+    def check(self) -> None:
+        require(self, "trials", 0 <= self.trials <= 1_000_000, "it must lie between 1 and 1000000. Try 30.")
+        require(self, "seconds", 0 <= self.seconds < 1e9, "it must not be negative. Try 300.")
+        if self.side_by_side is not None:
+            require(self, "side_by_side", 1 <= self.side_by_side <= 1024, "it must lie between 1 and 1024.")

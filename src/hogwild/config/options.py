@@ -34,6 +34,7 @@ class Shown:
     also: another name that is understood, as flag and as TOML key, with underscores.
     bare: what the flag stands for without a value; then a word after it is one only if it ends as the metavar does.
     left_out: a word that stands for leaving the option out.
+    least: the least number that a user may give, where the default is below it and stands for a choice that is made.
     """
 
     metavar: str = ""
@@ -43,6 +44,7 @@ class Shown:
     also: str = ""
     bare: str = ""
     left_out: str = ""
+    least: int | None = None
 
 
 @dataclass(frozen=True)
@@ -263,6 +265,8 @@ def convert(option: Option, value: Any, where: str) -> Any:
     except (ValueError, OverflowError):
         raise wrong from None
     _check_size(option, number, where)
+    if option.shown.least is not None and number < option.shown.least:
+        raise ConfigError(f"{where} is {brief(number)}; it must be at least {option.shown.least}, or be left out.")
     return number
 
 

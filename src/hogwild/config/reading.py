@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from hogwild.config.kinds import Column, Columns, File, Format, TagScheme
+from hogwild.config.kinds import Column, Columns, File, Format, Subwords, TagScheme, letters_of
 from hogwild.config.options import Config, Shown, require, require_not_negative
 
 MISSING = ("NA", "NaN", "N/A", "null", "None", "?", "-")
 """Words that stand for a missing value in tables, unless the user names others."""
-RatingFormat = Literal["auto", "ratings", "lists", "parquet", "arrow"]
+RatingFormat = Literal["auto", "ratings", "lists", "parquet", "arrow", "jsonl"]
 Separator = Literal["auto", "tab", "comma", "semicolon", "space", "colons"]
 
 
@@ -50,14 +50,23 @@ class FeedConfig(LinesConfig):
     label: Column = ""
     """Label column of a table, by name or number (0 is the first, -1 the last), or slot or feature, by name. Default:
     `label`, else the first."""
+    weight: Column = ""
+    """Column of a table with the weights of rows, by name or number: a row of weight 2 counts as two, one of weight 0
+    as none, in training and in what is measured; they are divided by their mean. Default, and `none`: all are 1."""
     text: Column = ""
     """Text column of a table or of `label<TAB>text` lines, by name or number."""
     numeric: Columns = ()
     """Columns to read as numbers. Default: those whose first rows all are."""
     categorical: Columns = ()
     """Columns to read as categories. Default: those that are not numbers."""
+    multi: Annotated[tuple[str, ...], Shown("COLUMN[:SEPARATOR]")] = ()
+    """Columns of a table whose fields hold several values with | or another separator between them, as in a|b|c: each
+    is a feature, once a row, and all are of one slot. Columns of lists are read so without being named."""
     ignore: Columns = ()
     """Columns to leave out."""
+    interactions: Annotated[tuple[str, ...], Shown("A:B")] = ()
+    """Pairs of columns of a table whose values count together, for linear models: of two categories each pair is a
+    feature, of a number and a category the number by category, of two numbers their product."""
     missing: Annotated[tuple[str, ...], Shown("WORD")] = MISSING
     """Words that stand for a missing value in tables, in small or capital letters; empty fields always do. Those that
     are given stand instead of the default ones."""
@@ -71,6 +80,13 @@ class FeedConfig(LinesConfig):
     2000. Default: they are categories."""
     header: Literal["auto", "yes", "no"] = "auto"
     """Whether the first line of a table names the columns."""
+    label_separator: Annotated[str, Shown("TEXT")] = ""
+    """What stands between the labels of a row in a column of a table, as in `red|round`. Default: a field is one label.
+    Lists in JSON lines, Parquet and Arrow need none."""
+    label_prefix: Annotated[str, Shown("TEXT")] = "__label__"
+    """What labels begin with in fastText's lines: `__label__pos __label__short text of the sentence`."""
+    several_labels: bool = False
+    """Rows may have several labels, or none: each label is learnt for itself. Default: if some row has several."""
     slots: File = ""
     """Description of the slots of MultiSlot and TFRecord files: TOML, or a data-feed description."""
     indices: Annotated[str, Shown("NAME")] = ""
@@ -90,16 +106,21 @@ class FeedConfig(LinesConfig):
     """Seed of hashing: the same words with another seed go to other ids."""
     shared_ids: bool = False
     """The same category in two slots is one feature; by default every slot has its own."""
-    min_count: int = 1
-    """Categories that occur less often become one feature of their slot or column, which unseen ones get too."""
+    min_count: Annotated[int | None, Shown("N")] = None
+    """Categories that occur less often become one feature of their slot or column, which unseen ones get too. Default:
+    2 for models that tell slots apart, of categories that are not hashed; else 1, which keeps all."""
     ngrams: int = 2
     """Words and word n-grams up to this length become features of text."""
+    subwords: Subwords = ""
+    """Parts of words too become features of text: runs of so many letters of `<word>`, such as 3:6, by which words that
+    are spelt alike are alike, as in fastText. Default: none."""
     lowercase: bool = True
     """Lower-case text before it is hashed."""
     normalize: bool = True
     """Scale every text row to length one."""
     scale: bool = True
-    """Divide every column of numbers by the root mean square of its values other than 0."""
+    """Divide every column of numbers by the root mean square of its values other than 0; where it stands beside slots,
+    centre it on its mean and divide it by its standard deviation."""
     unlabelled: Annotated[bool, Shown(hidden=True)] = False
     """For prediction: files without a label column, and rows without a known label, are read with target 0."""
     features: int = 0
@@ -118,13 +139,29 @@ class FeedConfig(LinesConfig):
         super().check()
         require(self, "hash_bits", 1 <= self.hash_bits <= 30, "it must lie between 1 and 30. Try 20.")
         require(self, "hash_seed", 0 <= self.hash_seed < 2**64, "it must lie between 0 and 18446744073709551615.")
-        require(self, "min_count", self.min_count >= 1, "it must be at least 1, which keeps every category. Try 10.")
-        counts = self.min_count == 1 or self.categories == "enumerate"
+        least = self.min_count is None or self.min_count >= 1
+        require(self, "min_count", least, "it must be at least 1, which keeps every category. Try 10.")
+        counts = self.min_count in (None, 1) or self.categories == "enumerate"
         require(self, "min_count", counts, "hashed categories are not counted. Leave out --categories hash.")
         require(self, "dates", _is_form(self.dates), "give iso, or the form of a date such as %d.%m.%Y.")
+        blank = not self.label_prefix or any(sign.isspace() for sign in self.label_prefix)
+        require(self, "label_prefix", not blank, "it must be a word without blanks. Try __label__.")
+        letters_of(self.subwords)
+        unshared = not (self.interactions and self.shared_ids)
+        require(self, "interactions", unshared, "columns that share their categories have no pairs. Leave one out.")
+        alone = not self.interactions or self.layout == "flat"
+        require(self, "interactions", alone, "they are for linear models; others tell slots apart. Leave it out.")
         require(self, "ngrams", 1 <= self.ngrams <= 16, "it must lie between 1 and 16. Try 2.")
         require(self, "features", 0 <= self.features < 2**31, "it must lie between 0 (count them) and 2147483647.")
         require(self, "max_line", self.max_line >= 1, "it must be at least 1 byte. Try 67108864.")
+
+    @property
+    def cut_off(self) -> int:
+        """How often a category must occur to have a feature of its own: one that occurs once has a row of a table that
+        is hardly trained, and what is like it at prediction, the unseen ones, would have none."""
+        if self.min_count is not None:
+            return self.min_count
+        return 2 if self.layout == "slots" and self.categories == "enumerate" else 1
 
 
 def _is_form(form: str) -> bool:
@@ -178,7 +215,8 @@ class TaggingConfig(LinesConfig):
     `auto` goes by name and content."""
     features: Annotated[str, Shown("PRESET|FILE")] = ""
     """Feature templates: a preset (chunking, chunking-more, pos, segmentation; for a Bi-LSTM words, words-shapes,
-    words-pos, characters), or a file of templates. Default: of a CRF chunking, of a Bi-LSTM words-shapes."""
+    words-pos, characters), or a file of templates. Default: of a CRF chunking where there is a column pos, segmentation
+    for segmented text, else pos; of a Bi-LSTM words-shapes."""
     columns: Annotated[tuple[str, ...], Shown("NAME,NAME")] = ()
     """Names of the columns of CoNLL files, or the fields of JSON lines, in order; - leaves one out. Default: all."""
     tag_column: Annotated[str, Shown("NAME|N")] = ""
@@ -207,7 +245,8 @@ class RatingConfig(LinesConfig):
     """How ratings are read."""
 
     format: RatingFormat = "auto"
-    """Kind of file: `ratings`: user, item and perhaps rating a line; `lists`: a user and all items; `auto` looks."""
+    """Kind of file: `ratings`: user, item and perhaps rating a line; `lists`: a user and all items; `jsonl`: an
+    object a line; `auto` looks."""
     separator: Separator = "auto"
     """What stands between columns of text; `colons` is `::`."""
     header: Literal["auto", "yes", "no"] = "auto"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from hogwild.config.kinds import Device, Directory, File, Mode, ScheduleName, Sharing
+from hogwild.config.kinds import BestBy, Device, Directory, File, Mode, ScheduleName, Sharing
 from hogwild.config.options import Config, Shown, require, require_not_negative
 
 MODES_ON_DEVICES = ("hogwild", "serial")
@@ -28,7 +28,14 @@ class TrainConfig(Config):
     seed: int = 1
     """Makes all random streams."""
     patience: int = 0
-    """Stop when the validation loss has not improved for this many epochs; 0: never."""
+    """Stop when the best epoch on the validation data (see best_by) was this many epochs ago; 0: never."""
+    best_by: BestBy = "auto"
+    """By which the best epoch is told on the validation data, whose model is kept. `auto`: accuracy of classes, and the
+    loss where they are weighed; RMSE of quantities and ratings; NDCG of rankings; F of chunks; else the loss."""
+    valid_share: Annotated[float, Shown("SHARE")] = 0.0
+    """Hold out a random share of the training data, by the seed, to validate on, where there is no second file."""
+    valid_last: Annotated[float, Shown("SHARE")] = 0.0
+    """The same with the last share of the training data in its order, as for data in the order of time."""
     schedule: ScheduleName = "linear"
     """How the learning rate falls."""
     lr_end: float = 0.0
@@ -49,9 +56,10 @@ class TrainConfig(Config):
     """Where it is trained by PyTorch; for programs that have a form for it."""
 
     _rates: ClassVar[str] = "Try 0.1 with adagrad, 0.01 with sgd"
+    _fewest: ClassVar[int] = 1  # epochs
 
     def check(self) -> None:
-        require(self, "epochs", self.epochs >= 1, "it must be at least 1. Try 5.")
+        require(self, "epochs", self.epochs >= self._fewest, f"it must be at least {self._fewest}. Try 5.")
         require(self, "epochs", self.epochs < 2**30, "it must be at most 1073741823. Try 5.")
         if self.threads is not None:
             require(self, "threads", self.threads >= 1, "it must be at least 1; leave it out for one a core.")
@@ -63,6 +71,11 @@ class TrainConfig(Config):
         require(self, "batch", self.batch >= 0, "it must not be negative; 0 means one visit a worker.")
         require(self, "seed", 0 <= self.seed < 2**63, "it must not be negative and fit 63 bits. Try 1.")
         require(self, "patience", self.patience >= 0, "it must not be negative; 0 means never.")
+        for name in ("valid_share", "valid_last"):
+            share = getattr(self, name)
+            require(self, name, 0 <= share < 1, "it is a share of the training data, from 0 to below 1. Try 0.1.")
+        one = not (self.valid_share and self.valid_last)
+        require(self, "valid_last", one, "it cannot be joined with valid_share; choose one of the two.")
         require(self, "merge_every", self.merge_every >= 0, "it must not be negative; 0 means chosen.")
         require(self, "hot_rows", self.hot_rows >= 0, "it must not be negative; 0 means chosen.")
         if self.device:
@@ -80,12 +93,26 @@ class TrainConfig(Config):
 class ClassifierTrainConfig(TrainConfig):
     """How training runs: of classifiers, as all training and on devices."""
 
+    epochs: Annotated[int, Shown(least=1)] = 0
+    """Times that every sample is visited. Default: of mlp and wide-deep from 5 to 100, the more, the fewer rows there
+    are, of the others 5."""
     device: Device = ""
     """Train by PyTorch on this device (models mlp, wide-deep and text), in whose memory weights and samples are. The
     model is the same, and serves anywhere. Default: compiled code on the processor."""
     batch: int = 0
     """With mode `minibatch`, and of texts on a device: visits summed into one update; 0: one a worker, on a
     device up to 16, in mode `serial` one."""
+
+    _fewest: ClassVar[int] = 0
+
+
+@dataclass(frozen=True)
+class ClickTrainConfig(ClassifierTrainConfig):
+    """How training of models of clicks runs: as of classifiers, with another default."""
+
+    best_by: BestBy = "loss"
+    """By which the best epoch is told on the validation data, whose model is kept: the log loss, because few clicks
+    leave the accuracy where it is, and AUC does not see whether the chances are right."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +122,7 @@ class WordTrainConfig(TrainConfig):
     sharing: Sharing = "all"
     """Which weights the workers hold in common: all, all but the hot ones, or none between merges; `auto` tries."""
     lr: Annotated[float | None, Shown("RATE")] = None
-    """First learning rate. Default: 0.025 for skip-gram, 0.15 with --cbow."""
+    """First learning rate. Default: 0.025 for skip-gram and sums, with --subwords 0.05; 0.15 with --cbow."""
     lr_end: float = 0.17
     """With `linear`: share of the first learning rate that is left at the end."""
     shuffle: bool = False
@@ -180,6 +207,8 @@ class WatchConfig(Config):
     """Show watched variables every N samples, or every N seconds (5s)."""
     log_dir: Directory = ""
     """Write events.jsonl there, and TensorBoard files if tensorboard is installed."""
+    report: File = ""
+    """Write one HTML page about the run at its end: curves, gradient errors, speed, options."""
     profile: Annotated[str, Shown("FILE.json", bare="auto")] = ""
     """Show where the time went, and write a trace for Chrome's trace viewer or Perfetto. Default name of the file:
     OUTPUT.profile.json, without output hogwild.profile.json."""

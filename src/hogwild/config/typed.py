@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from hogwild.config.kinds import Mode, ScheduleName, Sharing
+from hogwild.config.kinds import BestBy, Mode, ScheduleName, Sharing
 
 
 class RunOptions(TypedDict, total=False):
@@ -14,6 +14,9 @@ class RunOptions(TypedDict, total=False):
     lr: float | None
     seed: int
     patience: int
+    best_by: BestBy
+    valid_share: float
+    valid_last: float
     schedule: ScheduleName
     lr_end: float
     decay: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 
@@ -49,6 +49,12 @@ class Started(Event):
     """Such units in a sample."""
     device: str = ""
     """Where the workers are streams; empty where they are on the processor's cores."""
+    epochs: int = 0
+    """How many there will be at the most, if that is known."""
+
+    def noting(self, sentence: str) -> Started:
+        """With one more note, before the others."""
+        return replace(self, notes=(sentence, *self.notes))
 
 
 @dataclass(frozen=True)

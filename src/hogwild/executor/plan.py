@@ -19,7 +19,7 @@ from hogwild.kernels.loop.order import Order, file_order, locate, shard_size, sh
 from hogwild.kernels.loop.rehearsal import Act, rehearse
 from hogwild.kernels.loop.task import is_users, paced
 from hogwild.machine import memory
-from hogwild.programs.program import CompiledProgram, Program
+from hogwild.programs.program import CompiledProgram, Metrics, Program
 
 _BLOCK = 1 << 14  # samples that stay together when data larger than memory is shuffled
 _MOST_ROWS = 1 << 31  # that an int32 can name
@@ -106,6 +106,29 @@ def make_plan(
         config, program, task, samples, program.weights, tables, room, whole, shard_size(whole, *shard), part, shard,
         exchange_every,
     )  # fmt: skip
+
+
+# -- The best epoch: by which it is told ------------------------------------------------------------------------------
+
+_HOW = "give some (--valid, --valid-share, --valid-last)"
+
+
+def judged(config: TrainConfig, program: Program, metrics: Metrics, loss: float) -> float:
+    """How good an epoch is, the lower the better, by what the user asked for, else by what is usual for the program."""
+    return program.judge(metrics, loss) if config.best_by == "auto" else program.judge_by(config.best_by, metrics, loss)
+
+
+def check_best(config: TrainConfig, program: Program, valid: Any) -> None:
+    """ConfigError for what cannot be watched; as far as that is known, which is more after startup."""
+    if valid is None and config.patience:
+        raise ConfigError(f"patience needs validation data to watch; {_HOW}, or leave patience out.")
+    if valid is None and config.best_by not in ("auto", "loss"):
+        raise ConfigError(f"best_by is {config.best_by}, and there are no data to measure it on; {_HOW}.")
+    known = program.judged_by
+    if known and config.best_by not in ("auto", *known):
+        raise ConfigError(
+            f"best_by is {config.best_by}, which is not measured of such a model; choose one of {', '.join(known)}."
+        )
 
 
 def _telling_visits(samples: Any, visits: int) -> Iterator[int]:

@@ -16,14 +16,15 @@ from hogwild.errors import ConfigError
 from hogwild.executor.delta import Delta
 from hogwild.executor.events import Event, Exchange, Parked, Started, Watched
 from hogwild.executor.modes import lockstep_of
-from hogwild.executor.plan import Plan, make_plan
+from hogwild.executor.plan import Plan, check_best, make_plan
 from hogwild.executor.sharing import WeightStore
 from hogwild.executor.spanlog import log_of
 from hogwild.executor.state import Course, RunState
 from hogwild.executor.tuning import calibrate, choose_sharing, prepare_probes
 from hogwild.executor.workers import build_crew
+from hogwild.feeds.held_out import hold_out
 from hogwild.kernels.compiler.jit import NumbaError, explain
-from hogwild.kernels.loop.schedule import make_schedule
+from hogwild.kernels.loop.schedule import Schedule, elapsed_at, make_schedule, rate_after
 from hogwild.machine import one_blas_thread
 from hogwild.timeline import timed
 
@@ -71,7 +72,7 @@ class AsyncExecutor:
 
     def _begin(self, given: Mapping[str, Any]) -> None:
         self._given = given
-        self.config = _made(TrainConfig, given)  # with the usual defaults; those of a program are in `config_for`
+        self.config = made_config(TrainConfig, given)  # with the usual defaults; those of a program are in `config_for`
         self._running = threading.Lock()
         self._process = os.getpid()  # of the run
         self._wishes: set[str] = set()  # stop, park, pause: what closes the gates of a run
@@ -87,7 +88,7 @@ class AsyncExecutor:
     def config_for(self, program: Any, **options: Any) -> TrainConfig:
         """How a run of the program goes: by these options, else by those of the executor, else by its own defaults."""
         check_names(TrainConfig, options)
-        return _made(program.training, {**self._given, **options})
+        return made_config(program.training, {**self._given, **options})
 
     # -- from any thread ----------------------------------------------------------------------------------------
 
@@ -160,7 +161,8 @@ class AsyncExecutor:
 
         Parameters
         ----------
-        valid : a feed to evaluate after each epoch; `patience` epochs without a lower loss end the run early.
+        valid : a feed to evaluate after each epoch; `patience` epochs without a better one (`best_by`) end the run
+            early. `valid_share` or `valid_last` hold out a part of `feed` for it.
         watch : a `Watch`: variables to show while it runs.
         start : go on from the state of an earlier run, whose weights the program holds.
         shard : (part, parts): make only this part of the visits of each epoch. Runs of all parts with the same seed,
@@ -170,8 +172,8 @@ class AsyncExecutor:
         options : fields of `TrainConfig` that override those of the executor (epochs, lr, schedule, seed …).
         """
         config = self.config_for(program, **options)
-        if config.patience and valid is None:
-            raise ConfigError("patience needs a validation feed to watch; give one (--valid), or leave patience out.")
+        feed, valid, held = hold_out(config, feed, valid)
+        check_best(config, program, valid)
         _check_parts(config, shard, exchange_every)
         if not self._running.acquire(blocking=False):
             self._check_process()
@@ -180,10 +182,13 @@ class AsyncExecutor:
         try:
             with one_blas_thread():
                 with timed("startup"):
+                    config = program.adapted(config, feed)
                     plan = make_plan(config, program, feed, shard, exchange_every)
                     if valid is not None:
                         program.check_fit(valid)  # now, not after an epoch
-                yield from self._run(plan, feed, start, valid, watch)
+                        check_best(config, program, valid)
+                for event in self._run(plan, feed, start, valid, watch):
+                    yield event.noting(held) if held and isinstance(event, Started) else event
         finally:
             self._wishes.clear()
             self._running.release()
@@ -294,8 +299,10 @@ class AsyncExecutor:
                 claims.release()
 
 
-def _made(config: type[TrainConfig], given: Mapping[str, Any]) -> TrainConfig:
+def made_config(config: type[TrainConfig], given: Mapping[str, Any]) -> TrainConfig:
     """The options that were given, with the defaults of this dataclass."""
+    if given.get("epochs") == 0:  # which in a dataclass stands for none given
+        raise ConfigError("epochs is 0; it must be at least 1. Leave it out for the number that is usual.")
     return config(**{name: value for name, value in given.items() if value is not None})
 
 
@@ -332,12 +339,14 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
             compiling += prepare_probes(plan)
         with timed("calibrate"):
             lr, loss, tries = calibrate(plan, config.seed)
-        notes.append(f"learning rate {lr:.3g}: the best of {tries} tried on a sample (loss {loss:.4g}).")
+        notes.append(f"learning rate {lr:.3g}: the best of {tries} tried on a sample (held-out loss {loss:.4g}).")
     schedule = make_schedule(config.schedule, lr * plan.part, plan.visits, config.epochs, config.decay, config.lr_end)
     with timed("try sharing"):
         sharing, why = (start.sharing, "") if start else choose_sharing(plan, schedule)
     if why:
         notes.append(why)
+    if start is not None:
+        notes += _go_further(plan, start, schedule)
     crew = build_crew(plan, plan.weights, schedule, sharing)
     notes += crew.backend.notes
     if crew.store.workers < plan.workers:
@@ -355,6 +364,28 @@ def _prepare(plan: Plan, feed: Any, start: RunState | None) -> tuple[Course, Sta
     sizes = round(program.epoch_samples(feed) * part), round(program.units(feed) * part)
     course = Course(plan, crew, sizes, start)
     return course, course.started(compiling, time.perf_counter() - began - compiling, notes)
+
+
+def _go_further(plan: Plan, start: RunState, schedule: Schedule) -> list[str]:
+    """A run goes on to other epochs than were planned: its clock of penalties is that of the new rates; with a note.
+
+    The rate stays a function of the position alone: from here on it is what a run of so many epochs has here.
+    """
+    config, (epoch, visits) = plan.config, start.position
+    if start.epochs in (0, config.epochs) or epoch >= config.epochs:
+        return []
+    before = make_schedule(
+        config.schedule, schedule.first, plan.visits, start.epochs, config.decay, config.lr_end
+    )
+    began = float(epoch * plan.visits)
+    clocks = [float(elapsed_at(each, began + visits) - elapsed_at(each, began)) for each in (before, schedule)]
+    if clocks[0] != clocks[1]:
+        plan.program.move_clock(*clocks)
+    rate = rate_after(schedule, epoch * plan.visits + visits) / plan.part
+    return [
+        f"{config.epochs} epochs instead of {start.epochs}: the learning rate goes on as that of a run of "
+        f"{config.epochs} epochs, from {rate:.3g} here."
+    ]
 
 
 def _check_parts(config: TrainConfig, shard: tuple[int, int], exchange_every: int) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hogwild.arrays import Step
 from hogwild.executor.events import EpochEnded, Finished, Progress, Started
 from hogwild.executor.modes import lockstep_of
-from hogwild.executor.plan import Plan
+from hogwild.executor.plan import Plan, judged
 from hogwild.executor.workers import Crew
 from hogwild.kernels.loop.schedule import elapsed_at, rate_after
 from hogwild.machine import cores
@@ -46,6 +46,8 @@ class RunState:
     """First learning rate, as given or calibrated."""
     epoch_visits: int = 0
     """Visits of an epoch."""
+    epochs: int = 0
+    """Epochs that were planned, to which the learning rate was to fall; 0: not known."""
     loss_sum: float = 0.0
     """Of the visits of this epoch so far."""
     last_loss: float = math.nan
@@ -208,7 +210,7 @@ class Course:
         crew.counters.reset()
         if valid is not None:
             self.evaluate(valid)
-        watched = plan.program.judge(self.metrics, self._loss) if valid is not None else self._loss
+        watched = judged(plan.config, plan.program, self.metrics, self._loss) if valid is not None else self._loss
         best = watched < self.best_loss if valid is not None else True
         if best:
             self.best_loss, self.best_epoch = watched, self.epoch
@@ -244,7 +246,8 @@ class Course:
         return Started(
             **self.when(), total=self.total, threads=self.plan.workers, mode=config.mode,
             sharing=self.crew.store.name, lr=self._first_rate, compile_seconds=compile_seconds,
-            prepare_seconds=prepare_seconds, notes=tuple(notes), device=config.device, **told,
+            prepare_seconds=prepare_seconds, notes=tuple(notes), device=config.device, epochs=config.epochs,
+            **told,
         )  # fmt: skip
 
     def progress(self) -> Progress:
@@ -283,7 +286,8 @@ class Course:
         return RunState(
             position=Position(self.epoch, self._done),
             lr=self._first_rate, sharing=crew.store.name, seed=self.plan.config.seed,
-            epoch_visits=self.plan.visits, loss_sum=crew.counters.loss, last_loss=self._loss,
+            epoch_visits=self.plan.visits, epochs=self.plan.config.epochs,
+            loss_sum=crew.counters.loss, last_loss=self._loss,
             train_seconds=self.seconds, best_loss=self.best_loss, best_epoch=self.best_epoch,
             random=crew.backend.random,
         )  # fmt: skip

@@ -9,10 +9,12 @@ from hogwild.config import Mode, Sharing, TrainConfig
 from hogwild.config.arguments import offering
 from hogwild.config.typed import RunOptions, TrainOptions
 from hogwild.errors import ConfigError, brief
-from hogwild.executor.events import Watched
+from hogwild.executor.events import Started, Watched
 from hogwild.executor.readers.display import show_progress
 from hogwild.executor.readers.watch import make_watch
 from hogwild.executor.run import AsyncExecutor
+from hogwild.feeds.held_out import hold_out
+from hogwild.programs.continuing import begin
 from hogwild.programs.custom import CustomProgram
 from hogwild.programs.program import Program
 
@@ -22,16 +24,20 @@ P = TypeVar("P", bound=Program)
 @offering(TrainConfig)
 def train(
     program: P, feed: Any, *, valid: Any = None, watch: Any = None, quiet: bool = False,
-    **options: Unpack[TrainOptions],
+    start: Any = None, **options: Unpack[TrainOptions],
 ) -> P:  # fmt: skip
     """Train a program and return it.
 
     Parameters
     ----------
     feed : what to train on: a feed, (X, y) for `feed_of`, or the path of a file.
-    valid : the same, to evaluate after each epoch. The weights returned are then those of the best epoch.
+    valid : the same, to evaluate after each epoch. The weights returned are then those of the best epoch, by
+        `best_by`. With `valid_share` or `valid_last` a part of `feed` is held out for it.
     watch : names, expressions or functions of the weights to show while it runs and at its end; see `Watch`.
     quiet : no progress bar.
+    start : a trained model to go on from, with more data: its directory, or a program. What it knows by name (features,
+        categories, users, items, words, tags, classes) keeps its weights, what is new begins fresh, and so does what
+        the update rule remembers. Options that the program leaves as usual are those of the model.
     options : fields of `TrainConfig`: epochs, lr, threads, mode, schedule, seed, sharing, patience, trace … What is
         left out is as usual for the program, and as `hogwild train` has it.
 
@@ -47,13 +53,18 @@ def train(
         made = f"{program.__name__}()" if isinstance(program, type) else "Linear()"
         raise ConfigError(f"{brief(program)} is no program; give an instance of one, such as {made}.")
     executor = AsyncExecutor(**options)
+    if start is not None:
+        feed, _ = begin(program, start, feed, executor.config_for(program).seed)
     feed = program.feed_from(feed)
     valid = None if valid is None else program.feed_from(valid, feed)
+    config = executor.config_for(program)
+    feed, valid, held = hold_out(config, feed, valid)
     look = make_watch(watch)
     best: Any = None
     seen = -1  # samples at which the watched variables were shown last
-    with show_progress(quiet=quiet, epochs=executor.config_for(program).epochs) as show:
-        for event in executor.run(program, feed, valid=valid, watch=look):
+    with show_progress(quiet=quiet, epochs=config.epochs) as show:
+        for event in executor.run(program, feed, valid=valid, watch=look, valid_share=0.0, valid_last=0.0):
+            event = event.noting(held) if held and isinstance(event, Started) else event
             seen = event.samples if event.kind == "watched" else seen
             if look is not None and event.kind == "finished" and event.samples != seen:
                 show(Watched(event.seconds, event.epoch, event.samples, look.read(program)))

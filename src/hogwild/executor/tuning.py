@@ -12,18 +12,21 @@ from hogwild.executor.plan import Plan
 from hogwild.executor.sharing import SHORT
 from hogwild.executor.workers import backend_of, build_crew
 from hogwild.kernels.loop.order import Order, shuffled
-from hogwild.kernels.loop.schedule import Schedule
+from hogwild.kernels.loop.schedule import Schedule, make_schedule
 from hogwild.kernels.loop.span import Span
 from hogwild.machine import cores
 
 _FACTOR = 2.0
+_BLOWN = 10.0  # times the loss without training: a rate at which training loses that much on the way is too large
 _LEAST_GAIN = 0.01  # of the first loss, for a step to be worth it
+_LEAST_SAMPLES = 0.5  # what a step must gain at least, in samples of the first loss: of few samples a loss is luck
 _LEARNT = 0.9  # of the loss without training: above this a larger rate needs no reason but a gain
 _TRIES = 20
 # Seconds of one try, at least and at the most, at the program's own figure for a visit: 2,000 and 4,000 visits at the
 # usual one; 500 say nothing of sgd on text. No clock is read: the same run chooses the same rate again.
 _TRY_SECONDS = (0.04, 0.08)
 _RATE_SHARE = 0.02  # and otherwise this share of an epoch
+_FOLDS = 5  # parts of small data, of which each is held out once
 _FEWEST = 32  # visits of a try, however long they take
 _READ = 1 << 28  # bytes of samples that all passes of a try read, about, unless two passes take more
 _FIRST = 0.1
@@ -34,11 +37,11 @@ _RATE_ROOM = 1 << 32  # weights up to this many bytes are copied for the tries
 
 
 def calibrate(plan: Plan, seed: int) -> tuple[float, float, int]:
-    """Find a learning rate on a sample of the data: the one with the lowest loss, each visit's taken before its update.
+    """Find a learning rate on a sample of the data: the one with the lowest loss on a part of it that is held out, so
+    that data which can be learnt by heart do not mislead it.
 
     Tries run serially on a copy of the weights: from 0.1 on up by factors of four while that helps, else down; then
-    the two neighbours at a factor of two. The second half of a try counts, when something has been learnt; small data
-    is visited several times, and the last time counts.
+    the two neighbours at a factor of two.
 
     Returns
     -------
@@ -50,7 +53,9 @@ def calibrate(plan: Plan, seed: int) -> tuple[float, float, int]:
     trial = _Trial(plan, shuffled(plan.visits, seed, _CALIBRATION, block))
     best = 0
     # Where classes can be told apart the loss falls for ever: a step must be worth it, measured by the first loss.
-    least = _LEAST_GAIN * trial(0) if math.isfinite(trial(0)) else 0.0
+    first = trial(0) if math.isfinite(trial(0)) else 0.0
+    luck = _LEAST_SAMPLES / trial.samples * first
+    least = max(_LEAST_GAIN * first, luck)
     # Targets in the thousands: at a rate far too small next to nothing is learnt, and steps gain next to nothing.
     hardly = _LEARNT * trial.untrained()
     for way in (2, -2):
@@ -65,13 +70,14 @@ def calibrate(plan: Plan, seed: int) -> tuple[float, float, int]:
             step += way
         if best != 0:
             break
-    best = min(best, best - 1, best + 1, key=trial)
+    larger = trial(best + 1) < trial(best) - luck or not math.isfinite(trial(best))
+    best = min(best, best - 1, best + larger, key=trial)
     if not math.isfinite(trial(best)):
         raise ConfigError(
             "no learning rate gives a finite loss on a sample: features or labels are too large. Check which column is "
             "the label, scale what is large, or give --lr."
         )
-    return _FIRST * _FACTOR**best, trial(best), trial.tries
+    return plan.program.rate_of_run(_FIRST * _FACTOR**best, trial.share), trial(best), trial.tries
 
 
 def prepare_probes(plan: Plan) -> float:
@@ -82,37 +88,87 @@ def prepare_probes(plan: Plan) -> float:
 
 
 class _Trial:
-    """The mean loss of a short serial run at the learning rate _FIRST * _FACTOR**step; each step is run once."""
+    """The mean held-out loss of a short serial run at the learning rate _FIRST * _FACTOR**step; each step is run once.
+
+    Of large data one pass over a sample is made, and what follows it is held out. Small data, and that of a program
+    which asks for it (`Program.whole_tries`), is trained on as in the run, with all epochs; of small data each of
+    `_FOLDS` parts is held out once, else one part.
+
+    A rate at which training blows up has no finite loss: where classes can be told apart, weights that have grown
+    without bounds on the way may be right about all that is held out.
+    """
 
     def __init__(self, plan: Plan, order: Order) -> None:
         self._plan = plan
         self._backend = backend_of(plan)
-        least, most = (max(_FEWEST, round(seconds / plan.program.visit_seconds)) for seconds in _TRY_SECONDS)
-        self._visits = min(plan.visits, max(least, min(most, int(plan.visits * _RATE_SHARE))))
-        self._passes = max(1, least // self._visits) if self._visits == plan.visits else 1
-        self._passes = min(self._passes, max(2, _READ // max(1, plan.bytes)))
         self._order = order
+        config, every = plan.config, plan.visits
+        least, most = (max(_FEWEST, round(seconds / plan.program.visit_seconds)) for seconds in _TRY_SECONDS)
+        sample = plan.program.whole_tries or max(least, min(most, int(every * _RATE_SHARE)))
+        self._whole = every <= least or bool(plan.program.whole_tries)
+        self._sample = min(every, sample + (0 if self._whole else sample // 2))
+        self._folds = min(_FOLDS, self._sample) if self._whole else 3
+        self._turns = self._folds if self._whole and self._sample <= least else 1
+        visits = self._sample - self._sample // self._folds
+        self._passes = 1
+        if self._whole:
+            passes = config.epochs if plan.program.whole_tries else min(config.epochs, max(2, least // max(1, visits)))
+            self._passes = min(passes, max(2, _READ // max(1, plan.bytes)))
+        self._schedule = config.schedule if self._whole else "constant"
+        self._visits = visits
         self._losses: dict[int, float] = {}
+        loss = abs(self._backend.probe(_copy(plan.weights), [self._still(0, self._sample)])) / max(1, self._sample)
+        self._most = _BLOWN * loss  # without training spans, a fifth of the sample at least, have half of that at most
 
     @property
     def tries(self) -> int:
         """Steps that were run."""
         return len(self._losses)
 
+    @property
+    def samples(self) -> int:
+        """That tries look at."""
+        return self._sample
+
+    @property
+    def share(self) -> float:
+        """Of the visits of an epoch, that tries look at."""
+        return self._sample / self._plan.visits
+
     def untrained(self) -> float:
-        """The loss of weights that all but stay as they are; a rate of 0 is no rate for ftrl, which divides by it."""
-        return self._run(_NOTHING, _copy(self._plan.weights))
+        """The held-out loss of weights that stay as they are."""
+        return self._mean(0.0)
 
     def __call__(self, step: int) -> float:
         if step not in self._losses:
-            self._losses[step] = self._run(_FIRST * _FACTOR**step, _copy(self._plan.weights))
+            self._losses[step] = self._mean(_FIRST * _FACTOR**step)
         return self._losses[step]
 
-    def _run(self, rate: float, weights: Any) -> float:
-        whole = Span(self._order, Schedule(rate, 0.0, 0.0), 0, self._visits, 0, 0, 0, 1)
-        half = self._visits // 2
-        spans = [whole] * self._passes if self._passes > 1 else [whole._replace(stop=half), whole._replace(start=half)]
-        return self._backend.probe(weights, spans) / max(1, spans[-1].stop - spans[-1].start)
+    def _mean(self, rate: float) -> float:
+        """Over what is held out, of one part after the other."""
+        total, held = 0.0, 0
+        for turn in range(self._turns):
+            first, end = (self._sample * (self._folds - turn - k) // self._folds for k in (1, 0))
+            total += self._held_out(rate, first, end)
+            held += end - first
+        return total / max(1, held)
+
+    def _held_out(self, rate: float, first: int, end: int) -> float:
+        """The sum of losses from position `first` up to `end`, after training on the rest of the sample."""
+        config, order, passes = self._plan.config, self._order, self._passes
+        spans = []
+        if rate:
+            schedule = make_schedule(self._schedule, rate, self._sample, passes, config.decay, config.lr_end)
+            for epoch in range(passes):
+                # A span's place in the schedule is `before` and its positions: what is held out takes no time.
+                for start, stop in ((0, first), (end, self._sample)):
+                    if start < stop:
+                        spans.append(Span(order, schedule, start, stop, epoch * self._sample, 0, 0, 1))
+        return self._backend.probe(_copy(self._plan.weights), [*spans, self._still(first, end)], self._most)
+
+    def _still(self, first: int, end: int) -> Span:
+        """Visits that change nothing."""
+        return Span(self._order, Schedule(_NOTHING, 0.0, 0.0), first, end, 0, 0, 0, 1)
 
 
 # -- Choosing a sharing by trying each for a moment on the user's own data --------------------------------------------
@@ -143,7 +199,7 @@ def choose_sharing(plan: Plan, schedule: Schedule) -> tuple[str, str]:
         return "all" if config.sharing == "auto" else config.sharing, ""
     if config.sharing != "auto":
         return config.sharing, ""
-    if config.device:
+    if config.device or plan.program.backend(config) is not None:
         return "all", ""  # there is one copy
     if config.trace:
         return "all", "sharing all: a trace looks at what workers overwrite in one copy; see --sharing for others."

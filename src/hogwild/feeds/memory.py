@@ -14,8 +14,10 @@ from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.labels import TEXT_NAME
+from hogwild.feeds.sparse.labelsets import SetLabels, Sets
 from hogwild.feeds.sparse.matrix import are_records, are_texts, as_csr, sound
 from hogwild.feeds.storage.ranking import Frequencies, check_features
+from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.ids.ranking import replace_ids
 from hogwild.messages import shown
 
@@ -38,10 +40,12 @@ def feed_of(
         numbers (True and False are 1 and 0) is dense; one that has columns of strings or categories too, or values that
         are missing, is read like a table in a file: one feature a category, numbers scaled. Texts are hashed.
     y
-        One label or target a row: numbers, or words that name classes. None: those of the column `label` of `config` or
+        One label or target a row: numbers, or words that name classes; or several, as a list, tuple or set a row, for
+        models that learn each label for itself. None: those of the column `label` of `config` or
         of the schema, else all 0.
     sample_weight
-        One importance a row, not negative. None: all 1.
+        One importance a row, not negative, as it is. None: those of the column `weight` of `config`, which are divided
+        by their mean, else all 1.
     rank
         Number the features of sparse data by frequency, which training with several workers profits from;
         `Feed.original` gives their own numbers.
@@ -75,14 +79,15 @@ def feed_of(
     elif config is not None:
         raise ConfigError("config says how columns are read, and a sparse matrix has none; leave it out.")
     rows = _length(X)
-    targets, labels = targets_of(y, rows)
+    several = sets_of(y, rows)
+    targets, labels, sets = several or (*targets_of(y, rows), ())
     importance = importance_of(sample_weight, rows)
     if hasattr(X, "tocsr"):
         samples, features = _sparse_rows(X, targets, importance)
-        feed = Feed(samples, features, labels=labels)
+        feed = Feed(samples, features, labels=labels, sets=sets)
     else:
         matrix = dense_matrix(X, names)
-        feed = Feed(DenseRows(matrix, targets, importance), matrix.shape[1], labels=labels)
+        feed = Feed(DenseRows(matrix, targets, importance), matrix.shape[1], labels=labels, sets=sets)
         if names:
             feed = replace(feed, schema=dataframes.schema_of(names, labels, matrix))
     feed = replace(feed, labelled=y is not None)
@@ -126,16 +131,29 @@ def _table_feed(data: Any, given: tuple[Any, Any], rank: bool, schema: Mapping[s
         config = replace(config, text=config.text or TEXT_NAME)
     table = dataframes.table_of(data, schema, config.text)
     y, sample_weight = given
+    if sample_weight is not None:
+        if config.weight not in ("", "none"):
+            twice = f"by sample_weight and by the column {config.weight!r} of config"
+            raise ConfigError(f"weights are given twice, {twice}; keep one.")
+        config = replace(config, weight="none")
     rows = table.num_rows
     _check_shape(rows, table.num_columns)
-    targets, labels = targets_of(y, rows)
     importance = importance_of(sample_weight, rows)
-    words = np.array(labels)[targets.astype(np.int64)] if labels else targets
-    feed = dataframes.feed_of_table(table, None if y is None else words, config, schema)
+    words: Any = None
+    if several := sets_of(y, rows):
+        targets, labels, sets = several
+        words = [[labels[place] for place in sets[int(number)]] for number in targets.tolist()]
+        config = replace(config, several_labels=True)
+    elif y is not None:
+        targets, labels = targets_of(y, rows)
+        words = np.array(labels)[targets.astype(np.int64)] if labels else targets
+    feed = dataframes.feed_of_table(table, words, config, schema)
     assert feed.lines is not None
-    kept = importance[feed.lines - 1]  # rows that are skipped as bad have none
-    feed = replace(feed, samples=feed.samples._replace(importance=kept), source="X", fingerprint="")
-    if len(kept) == rows:  # then a row is called by its number
+    if sample_weight is not None:
+        kept = importance[feed.lines - 1]  # rows that are skipped as bad have none
+        feed = replace(feed, samples=feed.samples._replace(importance=kept))
+    feed = replace(feed, source="X", fingerprint="")
+    if len(feed) == rows:  # then a row is called by its number
         feed = replace(feed, lines=None, files=())
     return feed if rank else _unranked(feed)
 
@@ -156,7 +174,7 @@ def ranked(feed: Feed) -> Feed:
     seen.add(feed.samples.ids)
     ranks, original = seen.rank(feed.features)
     ids = feed.samples.ids.copy()
-    replace_ids(ids, ranks, 0)
+    ready(replace_ids, len(ids))(ids, ranks, 0)
     return replace(feed, samples=feed.samples._replace(ids=ids), original=original)
 
 
@@ -230,6 +248,33 @@ def targets_of(y: Any, rows: int) -> tuple[Floats, tuple[str, ...]]:
     numbers = _as_numbers(labels, "y")
     _check_finite(numbers, labels, lambda place: f"row {place[0]}", "y")
     return np.ascontiguousarray(numbers), ()
+
+
+def sets_of(y: Any, rows: int) -> tuple[Floats, tuple[str, ...], Sets] | None:
+    """Numbers of sets, names of labels and the labels of each set, where y has a list, tuple or set of labels a row."""
+    if hasattr(y, "dtype") and y.dtype != object:
+        return None
+    try:
+        given = list(y)
+    except TypeError:
+        return None
+    if not given or not all(isinstance(each, list | tuple | set | frozenset) for each in given):
+        return None
+    if len(given) != rows:
+        raise InputError(f"X has {rows} rows, but y has {len(given)} lists of labels; give one a row.")
+    odd = next((row for row, each in enumerate(given) if not all(_is_label(label) for label in each)), None)
+    if odd is not None:
+        raise InputError(f"y holds {shown(str(given[odd]))} in row {odd}; labels are words or whole numbers.")
+    known: dict[tuple[str, ...], int] = {}
+    codes = [known.setdefault(tuple(sorted(map(str, each))), len(known)) for each in given]
+    labels = SetLabels(FeedConfig(several_labels=True))
+    targets, _ = labels.targets_of_sets(list(known), np.array(codes, np.intp), empty=True)
+    return targets, labels.names(), labels.sets()
+
+
+def _is_label(label: Any) -> bool:
+    whole = isinstance(label, int | np.integer) and not isinstance(label, bool)
+    return whole or (isinstance(label, str) and bool(label))
 
 
 def importance_of(weights: Any, rows: int) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from hogwild.config import FeedConfig, Format
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.source import Paths, Source, open_sources
 from hogwild.feeds.io.streams import uncompressed
+from hogwild.feeds.objects.values import is_object
 from hogwild.feeds.sparse import store
 from hogwild.feeds.sparse.encoder import Encoder
 from hogwild.feeds.sparse.feed import Feed
@@ -22,11 +24,13 @@ BY_SUFFIX = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv",
     ".parquet": "parquet", ".pq": "parquet",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+    ".jsonl": "jsonl", ".ndjson": "jsonl",
     ".tfrecord": "tfrecord", ".tfrecords": "tfrecord",
 }
 SLOT_TEXT = ("multislot", "criteo", "libffm")
 DESCRIBED = ("multislot", "tfrecord")  # formats whose slots a file describes
 BY_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
+_SURE = ("parquet", "arrow", "fasttext", "jsonl")  # what no text looks like
 
 
 def open_feed(paths: Paths, config: FeedConfig | None = None, schema: Mapping[str, Any] | None = None) -> Feed:
@@ -62,7 +66,7 @@ def open_feed(paths: Paths, config: FeedConfig | None = None, schema: Mapping[st
     if config.slots and not schema and form not in DESCRIBED:
         raise ConfigError(f"{sources[0].name} is read as {form}, but --slots describes {' and '.join(DESCRIBED)} files;"
                           " say which it is with --format, or leave out --slots.")
-    encoders = _encoders(form, config, schema)
+    encoders = with_columns(_encoders(form, config, schema), config, f"{sources[0].name} is read as {form}")
     exact, known = replace(config, format=cast(Format, form)), dict(schema or {})
     keys = [store.key_of(encoder, sources, exact, known) for encoder in encoders]
     wanted = keys[: 1 if config.indices else None] if config.cache else []
@@ -75,11 +79,25 @@ def open_feed(paths: Paths, config: FeedConfig | None = None, schema: Mapping[st
 
             chosen = 0 if holds_lists(sources, form, config) else 1
         feed = store.make_feed(
-            encoders[chosen], sources, keys[chosen], config.cache, lambda: _encoders(form, config, schema)[chosen]
-        )
+            encoders[chosen], sources, keys[chosen], config.cache,
+            lambda: with_columns(_encoders(form, config, schema), config, "")[chosen],
+        )  # fmt: skip
     if schema:  # by which it was read, whatever the reader of this format says more
         feed = replace(feed, schema=known)
     return replace(feed, notes=(f"Slots are described in {beside}.", *feed.notes)) if found else feed
+
+
+def with_columns(encoders: list[Encoder], config: FeedConfig, where: str) -> list[Encoder]:
+    """Those of some encoders that know columns, if columns of weights or pairs of them are asked for."""
+    weighed = not config.unlabelled and config.weight not in ("", "none")
+    pairs = bool(config.interactions)
+    for asked, option, what in ((weighed, "weight", "column for weights"), (pairs, "interactions", "columns")):
+        able = [encoder for encoder in encoders if not asked or option in getattr(encoder, "options", ())]
+        if not able:
+            remedy = f"leave out --{option}, or give a table (CSV, Parquet and the like)"
+            raise ConfigError(f"{where}, which has no {what}; {remedy}.")
+        encoders = able
+    return encoders
 
 
 def description_path(path: str) -> Path:
@@ -99,8 +117,12 @@ def encoder_for(form: str, config: FeedConfig, schema: Mapping[str, Any] | None)
         return SvmlightEncoder(replace(config, zero_based="yes") if zero else config, schema)
     if form in (*SLOT_TEXT, "tfrecord"):
         return _slot_encoder(form, config, schema)
-    from hogwild.feeds.tables.text import TextEncoder, text_only  # late: not everyone needs its kernels
+    from hogwild.feeds.texts.lines import TextEncoder, text_only  # late: not everyone needs its kernels
 
+    if form == "fasttext":
+        from hogwild.feeds.texts.fasttext import FastTextEncoder
+
+        return FastTextEncoder(config, schema)
     if form == "text" and schema and schema.get("format") == "table" and not text_only(config, schema):
         form = "tsv"  # the model knows more columns
     if form == "text" or (form == "tsv" and text_only(config, schema)):
@@ -165,30 +187,44 @@ def _format_of(source: Source, config: FeedConfig, schema: Mapping[str, Any]) ->
         return str(schema["format"])  # a line without a label may look like something else
     if not named and config.slots:
         return "multislot"
-    found = named or _by_content(head)
+    labelled = not named and any(is_labelled(line, config.label_prefix) for line in _lines(head))
+    found = named or ("fasttext" if labelled else _by_content(head))
     if named or schema.get("format") != "table":
         return found or "svmlight"
-    from hogwild.feeds.tables.text import text_only  # late: not everyone needs its kernels
+    from hogwild.feeds.texts.lines import text_only  # late: not everyone needs its kernels
 
     if not text_only(config, schema):
         return found or "csv"
     # Plain text may have commas and the like: it is a table only if its first line names the column.
     titles = _lines(head)[:1] if schema.get("header") else []
-    titled = any(schema["text"].encode() in line for line in titles)
-    return found or "csv" if titled or found in BY_MAGIC.values() else "text"
+    titled = any(schema["text"].encode() in _fields(line) for line in titles)
+    return found or "csv" if titled or found in _SURE else "text"
+
+
+def _fields(line: bytes) -> list[bytes]:
+    """The fields of a header, whatever separates them."""
+    return [field.strip(b' "') for field in re.split(rb"[,;|\t\r]", line)]
+
+
+def is_labelled(line: bytes, prefix: str) -> bool:
+    """Whether a line begins as fastText's do: with a label."""
+    return line.lstrip().startswith(prefix.encode())
 
 
 def _by_content(head: bytes) -> str:
     """The format of a file that begins with these bytes.
 
-    criteo when the first lines have its 40 fields; libffm and svmlight when the first rows have the form
-    `label field:id:value` or `label id:value`; with a tab in every line, a table if their numbers are
-    equal and more than one, else labelled text; a table when the first line has commas or the like; "" for none.
+    jsonl when the first line begins an object; criteo when the first ones have its 40 fields; libffm and svmlight
+    when the first rows have the form `label field:id:value` or `label id:value`; with a tab in every line, a table if
+    their numbers are equal and more than one, else labelled text; a table when the first line has commas or the like;
+    "" for none.
     """
     for magic, form in BY_MAGIC.items():
         if head.startswith(magic):
             return form
     lines = _lines(head)
+    if lines and is_object(lines[0]):
+        return "jsonl"
     if lines and all(_is_click(line) for line in lines[:3]):
         return "criteo"
     rows = [words for line in lines if (words := line.partition(b"#")[0].split())]

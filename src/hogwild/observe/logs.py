@@ -8,7 +8,7 @@ import os
 import socket
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -99,8 +99,15 @@ class JsonLines(Log):
         super().__init__(Path(directory) / NAME, mode="a", encoding="utf-8", errors="backslashreplace")
 
     def _write(self, event: Event) -> None:
-        record = plain({**event.record(), "time": time.time()})
-        self._file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+        self._put(event.record())
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Write a record that is no event: `run`, what a command is about to do, or `summary`, what came of it."""
+        self._try(lambda: self._put(record))
+
+    def _put(self, record: Mapping[str, Any]) -> None:
+        line = plain({**record, "time": time.time()})
+        self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False, default=str) + "\n")
 
 
 # -- Events as TensorBoard scalars (extra `tensorboard`); the step is the number of visits made -----------------------
@@ -217,5 +224,21 @@ class Logs(AbstractContextManager["Logs"]):
         for reader in self._readers:
             reader(event)
 
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Write a record that is no event, where there are JSON lines."""
+        for reader in self._readers:
+            if isinstance(reader, JsonLines):
+                reader.add(record)
+
     def __exit__(self, *how: object) -> None:
         self._stack.close()
+
+
+def log_summary(directory: str, record: Mapping[str, Any]) -> str:
+    """Add what came of a run to its log, if there is one; why that could not be, if so."""
+    if not directory:
+        return ""
+    log = JsonLines(directory)
+    with log:
+        log.add(record)
+    return log.problem

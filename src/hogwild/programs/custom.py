@@ -63,7 +63,9 @@ class CustomProgram(CompiledProgram):
 
     def samples(self, feed: Any) -> Any:
         """The user's arrays as they are."""
-        return feed.samples if isinstance(feed, Feed) else self._checked_samples(feed)
+        if isinstance(feed, Feed):
+            return feed.one_label("a program of your own").samples
+        return self._checked_samples(feed)
 
     def _checked_samples(self, samples: Any) -> Any:
         if not is_bundle_type(type(samples)):

@@ -95,7 +95,7 @@ def _of_linear(program: Linear, schema: Mapping[str, Any], asked: Asked) -> Stro
     weight = program.arrays()["weight"]
     classes = [str(label) for label in program.classes or ()]
     names = Names(schema)
-    if len(classes) <= 2:  # one score: for the second class, or a quantity
+    if len(classes) <= 2 and not getattr(program, "several", False):  # one score: for the second class, or a quantity
         if asked.tag:
             raise ConfigError("this model has one weight a feature, for all classes together; leave out --tag.")
         rows = names.holding(asked.feature, len(weight))
@@ -127,21 +127,35 @@ class Names:
         self.first = 0 if table or schema.get("zero_based", True) else 1
         self.numeric: list[str] = list(schema.get("numeric", ())) if table and not slots else []
         entries = schema.get("vocabulary", ()) if table else ()
-        self.entries = [f"{found[1]} missing" if (found := _MARK.fullmatch(entry)) else entry for entry in entries]
+        named: list[str] = [
+            f"{found[1]} missing" if (found := _MARK.fullmatch(entry)) else entry for entry in entries
+        ]
+        blocks, pairs = list[str](), list[str]()
+        if schema.get("interactions"):
+            from hogwild.feeds.tables.crosses import CrossNames  # late: pyarrow is slow to import
+
+            crosses = CrossNames(schema)
+            named = [crosses.of(entry) for entry in named]
+            self.numeric += crosses.products
+            blocks, pairs = crosses.blocks, crosses.columns
+        self.entries: list[str] = named
         if slots:
             self.entries += feature_names(schema)
         elif table and schema.get("min_count", 1) > 1:
-            columns = [""] if schema.get("shared_ids") else schema["categorical"]
+            words = [*schema["categorical"], *pairs, *schema.get("multi", ())]
+            columns = [""] if schema.get("shared_ids") else words
             self.entries += [f"{column} rare".strip() for column in columns]
         hashes = "hashing" in schema and (schema.get("text") or schema.get("categories") == "hash")
-        self.hashed = 1 << schema["hashing"]["bits"] if hashes else 0
+        self.bits = schema["hashing"]["bits"] if hashes else 0
+        self.blocks = ["", *blocks] if schema.get("categories") == "hash" else [""]  # numbers that hashed pairs go with
+        self.hashed = len(self.blocks) << self.bits if hashes else 0
 
     def __getitem__(self, feature: int) -> str:
         if feature < len(self.numeric):
             return self.numeric[feature]
         rest = feature - len(self.numeric)
         if rest < self.hashed:
-            return f"hash {rest}"
+            return f"{self.blocks[rest >> self.bits]}hash {rest & ((1 << self.bits) - 1)}"
         rest -= self.hashed
         return self.entries[rest] if rest < len(self.entries) else str(feature + self.first)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any, ClassVar
+from dataclasses import fields, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from hogwild.errors import ConfigError, brief
 Metrics = dict[str, float]
 RowIds = npt.NDArray[np.int64]
 _LARGE = 1e30
+FALLING = ("loss", "rmse")  # what is the better the lower
+_COUNTED = ("accuracy", "f1")  # shares of few rows, of which two epochs may well have the same
+_TIE = 1e-9  # less than one row of any validation data
 
 
 def plain_constants(constants: Mapping[str, float] | None) -> dict[str, float]:
@@ -26,6 +29,14 @@ def plain_constants(constants: Mapping[str, float] | None) -> dict[str, float]:
         if not abs(value) <= _LARGE:
             raise ConfigError(f"the constant {brief(name)} is {value}; numbers go from -1e30 to 1e30 here.")
     return found
+
+
+class Pair(NamedTuple):
+    """An axis of an array with one place for two classes: the score of the second. Times -half and half it is one for
+    each of them."""
+
+    names: Sequence[Any]
+    half: float = 0.5
 
 
 class Program(ABC):
@@ -70,8 +81,25 @@ class Program(ABC):
     merge_every: ClassVar[int] = 0
     """Visits between two merges of private rows where the user gives no number, at the most; 0: a millisecond's."""
 
+    @property
+    def whole_tries(self) -> int:
+        """Where calibration tries whole runs, with all epochs: on so many samples at the most, because what is best for
+        one pass is too much for several. 0: one pass says enough."""
+        return 0
+
+    def rate_of_run(self, rate: float, share: float) -> float:
+        """The learning rate of a run by the best one of tries on this share of its samples."""
+        return rate
+
     visit_seconds: float = 2e-5
     """About how long a visit takes, by which calibration knows how many visits it can try."""
+
+    epochs: ClassVar[int] = 5
+    """Times that every sample is visited where neither the user nor the number of rows says it."""
+
+    def adapted(self, config: TrainConfig, feed: Any) -> TrainConfig:
+        """Before anything else of a run: how it goes on this feed, where the user leaves that to the data."""
+        return config if config.epochs else replace(config, epochs=self.epochs)
 
     def gather(self, workers: int) -> None:
         """Before startup: so many workers will visit, for a program that has something for each of them."""
@@ -171,6 +199,9 @@ class Program(ABC):
         """Pay lazy regularization up to `elapsed`; the workers are parked. True if weights have changed."""
         return False
 
+    def move_clock(self, before: float, now: float) -> None:
+        """The time of lazy regularization, which was `before`, is `now`: what is owed stays what it is."""
+
     def renew(self) -> None:
         """Before a run that does not go on from the state of another: set the clocks of lazy regularization to zero."""
 
@@ -193,13 +224,62 @@ class Program(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how it is evaluated")
 
+    @property
+    def best_by(self) -> str:
+        """By which the best epoch is told where the user does not say it: a name of `TrainConfig.best_by`."""
+        return "loss"
+
+    @property
+    def judged_by(self) -> tuple[str, ...]:
+        """All that the best epoch may be told by, as far as is known; () where that is what `evaluate` gives."""
+        return ()
+
     def judge(self, metrics: Metrics, loss: float) -> float:
-        """By which an epoch is the best, the lower the better: the validation loss, else that of training."""
-        return metrics.get("loss", loss)
+        """By which an epoch is the best, the lower the better, where the user does not say it."""
+        return self.judge_by(self.best_by, metrics, loss)
+
+    def judge_by(self, name: str, metrics: Metrics, loss: float) -> float:
+        """The same by one of the metrics; loss: that of training, where the validation data give none.
+
+        Of epochs with the same accuracy or F the one with the lower loss is the better.
+        """
+        if name == "loss":
+            return metrics.get("loss", loss)
+        values = [value for key, value in metrics.items() if key.split("@")[0] == name]
+        if not values:
+            known = ", ".join(sorted({key.split("@")[0] for key in metrics})) or "none"
+            raise ConfigError(
+                f"best_by is {name}, which the validation data do not give (metrics are {known}); choose one that "
+                "they give, or leave it out."
+            )
+        if name in FALLING:
+            return values[0]
+        found = max(0.0, metrics.get("loss", 0.0))
+        return -values[0] + (_TIE * found / (1.0 + found) if name in _COUNTED else 0.0)
 
     def watchable(self) -> Mapping[str, Any]:
         """What can be watched by name: arrays, or functions of nothing that return one; workers may run."""
         return dict(zip(self.weights._fields, self.weights, strict=True))
+
+    # -- going on from another: see programs/continuing.py --
+
+    counted: ClassVar[Mapping[str, str]] = {}
+    """Arrays whose first axis the user is told of, and what its names are."""
+
+    def axes(self) -> Mapping[str, Sequence[Any]]:
+        """What the rows, columns … of each array of `arrays()` are called, by which another program knows them too;
+        None for an axis that is the same in all programs of these options."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what its rows are called")
+
+    def joined(self, feed: Any, old: Any, reopen: Any = None) -> Any:
+        """A feed with all that an old program knows besides; reopen: reads it once more, like the feed it is given."""
+        return feed
+
+    def expect(self, old: Any, feed: Any) -> None:
+        """Before startup: what an old program knows is to have a place here."""
+
+    def take_rest(self, old: Any) -> None:
+        """Take over from an old program what is not in rows."""
 
     # -- saving: see executor/readers/checkpoint.py --
 
@@ -214,6 +294,11 @@ class Program(ABC):
     def saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options and arrays of a model on disk; those of a program that predicts the same, if that is smaller."""
         return self.options(), self.arrays()
+
+    @classmethod
+    def earlier(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Saved options with what those that are newer than a model meant before there was a choice."""
+        return dict(options)
 
     def recall(self, options: Mapping[str, Any]) -> None:
         """These are the options that were saved of a program like this one, before `restore`: of what training has

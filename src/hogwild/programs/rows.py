@@ -49,6 +49,13 @@ class RowProgram(CompiledProgram):
             for table, width in self.penalized(weights):
                 settle_copy(self._rule, self._penalty, table, width, step)
 
+    def move_clock(self, before: float, now: float) -> None:
+        """Stamps move with the clock, so that every row owes what it owed."""
+        if not isinstance(self._penalty, Free):
+            for table, width in self.penalized(self.trained()):
+                cells = row_cells(self._rule, self._penalty, width)
+                table[cells - 1 :: cells] += np.float32(now - before)
+
     def renew(self) -> None:
         """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
         self.settle(self.owing())

@@ -190,7 +190,7 @@ def _make(name: str, options: dict[str, Any], where: str) -> Program:
     module, _, cls = PROGRAMS[name].partition(":")
     make = getattr(import_module(module), cls)
     try:
-        program = make(**options)
+        program = make(**make.earlier(options))
     except STRAY as error:
         raise ModelError(f"{where}: these options make no {name!r} program: {shorten(error)}") from error
     assert isinstance(program, Program)
@@ -245,6 +245,7 @@ def _feed_config(values: Any, where: str) -> FeedConfig | None:
     if not isinstance(values, dict) or "pipe" in values or not set(values) <= set(known):
         raise ModelError(f"{where}: 'feed' holds what no model of ours does; do not trust it, or upgrade hogwild.")
     try:
-        return FeedConfig(**{name: convert(known[name], value, f"feed.{name}") for name, value in values.items()})
+        given = {name: value for name, value in values.items() if value is not None or not known[name].optional}
+        return FeedConfig(**{name: convert(known[name], value, f"feed.{name}") for name, value in given.items()})
     except STRAY as error:
         raise ModelError(f"{where}: {shorten(error)}") from error

@@ -199,6 +199,7 @@ def tensor_feed(data: Any, long: bool = False, features: int = 0) -> TensorFeed:
 
 def _feed(feed: Feed, long: bool, features: int) -> TensorFeed:
     notes = []
+    feed.one_label("a module")
     facts = DataFacts(feed.features, feed.slots, feed.dense, feed.labels)
     samples = feed.samples
     if not bool((samples.importance == 1).all()):

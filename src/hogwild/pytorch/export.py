@@ -20,6 +20,19 @@ from hogwild.pytorch.tagger import BiLSTMModule
 _ACTIVATIONS = {"none": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh}
 
 
+class _Exponential(nn.Module):
+    """From the scores of the poisson loss to means."""
+
+    def forward(self, scores: Tensor) -> Tensor:
+        """Their exponentials."""
+        return scores.exp()
+
+
+def _link_of(program: Any) -> nn.Module:
+    """From scores to what is predicted, where it is not the same."""
+    return _Exponential() if program.loss == "poisson" else nn.Identity()
+
+
 class LinearModule(nn.Module):
     """A linear model, as `hogwild.Linear` has it: `weight` (features, outputs) and `bias` (outputs)."""
 
@@ -28,11 +41,13 @@ class LinearModule(nn.Module):
         arrays = program.arrays()
         self.weight = nn.Parameter(_tensor(arrays["weight"]).reshape(-1, program.width))
         self.bias = nn.Parameter(_tensor(arrays["bias"] * np.float32(program.config.bias)))
+        self.link = _link_of(program)
 
     def forward(self, ids: Tensor, offsets: Tensor, values: Tensor | None = None) -> Tensor:
         """Scores, (rows, outputs); ids, offsets and values as for SparseMLPModule."""
         value = _values(self.weight, ids, values)
-        return _sum_rows(value[:, None] * self.weight[ids.long()], ids, offsets) + self.bias
+        scores: Tensor = self.link(_sum_rows(value[:, None] * self.weight[ids.long()], ids, offsets) + self.bias)
+        return scores
 
 
 class TextModule(nn.Module):
@@ -44,6 +59,7 @@ class TextModule(nn.Module):
     def __init__(self, program: TextClassifier) -> None:
         super().__init__()
         arrays = program.arrays()
+        self.unit = program.unit_of_pooling
         self.embedding = nn.Parameter(_tensor(arrays["embedding"]))
         self.output = nn.Linear(*arrays["output"].shape[::-1])
         self.output.weight = nn.Parameter(_tensor(arrays["output"]))
@@ -54,7 +70,8 @@ class TextModule(nn.Module):
         value = _values(self.embedding, ids, values)[:, None]
         total = _sum_rows(value.abs(), ids, offsets)
         sums = _sum_rows(value * self.embedding[ids.long()], ids, offsets)
-        scores: Tensor = self.output(sums / torch.where(total > 0, total, 1.0))
+        size = total if self.unit == 0 else (self.unit * total).sqrt()
+        scores: Tensor = self.output(sums / torch.where(total > 0, size, 1.0))
         return scores
 
 
@@ -70,6 +87,7 @@ class FMModule(nn.Module):
         self.fields = program.layout.fields
         factors = arrays["factors"] if "factors" in arrays else np.zeros((len(arrays["weight"]), self.fields, 0))
         self.factors = nn.Parameter(_tensor(factors).reshape(len(arrays["weight"]), self.fields, -1))
+        self.link = _link_of(program)
 
     def forward(
         self, ids: Tensor, offsets: Tensor, slots: Tensor | None = None, values: Tensor | None = None
@@ -87,7 +105,8 @@ class FMModule(nn.Module):
         both = (table * table.transpose(1, 2)).sum((1, 2, 3))
         own = factors.gather(1, field[:, None, None].expand(-1, 1, dim))[:, 0].square().sum(1)
         pairs = both - _sum_rows(own[:, None], ids, offsets)[:, 0]  # without the pairs of an entry with itself
-        return (_sum_rows(weights[:, None], ids, offsets)[:, 0] + pairs / 2 + self.bias)[:, None]
+        scores: Tensor = self.link(_sum_rows(weights[:, None], ids, offsets)[:, 0] + pairs / 2 + self.bias)
+        return scores[:, None]
 
 
 class SparseMLPModule(nn.Module):
@@ -117,12 +136,13 @@ class SparseMLPModule(nn.Module):
             linear.weight, linear.bias = nn.Parameter(_tensor(weight.T)), nn.Parameter(_tensor(bias))
             parts += [linear, _ACTIVATIONS[config.activation]()] if layer < count else [linear]
         self.layers = nn.Sequential(*parts)
+        self.link = _link_of(program)
 
     def forward(
         self, ids: Tensor, offsets: Tensor, slots: Tensor | None = None, values: Tensor | None = None,
         dense: Tensor | None = None,
     ) -> Tensor:  # fmt: skip
-        """Scores, (rows, outputs): logits of the second class or of each class, or quantities.
+        """Scores, (rows, outputs): logits of the second class or of each class, or quantities (poisson: means).
 
         ids: of all rows, one after the other; offsets: where each row begins, and at the end the number of ids; slots:
         of each id, all in the first by default; values: 1 by default; dense: (rows, columns).
@@ -138,7 +158,8 @@ class SparseMLPModule(nn.Module):
         if self.wide is not None:
             wide = self.wide[ids.long()]
             scores = scores.index_add(0, row, wide if values is None else values[:, None] * wide)
-        return scores
+        linked: Tensor = self.link(scores)
+        return linked
 
 
 def combined(entries: Tensor, bags: Tensor, count: int, values: Tensor | None, combiner: str) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -26,10 +28,14 @@ def reviews(tmp_path):
 def test_trained_evaluated_and_asked(hogwild, reviews, tmp_path):
     model = tmp_path / "model"
     words = ["train", "classifier", reviews, "--model", "text", "--mode", "serial", "--hash-bits", 10]
-    said = hogwild(*words, "--output", model, "--json")
+    said = hogwild(*words, "--output", model, "--json", "--log-dir", tmp_path / "log")
     assert said.code == 0, said.err
     assert said.json["program"] == "text_classifier"
-    assert said.json["lr"] == 2.0
+    lines = [json.loads(line) for line in (tmp_path / "log" / "events.jsonl").read_text().splitlines()]
+    losses = [line["loss"] for line in lines if "epoch_seconds" in line]
+    assert max(losses) < np.log(2)  # at 12.8 they blow up on the way, and yet all texts are told apart at the end
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < 0.1
     assert said.json["metrics"]["accuracy"] == 1.0
     found = hogwild("evaluate", model, reviews, "--json").json
     assert found["metrics"] == pytest.approx(said.json["metrics"])

@@ -123,8 +123,8 @@ def test_watching(hogwild, files, tmp_path):
     assert "norm(weights) = " in said.err
     lines = [json.loads(line) for line in (tmp_path / "log" / "events.jsonl").read_text().splitlines()]
     kinds = [line["event"] for line in lines]
-    assert kinds[0] == "started"
-    assert kinds[-1] == "finished"
+    assert kinds[:2] == ["run", "started"]
+    assert kinds[-2:] == ["finished", "summary"]
     assert kinds.count("epoch") == 3
     watched = [line for line in lines if line["event"] == "watched"]
     places = [line["samples"] for line in watched]

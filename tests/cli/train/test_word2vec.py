@@ -157,7 +157,7 @@ def test_watching_and_logs(hogwild, text, tmp_path):
     said = hogwild(*words)
     assert "60k words: norm(vectors) = " in said.err
     lines = [json.loads(line) for line in (tmp_path / "log" / "events.jsonl").read_text().splitlines()]
-    assert (lines[0]["unit"], lines[0]["each"] * lines[0]["total"]) == ("words", pytest.approx(60_000))
+    assert (lines[1]["unit"], lines[1]["each"] * lines[1]["total"]) == ("words", pytest.approx(60_000))
 
 
 # -- going on --------------------------------------------------------------------------------------------------------

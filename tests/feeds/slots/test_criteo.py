@@ -74,7 +74,7 @@ def test_rows_without_labels_are_for_prediction_only(tmp_path: Path) -> None:
     feed = open_text(tmp_path, bare, schema, unlabelled=True)
     assert [row[0] for row in rows_of(feed)] == [0, 0]
     assert all(len(row[1]) == 26 for row in rows_of(feed))
-    assert rows_of(feed)[0][2] == pytest.approx([1.0] * 13), "scales of the model"
+    assert rows_of(feed)[0][2] == pytest.approx([0.0] * 13), "centred as in the model"
     short = line(categories="\t" * 25).removeprefix("1\t")
     wrong = ((short, "day.txt:1:52: the line ends after 39 of 40"), (line(""), "1:1: the label is missing"))
     for text, problem in wrong:

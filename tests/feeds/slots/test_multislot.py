@@ -183,10 +183,10 @@ def test_a_schema_gives_the_same_features(place: Place) -> None:
     ]  # fmt: skip
     assert test.features == train.features
     assert test.notes == ("2 entries with categories that training never saw left out.",)
-    size = (0.5**2 + 0.25**2 + 1) / 3
-    assert rows[0][2][0] == pytest.approx(2 / size**0.5)
-    assert rows_of(train)[1][2][0] == pytest.approx(0.25 / size**0.5)
-    assert any("root mean square" in note for note in train.notes)
+    raw = np.array([dense[0] for _, _, dense in rows_of(place.open(TEXT))])
+    assert rows[0][2][0] == pytest.approx((2 - raw.mean()) / raw.std())
+    assert rows_of(train)[1][2][0] == pytest.approx((0.25 - raw.mean()) / raw.std())
+    assert any("standard deviation" in note for note in train.notes)
 
 
 def test_many_categories_are_kept_as_few_texts(place: Place) -> None:

@@ -76,7 +76,7 @@ def test_clicks_come_back(form, nonzeros, tmp_path):
     config = replace(CLICKS, nonzeros=nonzeros)
     if form == "criteo":
         config = replace(config, slots=26, numbers=13)
-    options = {"layout": "slots"} if form in ("csv", "parquet") else {}
+    options = {"layout": "slots", "min_count": 1} if form in ("csv", "parquet") else {}
     feed, _ = read(tmp_path, "clicks", clicks_slots(config), write_clicks, config, form, scale=False, **options)
     (made,) = Clicks(config).rows(Truth())
     rows = feed.samples

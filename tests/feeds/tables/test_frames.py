@@ -89,9 +89,8 @@ def test_types_of_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pa.array([[1], [2]]), r"`x` is of type list<\w+: int64>: --indices COLUMN reads lists of ids.*--ignore x"),
         (pa.array([[1.0], [2.0]]), r"`x` is of type list<\w+: double>: --values COLUMN .*--indices.*--ignore x"),
-        (pa.array([["a"], ["b"]]), r"`x` is of type list<\w+: string>, not a single value a row; .* --ignore x"),
+        (pa.array([[["a"]], [["b"]]]), r"`x` is of type list<.*>, not a single value a row; .* --ignore x"),
         (pa.array([{"a": 1}, {"a": 2}]), r"column `x` is of type struct<a: int64>, not a single value"),
         (pa.array([1, 2], pa.timestamp("ms")), r"`x` is of type timestamp\[ms\]; .*--dates iso.*--ignore x"),
         (pa.array([b"u", b"v"]), r"column `x` is of type binary, which is neither"),

@@ -80,7 +80,7 @@ def test_a_model_reads_what_it_knows(opened):
 
 def test_other_columns_are_never_passed_over_in_silence(opened):
     more = {**ROWS, "age": [1, 2, 3]}
-    with pytest.raises(InputError, match="column `nz_idx` is of type list"):
+    with pytest.raises(InputError, match="column `nz_values` is of type list"):
         opened(more)
     feed = opened(more, indices="nz_idx", label="label")
     assert "Columns that are not read: age." in feed.notes

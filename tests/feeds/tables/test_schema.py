@@ -71,6 +71,20 @@ def test_prediction_without_labels(file: Path) -> None:
         read(file, "kind,weight,age\ncat,4.5,3\n", schema)
 
 
+@pytest.mark.parametrize("write", [pd.DataFrame.to_parquet, pd.DataFrame.to_feather])
+def test_binary_tables_with_other_names(tmp_path: Path, file: Path, write: Any) -> None:
+    """The label's column is the one that is asked for, and columns without names are those in their places."""
+    frame = pd.DataFrame({"age": [3.0, 1.0], "gold": ["no", "yes"], "kind": ["cat", "dog"], "weight": [4.5, 2.0]})
+    write(frame, tmp_path / "table")
+    named = open_feed(str(tmp_path / "table"), FeedConfig(label="gold", cache=False), raw(file, PETS).schema)
+    assert rows_of(named) == [{0: 3, 1: 4.5, 2: 1}, {0: 1, 1: 2, 3: 1}]
+    assert targets_of(named) == [0, 1]
+    bare = raw(file, "3,no,cat,4.5\n1,yes,dog,2\n", label="2")
+    placed = open_feed(str(tmp_path / "table"), FeedConfig(cache=False), bare.schema)
+    assert rows_of(placed) == rows_of(bare)
+    assert targets_of(placed) == [0, 1]
+
+
 def test_prediction_without_numeric_labels(file: Path) -> None:
     schema = raw(file, "5,u,1\n6,v,2\n", label="-1").schema
     feed = read(file, "5,u\n7,w\n", schema, unlabelled=True, label="-1")

@@ -35,7 +35,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def slots(path: Path, lines: str | bytes, schema: dict[str, Any] | None = None, **options: Any) -> Feed:
-    plain = {"layout": "slots", "scale": False, "cache": False, "missing_numbers": "zero"}
+    plain = {"layout": "slots", "scale": False, "cache": False, "missing_numbers": "zero", "min_count": 1}
     return read(path, lines, schema, **{**plain, **options})
 
 
@@ -108,13 +108,14 @@ def test_a_schema_gives_the_same_features(file: Path) -> None:
     again = slots(file, text, schema, layout="flat", min_count=1, scale=True)
     assert rows_of(again) == rows_of(train)
     np.testing.assert_array_equal(again.samples.dense, train.samples.dense)  # type: ignore[union-attr]
-    dense = np.array([numbers for _, numbers in twin(text, ["age", "weight"], [])])
-    sizes = np.sqrt((dense**2).sum(0) / np.count_nonzero(dense, 0))
-    np.testing.assert_allclose(train.samples.dense, dense / sizes, rtol=1e-5)  # type: ignore[union-attr]
-    new = slots(file, "label,age,kind,town,weight\n1,1,yak,t0,1\n", schema)
-    assert rows_of(new)[0][0] == [("kind", "rare"), ("town", "t0")]
+    frame = pd.read_csv(io.StringIO(text))[["age", "weight"]]
+    dense = (frame.fillna(0) - frame.mean()) / frame.std(ddof=0)  # missing numbers are 0, and are not measured
+    np.testing.assert_allclose(train.samples.dense, dense, rtol=1e-4, atol=1e-6)  # type: ignore[union-attr]
+    new = slots(file, "label,age,kind,town,weight\n1,1,yak,nowhere,1\n", schema)
+    assert rows_of(new)[0][0] == [("town", "rare")], "no kind was rare in training: what is one has learnt nothing"
     assert new.notes == (
         "1 field with categories that training saw rarely or never are the rare feature of their column.",
+        "1 field with categories that training never saw left out.",
     )
     plain = slots(file, "label,age,kind,town,weight\n1,1,yak,t0,1\n", dict(slots(file, text).schema))
     assert rows_of(plain)[0][0] == [("town", "t0")]
@@ -166,7 +167,7 @@ def test_the_flat_layout_has_rare_features_too(file: Path) -> None:
 def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "pets.parquet"
     pd.read_csv(io.StringIO(PETS)).to_parquet(path)
-    feed = open_feed(path, FeedConfig(layout="slots", scale=False, missing_numbers="zero"))
+    feed = open_feed(path, FeedConfig(layout="slots", scale=False, missing_numbers="zero", min_count=1))
     assert rows_of(feed) == twin(PETS, ["age", "weight"], ["kind", "town"])
 
 
@@ -215,7 +216,7 @@ def test_features_have_names(file: Path) -> None:
 @needs_data
 @pytest.mark.data
 def test_census() -> None:
-    config = FeedConfig(label="-1", layout="slots", scale=False)
+    config = FeedConfig(label="-1", layout="slots", scale=False, min_count=1)
     feed = open_feed(DATA / "adult" / "train.csv.xz", config)
     frame = pd.read_csv(DATA / "adult" / "train.csv.xz", header=None, na_values="?")
     assert feed.labels == ("<=50K", ">50K")

@@ -17,7 +17,7 @@ from hogwild.feeds.io.blocks import blocks_of
 from hogwild.feeds.io.source import Source, open_sources
 from hogwild.feeds.open import open_feed
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.feeds.tables.text import TextEncoder
+from hogwild.feeds.texts.lines import TextEncoder
 from places import DATA
 from reference import text as twin
 
@@ -48,6 +48,21 @@ def test_words_are_hashed_and_labels_sorted(file: Path) -> None:
     assert targets_of(feed) == [1, 0, 1]
     assert feed.features == 1 << BITS
     assert lines_of(feed) == [1, 2, 3]
+
+
+def test_parts_of_words_are_features_too(file: Path) -> None:
+    """In files, and in one text at a time; models without them say nothing of them."""
+    line = "Größe isn't so fine"
+    feed = read(file, f"pos\t{line}\nneg\tBad.\n", subwords="2:4")
+    assert rows_of(feed)[0] == pytest.approx(twin.bag_of(twin.words_of(line), SEED, BITS, 2, True, (2, 4)))
+    assert feed.schema["hashing"]["subwords"] == "2:4"
+    assert "subwords" not in read(file, FILM).schema["hashing"]
+    again = read(file, f"pos\t{line}\n", schema=feed.schema)
+    assert rows_of(again)[0] == rows_of(feed)[0]
+    with pytest.raises(ConfigError, match="as 3:6"):
+        read(file, FILM, subwords="3")
+    with pytest.raises(ModelError):
+        read(file, FILM, schema={**feed.schema, "hashing": {**feed.schema["hashing"], "subwords": "9:1"}})
 
 
 def test_options_of_hashing(file: Path) -> None:

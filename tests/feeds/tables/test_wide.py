@@ -60,7 +60,8 @@ def same(one: Feed, other: Feed) -> None:
     assert (one.features, one.labels, one.notes, one.files) == (other.features, other.labels, other.notes, other.files)
     np.testing.assert_array_equal(one.original, other.original)
     np.testing.assert_array_equal(one.lines, other.lines)
-    numbers = {name: [float(number) for number in other.schema.pop(name)] for name in ("scales", "means")}
+    listed = [name for name in ("scales", "means", "shifts") if name in other.schema]
+    numbers = {name: [float(number) for number in other.schema.pop(name)] for name in listed}
     assert {**one.schema} == {**other.schema, **numbers}
 
 

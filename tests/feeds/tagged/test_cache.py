@@ -36,6 +36,21 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("lines", "preset"),
+    [(TEXT, "chunking"), ("cat N\nsat V\n\nthe D\n", "pos"), ("the cat sat\na dog\n", "segmentation")],
+)
+def test_features_go_by_the_columns_where_nobody_names_them(tmp_path: Path, lines: str, preset: str) -> None:
+    path = tmp_path / "text"
+    path.write_text(lines)
+    named = TaggingConfig(features=preset, format="segmented" if preset == "segmentation" else "auto")
+    feed, same = open_tagging(path, replace(named, features="")), open_tagging(path, named)
+    assert (feed.names, feed.tags, feed.schema) == (same.names, same.tags, same.schema)
+    assert feed.schema["preset"] == preset
+    assert f"Features {preset}, by the columns (--features says otherwise)." in feed.notes
+    assert open_tagging(path, replace(named, features="")).notes == feed.notes, "from the cache too"
+
+
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """One item for each time that files are read."""
@@ -176,7 +191,7 @@ def test_what_can_be_read_only_once_is_kept_too(
 
 def test_templates_and_columns_must_fit(file: Path) -> None:
     with pytest.raises(InputError, match=r"chunking:7: .* `pos`.*the columns are `w`, `x`"):
-        open_tagging(file, TaggingConfig(columns=("w", "x", "tag")))
+        open_tagging(file, TaggingConfig(columns=("w", "x", "tag"), features="chunking"))
     with pytest.raises(InputError, match="neither a preset"):
         open_tagging(file, TaggingConfig(features="chunky"))
     with pytest.raises(InputError, match="does not exist"):

@@ -119,8 +119,7 @@ def test_each_preset_is_told_by_its_templates() -> None:
     assert [preset_of(open_templates(name)) for name in PRESETS] == list(PRESETS)
 
 
-def test_without_a_name_it_is_chunking_or_what_the_caller_says() -> None:
-    assert open_templates().lines() == open_templates("chunking").lines()
+def test_without_a_name_it_is_what_the_caller_says() -> None:
     assert TaggingConfig().with_features("words").features == "words"
     assert TaggingConfig(features="pos").with_features("words").features == "pos"
 

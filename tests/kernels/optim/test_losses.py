@@ -8,7 +8,19 @@ import numpy as np
 import pytest
 
 from hogwild.kernels.compiler.jit import kernel
-from hogwild.kernels.optim.losses import Hinge, Logistic, Squared, cost, slope, slopes, softmax
+from hogwild.kernels.optim.losses import (
+    STEEP,
+    Hinge,
+    Huber,
+    Logistic,
+    Poisson,
+    Quantile,
+    Squared,
+    cost,
+    slope,
+    slopes,
+    softmax,
+)
 from reference import linear as reference
 
 ONE_SCORE = [Logistic(), Hinge(), Squared()]
@@ -37,6 +49,34 @@ def test_one_score(loss, target):
             assert got_slope == pytest.approx(reference.slopes_of(name, scores, target)[0], rel=2e-6, abs=1e-7)
 
 
+QUANTITIES = [Huber(np.float32(reference.DELTA)), Quantile(np.float32(reference.LEVEL)), Poisson()]
+
+
+@pytest.mark.parametrize("loss", QUANTITIES, ids=lambda loss: type(loss).__name__)
+def test_quantities(loss):
+    """Of targets from nothing to large, and slopes as differences of the twin."""
+    name = type(loss).__name__
+    for target in (0.0, 0.5, 1.0, 7.0):
+        for score in (-40.0, -2.7, -0.3, 0.05, 0.3, 1.2, 2.0, 11.0):
+            got_cost, got_slope = ask(loss, np.float32(score), np.float32(target))
+            exact = float(np.float32(score))
+            assert got_cost == pytest.approx(reference.loss_of(name, np.array([exact]), target), rel=1e-5, abs=1e-5)
+            ahead, behind = (reference.loss_of(name, np.array([exact + side]), target) for side in (1e-6, -1e-6))
+            assert got_slope == pytest.approx((ahead - behind) / 2e-6, rel=1e-3, abs=1e-4)
+
+
+def test_quantile_rests_on_its_target():
+    assert ask(QUANTITIES[1], np.float32(3), np.float32(3)) == (0, 0)
+
+
+def test_poisson_goes_on_straight():
+    """Past what is sensible: convex, finite, and with the slope of the cost."""
+    end, far, farther = (ask(Poisson(), np.float32(STEEP + k), np.float32(2)) for k in (0, 10, 20))
+    assert far[1] == farther[1] == end[1] == pytest.approx(math.exp(STEEP), rel=1e-6)
+    assert (farther[0] - far[0]) / 10 == pytest.approx(math.exp(STEEP), rel=1e-5)
+    assert all(map(math.isfinite, ask(Poisson(), np.float32(3e20), np.float32(0))))
+
+
 def test_logistic_never_overflows():
     for score in (1e4, -1e4, 3e38, -3e38):
         got_cost, got_slope = ask(Logistic(), np.float32(score), np.float32(1))
@@ -45,6 +85,8 @@ def test_logistic_never_overflows():
 
 
 def test_nan_score_is_not_hidden():
+    for loss in QUANTITIES:
+        assert math.isnan(ask(loss, np.float32(np.nan), np.float32(1))[0])
     for loss in ONE_SCORE[::2]:
         got_cost, got_slope = ask(loss, np.float32(np.nan), np.float32(1))
         assert math.isnan(got_cost)

@@ -53,7 +53,7 @@ def make_samples(kind: Any) -> tuple[Any, list[list[int]]]:
 def make_task(kind: str, rule: str, shrink: bool, bias: bool) -> FactorTask:
     tag, negatives = KINDS[kind]
     mean = np.float32(3 if kind == "squared" else 0)
-    shape = Shape(DIM, DIM + bias, USERS, ITEMS, negatives, mean, np.float32(0.05))
+    shape = Shape(DIM, DIM + bias, USERS, ITEMS, negatives, mean, np.float32(0.05), np.float32(0.08))
     return FactorTask(tag, RULES[rule], SHRINK if shrink else Free(), shape)
 
 

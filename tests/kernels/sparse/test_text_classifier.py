@@ -30,7 +30,7 @@ DECAY = np.float32(0.1)
 
 def make_task(rule: Any, penalty: Any = Free(), dim: int = 5, outputs: int = 1) -> TextTask:  # noqa: B008
     lanes, blocks = layout(dim)
-    return TextTask(rule, penalty, lanes, blocks, outputs, DECAY)
+    return TextTask(rule, penalty, lanes, blocks, outputs, DECAY, np.float32(0 if outputs > 1 else 2))
 
 
 TASKS = {
@@ -120,7 +120,7 @@ def test_fused_pair_and_twin_agree(name: str) -> None:
 def test_means_of_rows(kind: type) -> None:
     samples, problem = make_rows(6, kind), Problem(TASKS["sgd"], 5, 6)
     means = np.full((12, 5), 9.0, np.float32)
-    mean_rows(samples, problem.embedding, means, 2)
+    mean_rows(samples, problem.embedding, means, 2, problem.task.unit)
     twin = problem.twin()
     np.testing.assert_allclose(means, [twin.mean(samples, row) for row in range(2, 14)], rtol=1e-4, atol=1e-5)
 

@@ -399,3 +399,63 @@ def test_one_pair_is_answered_by_the_weights_of_now() -> None:
                 assert seen[-1] == pytest.approx(float(program.predict([("bob", "jam")])[0]), abs=1e-5)
         assert program.predict_one("bob", "jam") == pytest.approx(float(program.predict([("bob", "jam")])[0]), abs=1e-5)
     assert len(set(seen)) == 4
+
+
+# -- defaults for ratings ---------------------------------------------------------------------------------------------
+
+
+def test_the_penalty_of_ratings_follows_from_their_number() -> None:
+    feed = make_feed(rows=95, users=5, items=8)  # 100 ratings
+    program = MatrixFactorization(dim=3)
+    run(program, feed)
+    assert program.penalties == pytest.approx((5 * 5 / 100, 5 * 8 / 100))
+    given = MatrixFactorization(dim=3, l2=0.3)
+    run(given, feed)
+    assert given.penalties == (0.3, 0.3)
+    few = MatrixFactorization(dim=3)
+    run(few, make_feed(rows=3, users=5, items=8))
+    assert few.penalties[0] == 1.0  # no more than that
+    implicit = MatrixFactorization(dim=3)
+    run(implicit, make_feed(rated=False))
+    assert implicit.penalties == (0.04, 0.04)
+
+
+def test_ratings_of_any_scale_are_learnt_alike(tmp_path: Path) -> None:
+    """Percents as stars: in a unit that is a power of 4 nothing is rounded, so all is 64 times as large to the bit."""
+    feed = make_feed()
+    large = hogwild.ratings_of(
+        [feed.users[k] for k in feed.samples.users], [feed.items[k] for k in feed.samples.items],
+        64 * feed.samples.values, names=(feed.users, feed.items),
+    )  # fmt: skip
+    stars, percents = MatrixFactorization(dim=3), MatrixFactorization(dim=3)
+    told = [run(program, data)[-1].loss for program, data in ((stars, feed), (percents, large))]
+    assert percents.scale == 64 * stars.scale
+    assert (percents.predict(large) == 64 * stars.predict(feed)).all()
+    assert told[1] == pytest.approx(64**2 * told[0], rel=1e-6)
+    assert percents.evaluate(large)["rmse"] == pytest.approx(64 * stars.evaluate(feed)["rmse"], rel=1e-6)
+    save_model(tmp_path / "model", percents)
+    again = load_model(tmp_path / "model").program
+    assert (again.predict(large) == percents.predict(large)).all()
+    assert bits(again).keys() <= bits(percents).keys()
+    for mine, theirs in zip(again.factors()[:4], percents.factors()[:4], strict=True):
+        assert (mine == theirs).all()
+
+
+def test_a_wrong_unit_is_refused() -> None:
+    program = MatrixFactorization(dim=3)
+    run(program, make_feed())
+    arrays, options = program.arrays(), program.options()
+    for wrong in (0.0, -4.0, 2.0, 3.0, np.nan, np.inf):
+        again = MatrixFactorization(**options)
+        with pytest.raises(ModelError, match="array unit is"):
+            again.restore({**arrays, "unit": np.array([wrong])})
+
+
+def test_models_of_before_open() -> None:
+    """Without a unit, and without the options that came later."""
+    program = MatrixFactorization(dim=3)
+    run(program, make_feed())
+    options = {name: value for name, value in program.options().items() if name not in ("solver", "alpha")}
+    again = MatrixFactorization(**options)
+    again.restore({name: array for name, array in program.arrays().items() if name != "unit"})
+    assert (again.predict(make_feed()) == program.predict(make_feed())).all()

@@ -156,7 +156,8 @@ def test_metrics_of_a_quantity():
     found = program.evaluate(feed)
     error = theirs.root_mean_squared_error(feed.samples.targets, program.predict(feed))
     absolute = theirs.mean_absolute_error(feed.samples.targets, program.predict(feed))
-    assert found == pytest.approx({"loss": error**2 / 2, "rmse": error, "mae": absolute}, rel=1e-5)
+    share = theirs.r2_score(feed.samples.targets, program.predict(feed))
+    assert found == pytest.approx({"loss": error**2 / 2, "rmse": error, "mae": absolute, "r2": share}, rel=1e-5)
     assert error < 0.2 * feed.samples.targets.std()
 
 

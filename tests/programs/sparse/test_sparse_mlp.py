@@ -277,7 +277,7 @@ def test_other_slots_than_those_of_training_are_refused(trained: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"dim": 0}, {"hidden": (-1,)}, {"batch_size": 0}, {"combiner": "max"}, {"l2": -1.0}, {"loss": "hinge"}]
+    "options", [{"dim": 0}, {"hidden": (-1,)}, {"batch_size": -1}, {"combiner": "max"}, {"l2": -1.0}, {"loss": "hinge"}]
 )
 def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):

@@ -251,15 +251,41 @@ def test_arrays_that_do_not_fit(trained: Any) -> None:
 
 
 def test_rates_and_outputs_go_by_the_texts(feed: Any) -> None:
-    program = TextClassifier(4)
+    program = TextClassifier(4, pooling="mean")
     program.startup(feed, 1)
     length = np.linalg.norm(program.arrays()["output"])
-    assert length**2 == pytest.approx(feed.nonzeros / len(feed))
-    assert program.rate == 2.0
-    program._texts = 100_000
-    assert program.rate == 0.5
-    assert TextClassifier(optimizer="adagrad").rate == 0.05
-    assert TextClassifier(optimizer="adam").rate is None
+    each = feed.nonzeros / len(feed)
+    assert length**2 == pytest.approx(each)
+    assert program.task.decay == pytest.approx(min(0.1, 2 / each))
+    program = TextClassifier(4)
+    program.startup(feed, 1)
+    assert np.linalg.norm(program.arrays()["output"]) ** 2 == pytest.approx(32)
+    assert program.rate is None
+    assert program.rate_of_run(0.4, 0.25) == pytest.approx(0.2)
+    assert TextClassifier(optimizer="adagrad").rate_of_run(0.4, 0.25) == 0.4
+
+
+def test_models_of_before_there_was_a_choice_have_the_mean() -> None:
+    options = {name: value for name, value in TextClassifier(4).options().items() if name != "pooling"}
+    assert TextClassifier(**TextClassifier.earlier(options)).unit_of_pooling == 0
+    assert TextClassifier(4).unit_of_pooling == 32
+
+
+def test_noise_is_not_learnt_by_heart(tmp_path: Any) -> None:
+    """A word tells the class in seven of ten texts, among words that say nothing: what is said of it is about that."""
+    draw = np.random.default_rng(3)
+    noise = draw.integers(0, 500, (600, 6))
+    lines = []
+    for k, words in enumerate(noise):
+        good = (k % 2 == 1) == (draw.random() < 0.7)
+        lines.append(f"{k % 2}\t{'good' if good else 'bad'} {' '.join(f'w{word}' for word in words)}\n")
+    (tmp_path / "texts.txt").write_text("".join(lines))
+    feed = hogwild.open_feed([str(tmp_path / "texts.txt")], hogwild.FeedConfig(format="text", cache=False))
+    program = TextClassifier()
+    list(AsyncExecutor(threads=1, mode="serial").run(program, feed))
+    chance = max(program.predict_proba_one("good").values())
+    assert 0.5 < chance < 0.95
+    assert program.predict_one("good") == 1
 
 
 def test_a_model_grows_with_its_feeds(feed: Any) -> None:

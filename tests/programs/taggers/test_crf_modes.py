@@ -306,6 +306,19 @@ def test_a_run_gone_on_with_equals_one_uninterrupted(options: dict[str, Any]) ->
     assert {n: a.tobytes() for n, a in resumed.arrays().items()} == {n: a.tobytes() for n, a in whole.arrays().items()}
 
 
+def test_a_clock_that_moves_inside_an_epoch_leaves_the_model_as_it_is() -> None:
+    feed, executor, program = make_feed(52, lengths=LENGTHS), AsyncExecutor(mode="serial"), CRF(l2=5.0, **SOME)
+    events = executor.run(program, feed, exchange_every=6, epochs=3, seed=7, lr=LR)
+    next(event for event in events if event.kind == "exchange")
+    events.close()  # type: ignore[attr-defined]
+    before, tables, clock = program.arrays(), program.weights.nodes.copy(), program._elapsed
+    assert clock > 0
+    program.move_clock(clock, 1.5 * clock)
+    assert not np.array_equal(program.weights.nodes, tables)
+    for name, array in program.arrays().items():
+        np.testing.assert_allclose(array, before[name], rtol=1e-5, err_msg=name)
+
+
 @pytest.mark.parametrize("options", cases([{"l2": 5.0}, {"l1": 0.3, "l2": 1.0}], [{"l2": 5.0}]))
 def test_a_model_in_the_middle_of_an_epoch_is_what_serial_training_has_by_then(
     options: dict[str, Any], tmp_path: Any

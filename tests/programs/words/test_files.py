@@ -160,7 +160,7 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path: Path, vectors: Vector
         vectors.save(tmp_path / "none" / "v.vec")
     with pytest.raises(ConfigError, match="the name tells no format"):
         vectors.save(tmp_path / "v.npy")
-    with pytest.raises(ConfigError, match="choose auto, text or binary"):
+    with pytest.raises(ConfigError, match="choose auto, text, binary or fasttext"):
         Vectors.load(path, format="npy")
 
 
@@ -199,7 +199,7 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path: Path, vectors: Vector
         (b"a 1 2\nb 1 2\na 3 4\n", "`a` stands twice, as number 1 and as number 3"),
         (b"a 1 2\nb\xff\xfe 1 2\n", r"word number 2, b.xff.xfe, is not UTF-8"),
         (b"2 2\na 1 2\nb \x00\x00 2\n", r"let its name end in \.bin"),
-        (b"\xba\x16\x4f\x2f\x0c", "a model of fastText"),
+        (b"\xba\x16\x4f\x2f\x0c", "ends at byte 5 inside the version"),  # of a model of fastText
         (b"\x80\x04\x95", "a pickle"),
         (b"PK\x03\x04", "a zip archive"),
     ],
@@ -214,6 +214,14 @@ def test_damaged_text(tmp_path: Path, text: bytes, said: str, packed: bool) -> N
         Vectors.load(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_model_of_fasttext_is_neither_text_nor_records(tmp_path: Path) -> None:
+    path = tmp_path / "v.vec"
+    path.write_bytes(b"\xba\x16\x4f\x2f\x0c\x00\x00\x00")
+    for format in ("text", "binary"):
+        with pytest.raises(InputError, match=r"v\.vec: .*a model of fastText; .*leave the format out"):
+            Vectors.load(path, format=format)
 
 
 # -- bad records --

@@ -8,6 +8,7 @@ from pathlib import Path
 from hogwild.cli.apply.options import EVALUATE as PAGE
 from hogwild.cli.apply.options import RECOMMENDERS, refuse
 from hogwild.cli.apply.options import EvaluateOptions as Options
+from hogwild.errors import ConfigError
 
 __all__ = ["PAGE", "Options", "run"]
 
@@ -35,9 +36,11 @@ def run(options: Options) -> int:
     if model.program.name in RECOMMENDERS:
         from hogwild.cli.apply.recommenders import evaluate_pairs
 
+        if options.recommended.threshold is not None:
+            raise ConfigError("--threshold is for classifiers, and this model is none; leave it out.")
         return evaluate_pairs(options, model, began)
-    refuse(options.recommended, "recommenders", "this model is none")
     if model.program.name == "module":
+        refuse(options.recommended, "recommenders and classifiers", "this model is none")
         from hogwild.cli.apply.modules import evaluate_module
 
         return evaluate_module(options, model, began)

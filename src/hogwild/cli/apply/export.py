@@ -10,6 +10,7 @@ from hogwild.cli.flags import Page
 from hogwild.cli.outputs import check_outputs
 from hogwild.cli.summary import print_json, say_notes
 from hogwild.config import ShowConfig
+from hogwild.config.kinds import File
 from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
 from hogwild.messages import show
@@ -17,8 +18,8 @@ from hogwild.messages import show
 PAGE = Page(
     "hogwild export",
     """Write the vectors of a model of words in the text or binary format of word2vec, which gensim, spaCy, fastText
-and others open; or the weights of a model of any kind as a safetensors file, under the names that the guides give; or a
-model of rows, texts or tags as an ONNX graph, which other runtimes compute.
+and others open, with subwords as a model of fastText; or the weights of a model of any kind as a safetensors file,
+under the names that the guides give; or a model of rows, texts or tags as an ONNX graph, which other runtimes compute.
 
 Examples:
   hogwild export model vectors.vec
@@ -33,8 +34,12 @@ Examples:
 class WriteConfig:
     """What is written."""
 
-    format: Literal["auto", "text", "binary", "safetensors", "onnx"] = "auto"
-    """auto: binary for .bin, text for .vec and .txt, safetensors for .safetensors, onnx for .onnx."""
+    format: Literal["auto", "text", "binary", "fasttext", "safetensors", "onnx"] = "auto"
+    """auto: text for .vec and .txt, binary for .bin, or fasttext where words have subwords; safetensors for
+    .safetensors, onnx for .onnx."""
+    words: File = ""
+    """Write the vectors of the words of this file, one a line, instead of those of the vocabulary: with subwords, of
+    words that were never seen too."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ def run(options: Options) -> int:
     if wanted == "auto" and options.file.endswith((".safetensors", ".onnx")):
         wanted = "onnx" if options.file.endswith(".onnx") else "safetensors"
     whole = {"safetensors": _write_tensors, "onnx": _write_onnx}
+    if options.write.words and wanted in whole:
+        raise ConfigError("--words is for files of word vectors; leave it out.")
     if options.show.json and options.file == "-":
         what = "weights" if wanted in whole else "vectors"
         raise ConfigError(f"--json and the {what} cannot both go to standard output; name a file.")
@@ -99,6 +106,22 @@ def _write_tensors(options: Options) -> int:
     return 0
 
 
+def _read_words(path: str) -> list[str]:
+    """The words of a file, each once."""
+    from hogwild.errors import InputError
+    from hogwild.feeds.io.source import open_sources
+
+    (source,) = open_sources(path)
+    with source.open() as stream:
+        try:
+            words = list(dict.fromkeys(stream.read().decode("utf-8").split()))
+        except UnicodeDecodeError as error:
+            raise InputError(f"{source.name}: byte {error.start + 1:,} is not UTF-8; convert it with iconv.") from None
+    if not words:
+        raise InputError(f"{source.name}: holds no words; give one a line.")
+    return words
+
+
 def _write_vectors(options: Options, wanted: Any) -> int:
     from hogwild.messages import counted
     from hogwild.programs.words.files import format_of_name
@@ -106,10 +129,13 @@ def _write_vectors(options: Options, wanted: Any) -> int:
 
     piped = options.file == "-"
     began = time.perf_counter()
-    chosen = format_of_name(options.file) if wanted == "auto" else wanted
-    if chosen is None and not piped:
+    if wanted == "auto" and format_of_name(options.file) is None and not piped:
         raise ConfigError(f"the name {options.file} tells no format; let it end in .vec or .bin, or give --format.")
     vectors = Vectors.load(options.model)
+    if options.write.words:
+        words = _read_words(options.write.words)
+        vectors = Vectors(words, vectors[words])
+    chosen = vectors.format_of(options.file) if wanted == "auto" else wanted
     changed = vectors.save(options.file, chosen or "text")
     notes = [f"{counted(changed, 'word')} with blanks or ends of lines written with `_` for each."] if changed else []
     say_notes(notes, options.show.quiet)

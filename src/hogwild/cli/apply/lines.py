@@ -23,7 +23,7 @@ from hogwild.feeds.sparse.store import make_feed
 
 _MOST = 1 << 23  # bytes that are answered together
 _MAGIC = (b"PAR1", b"ARROW1")
-_LINES = ("csv", "tsv", "text", "svmlight", "libfm", "libffm", "multislot", "criteo")
+_LINES = ("csv", "tsv", "text", "svmlight", "libfm", "libffm", "multislot", "criteo", "fasttext", "jsonl")
 _TABLES = ("csv", "tsv")
 _SOON = 0.05  # seconds
 

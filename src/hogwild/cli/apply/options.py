@@ -26,11 +26,13 @@ class ReadConfig:
 
     format: Literal[
         "same", "auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text", "conll", "conllu", "segmented", "jsonl",
-        "tokens", "ratings", "lists", "multislot", "tfrecord", "criteo", "libffm", "libfm",
+        "tokens", "ratings", "lists", "multislot", "tfrecord", "criteo", "libffm", "libfm", "fasttext",
     ] = "same"
     """Kind of file, if it is not the one of the training files."""
     label: Column = ""
     """Label column, if it is not the one of the training files."""
+    weight: Column = ""
+    """Column of weights, if it is not the one of the training files; `none`: all rows count the same."""
     bad_lines: Literal["stop", "skip"] = "stop"
     """What a malformed line does; `skip` counts and reports them."""
     bad_share: float = 0.01
@@ -85,11 +87,18 @@ in `: sections` (accuracy).
 Examples:
   hogwild evaluate model test.svm
   hogwild evaluate model test-*.csv --json
+  hogwild evaluate topics test.txt --top 5
   hogwild evaluate tagger test.txt --constrain
   hogwild evaluate recommender held-out.txt --top 20 --json
   hogwild evaluate word-model wordsim353.tsv questions-words.txt
   hogwild evaluate vectors.vec simlex.txt --json""",
 )
+
+
+def require_chance(options: Any) -> None:
+    """Raise ConfigError for a threshold that is no chance."""
+    fits = options.threshold is None or 0 <= options.threshold <= 1
+    require(options, "threshold", fits, "it is a chance between 0 and 1. Try 0.5.")
 
 
 @dataclass(frozen=True)
@@ -105,13 +114,17 @@ class WordConfig:
 
 @dataclass(frozen=True)
 class RankingConfig:
-    """Recommenders."""
+    """Recommenders and classifiers: how many of the best."""
 
-    top: int = 20
-    """Of a recommender: measure so many of the best items of each user."""
+    top: Annotated[int, Shown("K")] = 0
+    """Of a recommender: measure so many of the best items of each user, by default 20. Of a classifier: p@K and r@K of
+    the K best labels of each row, by default 1 where rows have several."""
+    threshold: Annotated[float | None, Shown("CHANCE")] = None
+    """Of a classifier: labels of this chance or more are predicted. Default: 0.5 where rows have several."""
 
     def __post_init__(self) -> None:
-        require(self, "top", 1 <= self.top <= 10_000, "it must lie between 1 and 10000. Try 20.")
+        require(self, "top", 0 <= self.top <= 10_000, "it must lie between 1 and 10000. Try 20.")
+        require_chance(self)
 
 
 @dataclass(frozen=True)
@@ -142,6 +155,7 @@ Examples:
   hogwild predict model new.svm > labels.txt
   hogwild predict model new.csv --proba --output chances.tsv.gz
   zcat new.svm.gz | hogwild predict model -
+  hogwild predict model new.txt --top 3 --proba > labels.tsv
   hogwild predict recommender pairs.csv > ratings.txt
   hogwild predict tagger new.txt --constrain > tagged.txt
   hogwild predict tagger new.txt --nbest 5 --output tagged.txt.xz""",
@@ -155,6 +169,11 @@ class WriteConfig(OutputConfig):
     proba: bool = False
     """Write the probability of every class, with tabs between, in the order that standard error tells. Of a tagger:
     that of the predicted tag, as a further column."""
+    top: Annotated[int, Shown("K")] = 0
+    """Of a classifier: write the K best labels of each row, with tabs between; with --proba each followed by its
+    probability. Of rows that may have several labels the default is all of a chance of at least 0.5."""
+    threshold: Annotated[float | None, Shown("CHANCE")] = None
+    """Of a classifier: write the labels of this chance or more, the best first, as --top does; a line may be empty."""
     marginals: bool = False
     """Of a tagger: write the probability of every tag, as further columns TAG:PROBABILITY; of JSON lines as objects."""
     scheme: TagScheme = "same"
@@ -163,6 +182,8 @@ class WriteConfig(OutputConfig):
     """Of a tagger: write the N best ways to tag each sentence, each after a line `# rank probability`."""
 
     def __post_init__(self) -> None:
+        require(self, "top", 0 <= self.top <= 10_000, "it must lie between 1 and 10000. Try 5.")
+        require_chance(self)
         require(self, "nbest", 0 <= self.nbest <= 1000, "it must lie between 1 and 1000, or be 0: the best one only.")
 
 

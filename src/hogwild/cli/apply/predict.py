@@ -31,6 +31,8 @@ def run(options: Options) -> int:
     if not hasattr(program, "predict"):
         raise ConfigError(f"{options.model}: a {program.name} model predicts nothing; see hogwild neighbors.")
     if isinstance(program, Tagger):
+        for flag in {"--top", "--threshold"} & set(given(options.write)):
+            raise ConfigError(f"{flag} is for classifiers, and this model is a tagger; see --nbest and --marginals.")
         from hogwild.cli.apply.taggers import predict_tags
 
         return predict_tags(options, model, began)
@@ -38,6 +40,9 @@ def run(options: Options) -> int:
     for flag in given(options.write):
         if flag in ("--nbest", "--marginals", "--scheme"):
             raise ConfigError(f"{flag} is for taggers, and this model is none; leave it out.")
+    if program.name in (*RECOMMENDERS, "module"):
+        for flag in {"--top", "--threshold"} & set(given(options.write)):
+            raise ConfigError(f"{flag} is for classifiers, and this model is none; leave it out.")
     if program.name in RECOMMENDERS:
         from hogwild.cli.apply.recommenders import predict_pairs
 

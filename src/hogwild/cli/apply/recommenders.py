@@ -69,7 +69,7 @@ def run(options: Options) -> int:
     program: Any = load_model(options.model).program
     if program.name not in RECOMMENDERS:
         raise ConfigError(f"{options.model}: a {program.name} model recommends nothing; see hogwild predict.")
-    users = list(_users(options.users))
+    users = list(names_given(options.users))
     if not users:
         raise ConfigError("standard input names no user; write one a line.")
     unknown, listed = 0, []
@@ -90,7 +90,7 @@ def run(options: Options) -> int:
                     stream.write("".join(lines).encode("utf-8", "surrogateescape"))  # a user as given
     notes = []
     if unknown:
-        how = "by the biases of items" if program.config.bias else "the most frequent items"
+        how = "by the biases of items" if program.biased else "the most frequent items"
         notes.append(f"{unknown:,} of {len(users):,} users are not in the model; what is listed for them is {how}.")
     say_notes(notes, options.show.quiet)
     if collect:
@@ -98,15 +98,16 @@ def run(options: Options) -> int:
     return 0
 
 
-def _users(given: tuple[str, ...]) -> Iterator[str]:
+def names_given(given: tuple[str, ...]) -> Iterator[str]:
+    """The names, with those of standard input, one a line, where - stands."""
     from hogwild.feeds.io.source import standard_input
 
-    for user in given:
-        if user == "-":
+    for name in given:
+        if name == "-":
             lines = (line.decode("utf-8", "surrogateescape").strip() for line in standard_input())
             yield from filter(None, lines)
         else:
-            yield user
+            yield name
 
 
 # -- evaluate and predict ---------------------------------------------------------------------------------------------
@@ -122,6 +123,8 @@ def open_pairs(model: Model, files: tuple[str, ...], read: ReadConfig, with_rati
 def _config_of(read: ReadConfig) -> RatingConfig:
     from hogwild.config import RatingConfig
 
+    if read.weight:
+        raise ConfigError("--weight is not for recommenders; leave it out.")
     if read.label:
         raise ConfigError("--label is not for recommenders; name the columns user, item and rating in the header.")
     return RatingConfig(**read.shared())
@@ -172,7 +175,7 @@ def evaluate_pairs(options: EvaluateOptions, model: Model, began: float) -> int:
     program: Any = model.program
     feed = open_pairs(model, options.files, options.read, with_ratings=program.loss == "squared")
     loaded = time.perf_counter()
-    metrics = program.evaluate(feed, cores(), options.recommended.top)
+    metrics = program.evaluate(feed, cores(), options.recommended.top or 20)
     notes = [*feed.notes, *program.evaluation_notes()]
     say_notes(notes, options.show.quiet)
     if options.show.json:

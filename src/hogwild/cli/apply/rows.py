@@ -9,7 +9,7 @@ from typing import Any
 
 from hogwild.arrays import DenseRows
 from hogwild.cli.apply.lines import arriving_feeds
-from hogwild.cli.apply.options import EvaluateOptions, PredictOptions, ReadConfig
+from hogwild.cli.apply.options import EvaluateOptions, PredictOptions, ReadConfig, WriteConfig
 from hogwild.cli.summary import metrics_text, print_evaluation, print_prediction, say_notes
 from hogwild.config import FeedConfig
 from hogwild.errors import ConfigError
@@ -72,7 +72,7 @@ def evaluate_rows(options: EvaluateOptions, model: Model, began: float) -> int:
     feed = open_for(model, options.files, options.read)
     loaded = time.perf_counter()
     program: Any = model.program
-    metrics = program.evaluate(feed, cores())
+    metrics = program.evaluate(feed, cores(), **_choice(options.recommended))
     table = calibration_of(program, feed)
     notes = [*feed.notes, *unknown_note(program.ignored)]
     say_notes(notes, options.show.quiet)
@@ -87,10 +87,16 @@ def evaluate_rows(options: EvaluateOptions, model: Model, began: float) -> int:
     return 0
 
 
+def _choice(given: Any) -> dict[str, Any]:
+    """Which labels are meant, where the user says it."""
+    chosen = {"top": given.top} if given.top else {}
+    return chosen if given.threshold is None else {**chosen, "threshold": given.threshold}
+
+
 def calibration_of(program: Any, feed: Feed) -> list[Bin]:
     """Predictions in bins, against what came; none for models that give no probability of one of two classes."""
     classes = getattr(program, "classes", None) or ()
-    if len(classes) != 2 or getattr(program, "loss", "") != "logistic":
+    if len(classes) != 2 or getattr(program, "several", False) or getattr(program, "loss", "") != "logistic":
         return []
     importance = feed.samples.importance
     weight = None if bool((importance == 1).all()) else importance
@@ -121,14 +127,14 @@ def predict_rows(options: PredictOptions, model: Model, began: float) -> int:
     with write_file(options.write.output) as stream:
         for feed in feeds:
             for piece in pieces(feed):
-                stream.write("".join(_lines(program, piece, options.write.proba)).encode())
+                stream.write("".join(_lines(program, piece, options.write)).encode())
                 ignored += program.ignored
             stream.flush()
             rows += len(feed)
             if len(told) < _NOTES:
                 told |= dict.fromkeys(feed.notes)
     notes = list(told)
-    if options.write.proba:
+    if options.write.proba and not _choice(options.write):
         notes.append(f"columns: {' '.join(str(name) for name in program.classes or ())}")
     notes += unknown_note(ignored)
     say_notes(notes, options.show.quiet)
@@ -137,16 +143,24 @@ def predict_rows(options: PredictOptions, model: Model, began: float) -> int:
     return 0
 
 
-def _lines(program: Any, feed: Feed, proba: bool) -> Iterator[str]:
-    threads = cores()
-    if proba:
+def _lines(program: Any, feed: Feed, write: WriteConfig) -> Iterator[str]:
+    threads, chosen = cores(), _choice(write)
+    if chosen or (getattr(program, "several", False) and not write.proba):
+        for found in program.predict_labels(feed, **chosen, threads=threads):
+            parts = (f"{_in_line(label)}\t{chance:.6g}" if write.proba else _in_line(label) for label, chance in found)
+            yield "\t".join(parts) + "\n"
+    elif write.proba:
         for row in program.predict_proba(feed, threads).tolist():
             yield "\t".join(f"{value:.6g}" for value in row) + "\n"
     elif program.classes:
-        # One line a row, whatever a label holds.
-        names = {name: str(name).replace("\n", "\\n") + "\n" for name in program.classes}
+        names = {name: f"{_in_line(name)}\n" for name in program.classes}
         for label in program.predict(feed, threads).tolist():
             yield names[label]
     else:
         for value in program.predict(feed, threads).tolist():
             yield f"{value:.6g}\n"
+
+
+def _in_line(label: Any) -> str:
+    """One line a row, whatever a label holds."""
+    return str(label).replace("\n", "\\n")

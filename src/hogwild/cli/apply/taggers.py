@@ -38,6 +38,8 @@ def open_tagged(
     model: Model, files: Any, read: ReadConfig, tagged: TaggedConfig, with_tags: bool = True
 ) -> TaggingFeed:
     """The files as sentences with the features and tags of the model; without `with_tags` they need no tags."""
+    if read.weight:
+        raise ConfigError("--weight is not for taggers; leave it out.")
     if read.label:
         raise ConfigError("--label is not for taggers; --tag-column names the column of the tags.")
     if read.format == "auto":

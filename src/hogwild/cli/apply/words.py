@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 PAGE = Page(
     "hogwild neighbors",
-    """Show the words that are nearest to a word, for each of several words; unknown ones are named at the end. With
+    """Show the words that are nearest to a word, for each of several words; unknown ones are named at the end
+(with subwords, as in fastText's models, hardly any is). With
 --minus, those nearest to the sum of all words minus these: king - man + woman.
 
 Examples:

@@ -27,7 +27,7 @@ PAGE = Page(
     "hogwild train classifier",
     """Train a classifier (two classes or many): linear, a factorization machine (--model fm, two classes),
 embeddings with dense layers (--model mlp), or of texts by averaged embeddings of words and n-grams (--model text).
-With --loss squared, a regression.
+For quantities there is hogwild train regressor.
 
 Files may be svmlight, CSV, TSV, Parquet, Arrow or 'label<TAB>text' lines, compressed or not.
 
@@ -49,6 +49,11 @@ class Options(RunOptions):
     """Training files; globs are expanded, - is standard input."""
     valid: Files = ()
     """Validation file, evaluated after each epoch; the model of the best epoch is kept."""
+    start: Annotated[str, Shown("MODEL")] = ""
+    """A trained model to go on from, with more data: what it knows by name keeps its weights, what is new begins fresh.
+    Options of the model and of reading are as there unless given."""
+    given: Annotated[tuple[str, ...], Shown(hidden=True)] = ()
+    """Options that were given; with --start the others are as in the model."""
     model: Classifier = "linear"
     """Kind of model: linear, fm (factorization machine), mlp (embeddings of features, then dense layers), or text
     (averaged embeddings of words and n-grams, then a linear layer)."""
@@ -73,6 +78,14 @@ class ClassifierJob(Job):
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
+        self._arguments: dict[str, Any] = {}
+        if options.start:
+            self._arguments = self.go_on_from(options.start, "own")
+            known = {name: value for name, value in vars(self.old.feed_config or options.feed).items()
+                     if name not in (*options.given, "pipe", "cache", "layout")}  # fmt: skip
+            options = self.options = replace(self.options, feed=replace(options.feed, **known))
+        if options.feed.interactions and not isinstance(options.own, LinearConfig):
+            raise ConfigError("--interactions is for linear models, and --model says another; leave one of them out.")
         slots = isinstance(options.own, SparseMLPConfig) or getattr(options.own, "field_aware", False)
         self.feed = replace(options.feed, layout="slots" if slots else options.feed.layout)
 
@@ -84,14 +97,27 @@ class ClassifierJob(Job):
 
     def make_program(self) -> Any:
         """The model that the flags ask for."""
-        program = getattr(hogwild, PROGRAMS[type(self.options.own)])
-        return program(**vars(self.options.own), class_weight=self.options.classes.weights())
+        own = self.options.own
+        if self.old is not None:
+            given = {name: value for name, value in self.more().items() if value}
+            return type(self.old)(**{**self._arguments, **given})
+        program = getattr(hogwild, next(name for config, name in PROGRAMS.items() if isinstance(own, config)))
+        return program(**vars(own), **self.more())
+
+    def more(self) -> dict[str, Any]:
+        """Arguments of the program beside those of its model."""
+        return {"class_weight": self.options.classes.weights()}
 
     def open(self, files: tuple[str, ...]) -> Feed:
         """The labelled files."""
         from hogwild.feeds.open import open_feed
 
-        feed = open_feed(files, self.feed)
+        config = self.feed
+        if self.old is not None:
+            from hogwild.programs.continuing import first_reading
+
+            config = first_reading(config, self.old.schema)
+        feed = open_feed(files, config)
         schema = feed.schema
         if isinstance(self.options.own, TextConfig) and schema.get("format") == "table" and not schema["text"]:
             names = listed([name for name in schema["columns"] if name != schema["label"]])

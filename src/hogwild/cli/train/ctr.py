@@ -20,7 +20,7 @@ from hogwild.config import (
 )
 from hogwild.config.classifying import ClassConfig, Ctr, CtrOptions
 from hogwild.config.options import Shown
-from hogwild.config.training import ClassifierTrainConfig
+from hogwild.config.training import ClickTrainConfig
 from hogwild.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,11 +50,16 @@ class Options(RunOptions):
     """Training files; globs are expanded, - is standard input."""
     valid: Files = ()
     """Validation file, evaluated after each epoch; the model of the best epoch is kept."""
+    start: Annotated[str, Shown("MODEL")] = ""
+    """A trained model to go on from, with more data: what it knows by name keeps its weights, what is new begins fresh.
+    Options of the model and of reading are as there unless given."""
+    given: Annotated[tuple[str, ...], Shown(hidden=True)] = ()
+    """Options that were given; with --start the others are as in the model."""
     model: Ctr = "mlp"
     """Kind of model: mlp (embeddings, then dense layers), wide-deep (the same plus a linear model), fm (factorization
     machine), ffm (field-aware), or linear."""
     own: CtrOptions = field(default_factory=SparseMLPConfig)
-    train: ClassifierTrainConfig = field(default_factory=ClassifierTrainConfig)
+    train: ClickTrainConfig = field(default_factory=ClickTrainConfig)
     save: SaveConfig = field(default_factory=SaveConfig)
     feed: FeedConfig = field(default_factory=FeedConfig)
     classes: ClassConfig = field(default_factory=ClassConfig)
@@ -71,7 +76,7 @@ class CtrJob(ClassifierJob):
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
-        self.feed = replace(self.feed, layout="slots")
+        self.feed = replace(self.feed, layout="flat" if self.feed.interactions else "slots")
 
     def open(self, files: tuple[str, ...]) -> Feed:
         """Logs whose labels are clicks."""
@@ -83,6 +88,7 @@ class CtrJob(ClassifierJob):
 
 
 def _with_clicks(feed: Feed) -> Feed:
+    feed.one_label("a model of clicks")
     if feed.labels:
         if len(feed.labels) != 2:
             raise InputError(f"{feed.source}: there are {len(feed.labels)} labels; clicks have two, 0 and 1.")

@@ -59,6 +59,11 @@ class Options(RunOptions):
     """Training files; globs are expanded, - is standard input."""
     valid: Files = ()
     """Validation file, evaluated after each epoch; the model of the best epoch (RMSE or NDCG) is kept."""
+    start: Annotated[str, Shown("MODEL")] = ""
+    """A trained model to go on from, with more data: what it knows by name keeps its weights, what is new begins fresh.
+    Options of the model and of reading are as there unless given."""
+    given: Annotated[tuple[str, ...], Shown(hidden=True)] = ()
+    """Options that were given; with --start the others are as in the model."""
     model: RecommenderConfig = field(default_factory=RecommenderConfig)
     train: RecommenderTrainConfig = field(default_factory=RecommenderTrainConfig)
     save: SaveConfig = field(default_factory=SaveConfig)
@@ -72,11 +77,15 @@ class Options(RunOptions):
 class RecommenderJob(Job):
     """A matrix factorization."""
 
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self._arguments = self.go_on_from(options.start, "model") if options.start else None
+
     def make_program(self) -> MatrixFactorization:
         """The model that the flags ask for."""
         from hogwild.programs.recommender.program import MatrixFactorization
 
-        program = MatrixFactorization(**vars(self.options.model))
+        program = MatrixFactorization(**(self._arguments or vars(self.options.model)))
         program.top = self.options.ranking.top
         return program
 
@@ -98,7 +107,9 @@ class RecommenderJob(Job):
 
         what = "interaction" if feed.implicit or program.loss != "squared" else "rating"
         sizes = counted(len(feed), what), counted(len(feed.users), "user"), counted(len(feed.items), "item")
-        notes = [f"{', '.join(sizes)}; loss {program.loss}, l2 {program.l2:g}."]
+        users, items = program.penalties
+        l2 = f"l2 {users:g}" if users == items else f"l2 {users:.3g} of users and {items:.3g} of items"
+        notes = [f"{', '.join(sizes)}; loss {program.loss}, {l2}."]
         if program.loss != "squared":
             if not feed.implicit:
                 notes.append("Ratings are not looked at: every pair of user and item counts alike (see --min-rating).")

@@ -12,6 +12,7 @@ from hogwild.cli.interrupt import Interrupts
 from hogwild.cli.outputs import check_outputs
 from hogwild.cli.summary import metrics_text, print_json, run_summary
 from hogwild.cli.train.job import Job, RunOptions
+from hogwild.cli.train.records import Records
 from hogwild.errors import ConfigError, RescuedError
 from hogwild.executor.events import EpochEnded, Event, Finished, Nodes, Progress, Started, Watched
 from hogwild.executor.readers.checkpoint import Checkpointer, checkpoint_path, load_checkpoint, parse_interval
@@ -23,8 +24,8 @@ from hogwild.kernels.compiler.clock import seconds_compiled
 from hogwild.machine import cores
 from hogwild.messages import say, show
 from hogwild.observe.logs import NAME as LOG
-from hogwild.observe.logs import Logs
 from hogwild.observe.profile import Profile
+from hogwild.programs.continuing import begin_from
 from hogwild.programs.store import check_model_output, metrics_of
 from hogwild.timeline import timed
 
@@ -40,7 +41,10 @@ def run_training(options: RunOptions, job: Job) -> int:
                 training.train(interrupts)
                 summary = training.summary()
         profiling.show()
-        _print(options, {**summary, **profiling.summary()}, training)
+        summary |= profiling.summary()
+        if problem := training.records.end(summary):
+            training.note(problem)
+        _print(options, summary, training)
     if training.rescued:
         return RescuedError.exit_code
     return 130 if summary["reason"] == "stopped" else 0
@@ -55,11 +59,13 @@ class Training:
         parse_every(options.watch.every)
         self.watch = make_watch(options.watch.watch, options.watch.every)
         self.check_outputs()
+        self.records = Records(options)
         if options.save.output:
             check_model_output(options.save.output)
         with timed("import"):
             self.program: Any = job.make_program()
             self.program.check_device(job.train)
+        self.check_validation()
         self.executor = _executor_of(options, job)
         self.seconds = {"load": 0.0, "compile": 0.0, "train": 0.0, "evaluate": 0.0}
         self.watched_at = -1  # samples
@@ -88,9 +94,25 @@ class Training:
         save, watch, inputs = self.options.save, self.options.watch, self.job.inputs()
         logs = str(Path(watch.log_dir) / LOG) if watch.log_dir else ""
         checkpoint = str(checkpoint_path(save.output)) if save.output else ""
-        outputs = (save.output, checkpoint, logs, trace_path(self.options))
+        outputs = (save.output, checkpoint, logs, watch.report, trace_path(self.options))
         files = (*self.options.files, *self.options.valid, self.options.show.config, *inputs)
         check_outputs(outputs, files, self.job.models())
+
+    def check_validation(self) -> None:
+        """What is to be watched must be there to be measured."""
+        train, usual = self.job.train, type(self.job.train).best_by
+        shares = {"--valid-share": train.valid_share, "--valid-last": train.valid_last}
+        holds = [flag for flag, share in shares.items() if share]
+        if holds and self.options.valid:
+            raise ConfigError(f"--valid and {holds[0]}: the data to validate on are given twice; leave one out.")
+        if train.best_by != usual and not holds and not self.options.valid:
+            raise ConfigError(
+                f"--best-by {train.best_by} needs data to measure it on; add --valid FILE, or --valid-share 0.1."
+            )
+        known = self.program.judged_by
+        if known and train.best_by not in ("auto", *known):
+            measured = ", ".join(known)
+            raise ConfigError(f"--best-by {train.best_by} is not measured of this model; it is one of {measured}.")
 
     def load(self) -> None:
         """Read the files."""
@@ -101,11 +123,17 @@ class Training:
             files = self.options.files
             self.feed = self.job.open_on(self.executor, files) if cluster else self.job.open(files)
         self.note(*self.feed.notes)
+        if self.job.old is not None:
+            if cluster:
+                raise ConfigError("--start is for one machine here; leave --cluster out.")
+            self.feed = self.job.join(self.program, self.options.files, self.feed)
         if self.options.valid:
             self.display.phase(f"reading {_names(self.options.valid)}")
             with timed("load"):
                 self.valid = self.job.open_valid(self.options.valid, self.feed)
             self.note(*(f"validation: {note}" for note in self.valid.notes))
+        self.feed, self.valid, held = self.job.hold_out(self.feed, self.valid)
+        self.note(*[held] * bool(held))
         self.seconds["compile"] = seconds_compiled() - compiled  # readers too are compiled, on the first run
         self.seconds["load"] = time.perf_counter() - began - self.seconds["compile"]
 
@@ -117,10 +145,12 @@ class Training:
 
     def train(self, interrupts: Interrupts) -> None:
         """Run the executor and pass its events to all readers."""
-        with Logs(self.options.watch.log_dir) as logs:
+        with self.records.open(self.program) as logs:
             self.note(*logs.notes)
             known = len(logs.notes)
             start = self.start()
+            if start is None and self.job.old is not None:
+                self.note(*begin_from(self.program, self.job.old, self.feed, self.job.train.seed))
             self.display.phase(COMPILING)
             for event in self.executor.run(self.program, self.feed, valid=self.valid, watch=self.watch, start=start):
                 if isinstance(event, Started):
@@ -154,7 +184,7 @@ class Training:
             self.program, start = found
             self.note(self.where(start))
         elif save.resume:
-            self.note("there is no checkpoint yet: starts from the beginning.")
+            self.note("there is no checkpoint yet (--checkpoint-every writes them): starts from the beginning.")
         output = self.job.output(Path(save.output), self.feed, keep_best=self.valid is not None)
         self.checkpointer = Checkpointer(self.executor, self.program, output, self.interval, identity, start)
         return start
@@ -175,7 +205,7 @@ class Training:
 
     def where(self, start: RunState) -> str:
         """Where the run goes on from."""
-        if start.position.epoch >= self.job.train.epochs:
+        if 0 < self.job.train.epochs <= start.position.epoch:
             return "this run was finished before; nothing is left to do."
         return f"goes on after {start.position.epoch} epochs and {self.told(start.position.visits)} of the next."
 
@@ -253,15 +283,17 @@ class Training:
 
 def _executor_of(options: RunOptions, job: Job) -> Any:
     """This process, or nodes of a cluster."""
+    given = {name: value for name, value in vars(job.train).items() if name != "epochs" or value}  # 0: by the program
+    given |= {"valid_share": 0.0, "valid_last": 0.0}  # its data are divided before it begins
     if not options.cluster.cluster:
-        return AsyncExecutor(**vars(job.train))
+        return AsyncExecutor(**given)
     if job.train.device:
         raise ConfigError("--device is for one machine; leave it out with --cluster.")
     from hogwild.cluster import ClusterExecutor  # says so where Ray is missing
 
     if job.train.threads is not None:
         raise ConfigError("--threads is for one machine; with --cluster give --workers-per-node.")
-    return ClusterExecutor(options.cluster, **vars(job.train))
+    return ClusterExecutor(options.cluster, **given)
 
 
 def _names(files: tuple[str, ...]) -> str:
@@ -279,6 +311,8 @@ def _print(options: RunOptions, summary: dict[str, Any], training: Training) -> 
             show(f"on the {data} data: {metrics_text(summary['metrics'])}")
         if output:
             show(f"saved to {output}")
+        if options.watch.report:
+            show(f"report in {options.watch.report}")
     if summary["reason"] == "stopped":
         started, how = training.started, _how_to_go_on(training.checkpointer, options.save.output)
         work = f"{round(summary['samples'] * started.each):,} {started.unit}"

@@ -24,7 +24,6 @@ from hogwild.config import (
 )
 from hogwild.config.classifying import TaggerOptions
 from hogwild.config.options import Shown
-from hogwild.errors import ConfigError
 from hogwild.messages import counted, shown
 
 if TYPE_CHECKING:
@@ -57,6 +56,11 @@ class Options(RunOptions):
     """Training files; globs are expanded, - is standard input."""
     valid: Files = ()
     """Validation file, evaluated after each epoch; the model of the best epoch is kept."""
+    start: Annotated[str, Shown("MODEL")] = ""
+    """A trained model to go on from, with more data: what it knows by name keeps its weights, what is new begins fresh.
+    Options of the model and of reading are as there unless given."""
+    given: Annotated[tuple[str, ...], Shown(hidden=True)] = ()
+    """Options that were given; with --start the others are as in the model."""
     model: TaggerModel = "crf"
     """Kind of model: crf (linear-chain conditional random field), or bilstm (embeddings, then a bidirectional LSTM)."""
     own: TaggerOptions = field(default_factory=CRFConfig)
@@ -79,6 +83,8 @@ class TaggerJob(Job):
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
+        self._arguments = self.go_on_from(options.start, "own") if options.start else None
+        options = self.options
         self.tagging: TaggingConfig = options.tagging.with_features(options.own.usual_features)
         self._vectors: str = getattr(options.own, "start_vectors", "")
 
@@ -86,11 +92,11 @@ class TaggerJob(Job):
         """A file of templates, and one of vectors to start from."""
         from hogwild.feeds.tagged.templates import PRESETS
 
-        return [*([] if self.tagging.features in PRESETS else [self.tagging.features]), self._vectors]
+        return [*([] if self.tagging.features in ("", *PRESETS) else [self.tagging.features]), self._vectors]
 
     def models(self) -> list[str]:
-        """A model of vectors to start from."""
-        return [self._vectors]
+        """A model of vectors to start from, and one to go on from."""
+        return [self._vectors, *super().models()]
 
     def make_program(self) -> Tagger:
         """The model that the flags ask for."""
@@ -98,12 +104,11 @@ class TaggerJob(Job):
         from hogwild.programs.words.vectors import Vectors
 
         own = self.options.own
-        if own.best_by != "loss" and not self.options.valid:
-            raise ConfigError(f"--best-by {own.best_by} needs text to measure it on; add --valid FILE.")
-        open_templates(self.tagging.features)  # what is wrong with them is said before the text is read
+        if self.tagging.features:
+            open_templates(self.tagging.features)  # what is wrong with them is said before the text is read
         if self._vectors and not Path(self._vectors).exists():
             Vectors.load(self._vectors)  # says so
-        program: Tagger = getattr(hogwild, PROGRAMS[type(own)])(**vars(own))
+        program: Tagger = getattr(hogwild, PROGRAMS[type(own)])(**(self._arguments or vars(own)))
         return program
 
     def open(self, files: tuple[str, ...]) -> TaggingFeed:
@@ -112,7 +117,8 @@ class TaggerJob(Job):
         from hogwild.programs.taggers.bilstm_reading import with_words
         from hogwild.programs.words.vectors import Vectors
 
-        feed = open_tagging(files, self.tagging)
+        like = self.old.schema if self.old is not None and "features" not in self.options.given else None
+        feed = open_tagging(files, self.tagging, schema=like)
         return with_words(feed, Vectors.load(self._vectors).words) if self._vectors else feed
 
     def open_valid(self, files: tuple[str, ...], feed: TaggingFeed) -> TaggingFeed:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 PAGE = Page(
     "hogwild train word2vec",
-    """Train word vectors by negative sampling: skip-gram, or CBOW with --cbow.
+    """Train word vectors: skip-gram, or CBOW with --cbow; by negative sampling, or hierarchical softmax with --loss hs.
+With --subwords 3:6 words are made of their parts too, so that words which were never seen have vectors, as in fastText.
 
 Files hold plain text, compressed or not: words between white space, one sentence a line, or no lines at all.
 
@@ -38,6 +39,7 @@ Examples:
   hogwild train word2vec wiki.txt.xz --output vectors
   hogwild train word2vec news-*.txt.gz --lowercase --min-count 10 --dim 300 --phrases 1 --output vectors
   hogwild train word2vec wiki.txt --cbow --epochs 10 --output vectors --checkpoint-every 10m
+  hogwild train word2vec wiki.txt --subwords 3:6 --output vectors
   hogwild train word2vec more.txt --start vectors --output vectors-2
   hogwild train word2vec letters.txt --start glove.txt --output vectors
   hogwild train word2vec wiki.txt --cluster local --nodes 3 --output vectors""",
@@ -115,16 +117,30 @@ class WordVectorsJob(Job):
         vectors.norms  # noqa: B018  # numbers that are not finite are said now
         more: dict[str, Any] = {}
         theirs: dict[str, Any] = {"dim": vectors.dim}
+        matrix = vectors.matrix
+        if vectors.parts is not None:  # a model of words with subwords, or a file of fastText
+            parts = vectors.parts
+            matrix, more = parts.inputs, {"outputs": parts.outputs, "counts": vectors.counts, "grams": parts.grams}
+            theirs |= dict(parts.training)
         if Path(start).is_dir():
             model: Any = load_model(start)
-            more = {"outputs": model.program.arrays()["outputs"], "counts": model.program.counts}
+            if vectors.parts is None:
+                more = {"outputs": model.program.arrays()["outputs"], "counts": model.program.counts}
             theirs = vars(model.program.config) | {name: model.schema[name] for name in KEPT if name in model.schema}
         self._take_over(theirs)
         if vectors.dim != self.options.word2vec.dim:
             given = self.options.word2vec.dim
             raise ConfigError(f"{start}: vectors of {vectors.dim} numbers, and --dim is {given}; leave --dim out.")
         program = self._in_place(Word2Vec(**vars(self.options.word2vec)))
-        program.begin_with(vectors.words, vectors.matrix, **more)
+        for name in ("subwords", "buckets"):
+            given = getattr(self.options.word2vec, name)
+            if name in theirs and given != theirs[name]:
+                raise ConfigError(f"{start}: words with {name} {theirs[name] or 'none'}; leave --{name} out.")
+        if program.spelling is not None and vectors.parts is None:
+            raise ConfigError(f"{start}: its words have no subwords to go on from; leave --subwords out.")
+        if program.config.loss == "hs":
+            more.pop("outputs", None)  # forks of a tree of other counts are other forks
+        program.begin_with(vectors.words, matrix, **more)
         self.known = vectors.words
         digest = hashlib.sha256("\n".join(vectors.words).encode())
         digest.update(vectors.matrix.tobytes())
@@ -143,7 +159,8 @@ class WordVectorsJob(Job):
         }
         self.options = replace(options, **parts)
         others = {known[name].flag: value for name, value in taken.items() if value != known[name].default}
-        self._taken = [flag if value is True else f"{flag} {value:g}" for flag, value in others.items()]
+        shown = {flag: value if isinstance(value, str) else f"{value:g}" for flag, value in others.items()}
+        self._taken = [flag if others[flag] is True else f"{flag} {value}" for flag, value in shown.items()]
 
     def open(self, files: tuple[str, ...]) -> Corpus:
         """The text, with the memory that its vectors will take."""

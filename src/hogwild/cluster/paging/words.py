@@ -28,7 +28,7 @@ class PooledWords(Word2Vec):
 
     def samples(self, feed: Corpus) -> Text:
         """The text, with a pool in the place of all words."""
-        text = super().samples(feed)
+        text: Text = super().samples(feed)
         self._noise = text.chance, text.alias
         self._text = text._replace(chance=np.zeros(self._pool, np.uint32), alias=np.zeros(self._pool, np.int32))
         return self._text

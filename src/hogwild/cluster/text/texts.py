@@ -34,9 +34,9 @@ class Texts:
 
 @dataclass(frozen=True, repr=False)
 class PartedCorpus(Corpus):
-    """A text whose ids are with the nodes: here are its words and counts. parts: what each node reads."""
+    """A text whose ids are with the nodes: here are its words and counts. shares: what each node reads."""
 
-    parts: tuple[tuple[TextPart, ...], ...] = ()
+    shares: tuple[tuple[TextPart, ...], ...] = ()
     config: CorpusConfig = field(default_factory=CorpusConfig)
 
 
@@ -75,7 +75,7 @@ def read_texts(fleet: Fleet, texts: Texts, threads: int) -> tuple[PartedCorpus, 
 
 def read_again(fleet: Fleet, corpus: PartedCorpus, ranks: Sequence[int], threads: int) -> list[TextSource]:
     """New fetchers in place of dead ones read their parts, which must be what they were."""
-    counts = fleet.count_parts(ranks, corpus.parts, corpus.config, threads)
+    counts = fleet.count_parts(ranks, corpus.shares, corpus.config, threads)
     if not all(len(part.counts) for part in counts):
         raise ClusterError(f"{corpus.source}: a part that has words had none when it was read again.")
     return fleet.begin_text(ranks, corpus.words, corpus.counts, _fields(corpus, corpus.source))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -43,8 +44,9 @@ class Backend(Protocol):
     def run(self, worker: int, span: Span) -> float:
         """Make the visits of a span; returns the worker's new sum of losses. Others run meanwhile: no GIL is held."""
 
-    def probe(self, weights: Any, spans: Sequence[Span]) -> float:
-        """Make the visits of some spans on the given weights, serially; the sum of losses of the last span."""
+    def probe(self, weights: Any, spans: Sequence[Span], most: float = math.inf) -> float:
+        """Make the visits of some spans on the given weights, serially; the sum of losses of the last span, infinite
+        if the mean loss of one before it is above `most`."""
 
     def fetch(self) -> None:
         """Bring what the workers have changed into the weights, if it is kept elsewhere; they may be running."""

@@ -85,15 +85,17 @@ class CompiledThreads:
         if self._act is not None:
             check_visits(self._act, span.order, range(span.start, span.stop), scratch)
 
-    def probe(self, weights: Any, spans: Sequence[Span]) -> float:
-        """Make the visits of some spans here; the sum of losses of the last, infinite if any is not finite."""
+    def probe(self, weights: Any, spans: Sequence[Span], most: float = math.inf) -> float:
+        """Make the visits of some spans here; the sum of losses of the last, infinite if any is not finite, or above
+        `most` on average in one before it."""
         plan = self._plan
         scratch = self._scratch(np.uint64(plan.config.seed))
         total = math.inf
         for span in spans or [_nothing(plan)]:
             total = self._loop(plan.task, FreeMode(), Untraced(), plan.samples, weights, scratch, span)
             self._check(span, scratch)
-            if not math.isfinite(total):
+            blown = total > most * (span.stop - span.start) and span is not spans[-1]
+            if blown or not math.isfinite(total):
                 return math.inf
         return float(total)
 

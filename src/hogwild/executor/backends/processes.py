@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import signal
 import threading
@@ -104,7 +105,7 @@ class ProcessWorkers(Stateless):
             loss += found
         return loss
 
-    def probe(self, weights: Any, spans: Sequence[Span]) -> float:
+    def probe(self, weights: Any, spans: Sequence[Span], most: float = math.inf) -> float:
         """There is no learning rate to be found, nor a sharing: the program says both."""
         raise ConfigError("a program whose workers are processes has no trial of learning rates; give --lr.")
 

@@ -108,7 +108,10 @@ def _check_same(sealed: Sealed, program: Program, identity: Mapping[str, Any], p
         raise ModelError(f"{path / 'config.json'}: does not tell which run it belongs to.")
     before = {**saved, "program": sealed.config.get("program")}
     now = _as_json({**identity, "program": program.name})
+    before = {**_earlier(program, now), **before}
     differing = [key for key in {**before, **now} if before.get(key, _MISSING) != now.get(key, _MISSING)]
+    if "epochs" in differing and _is_more(now.get("epochs"), before.get("epochs")):
+        differing.remove("epochs")
     if differing:
         what = "; ".join(
             f"the {key} is not the same" if key.endswith(" data") else
@@ -120,13 +123,25 @@ def _check_same(sealed: Sealed, program: Program, identity: Mapping[str, Any], p
         )
 
 
+def _is_more(epochs: Any, before: Any) -> bool:
+    """Whether a run goes on to more epochs than it was to have."""
+    return type(epochs) is int and type(before) is int and epochs > before
+
+
+def _earlier(program: Program, now: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run was that knew nothing of options which are new since: the best of classes was told by the loss."""
+    by = "loss" if program.best_by in ("accuracy", "f1") else "auto"
+    then = {"valid_share": 0.0, "valid_last": 0.0, "best_by": by}
+    return {name: value for name, value in then.items() if name in now}
+
+
 def _equal_program(program: Program, sealed: Sealed, path: Path) -> Program:
     options = sealed.config.get("options")
     program.recall(options if isinstance(options, dict) else {})
     if options == _as_json(program.options()):
         return program
     try:
-        return type(program)(**options)  # type: ignore[arg-type]
+        return type(program)(**program.earlier(options))  # type: ignore[arg-type]
     except STRAY as error:
         where = path / "config.json"
         raise ModelError(f"{where}: these options make no {program.name!r} program: {shorten(error)}.") from error
@@ -150,6 +165,7 @@ def _unpack(sealed: Sealed, identity: Mapping[str, Any], path: Path) -> RunState
     try:
         if not isinstance(words, dict):
             raise TypeError("state is no object")
+        words = {"epochs": 0, **words}  # which checkpoints did not tell once
         hints = get_type_hints(RunState)
         state = RunState(**{item.name: _value(item.name, hints[item.name], words, arrays) for item in fields(RunState)})
         _check_state(state, identity)
@@ -165,8 +181,9 @@ def _check_state(state: RunState, identity: Mapping[str, Any]) -> None:
     epoch, visits = state.position
     threads = identity.get("threads", state.random.size)
     sound = {
-        "position": epoch <= identity.get("epochs", _MOST) and visits <= _MOST,
+        "position": epoch <= (identity.get("epochs") or _MOST) and visits <= _MOST,
         "epoch_visits": 0 <= state.epoch_visits <= _MOST,
+        "epochs": 0 <= state.epochs <= identity.get("epochs", _MOST),
         # Where copies are private there are no more workers than cores, however many threads take turns as them.
         "random": state.random.dtype == np.uint64 and state.random.ndim == 1 and 1 <= state.random.size <= threads,
         "seed": 0 <= state.seed < 2**63,
@@ -290,6 +307,8 @@ def identity_of(program: Program, config: TrainConfig, feed: Any, valid: Any = N
     program: as the user asked for it, before training settles any of its options.
     """
     options = {name: value for name, value in asdict(config).items() if name not in _FREE}
+    if valid is None:
+        del options["best_by"]  # nothing is told by it
     return {
         **program.options(),
         **options,
@@ -307,6 +326,15 @@ def _fingerprint(feed: Any) -> str:
     for array in getattr(feed, "samples", feed):
         digest.update(f"{array.dtype} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data[:_PIECE])
+    return digest.hexdigest()
+
+
+def digest_of(arrays: Mapping[str, Any]) -> str:
+    """Tells the weights that a run started from from others."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

@@ -60,6 +60,7 @@ class Display:
         """The lines that stay of an event."""
         if isinstance(event, Started):
             self.told = Told(event.unit, event.each)
+            self.epochs = event.epochs or self.epochs
             self.say(started_text(event))
             for note in event.notes:
                 self.say(f"note: {note}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,10 @@ import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets, Tokens
 from hogwild.errors import InputError
+from hogwild.feeds.held_out import entries_of, marked
 from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, mapping, read_strings, title_of
+
+_PIECE = 1000  # words of a sentence that are held out together
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +53,39 @@ class Corpus:
         if len(ids) and not (int(ids.min()) >= -1 and int(ids.max()) < len(self.words)):
             raise InputError(f"{self.source}: a word id lies outside 0 … {len(self.words) - 1}; the data is damaged.")
         return self
+
+    @property
+    def parts(self) -> int:
+        """Sentences, of which longer ones count as several."""
+        return len(self._bounds) - 1
+
+    @property
+    def _bounds(self) -> Offsets:
+        ids = self.samples.ids
+        ends = np.concatenate([[0], np.flatnonzero(ids == -1) + 1, [len(ids)]])
+        cuts = np.arange(0, len(ids), _PIECE)
+        return np.union1d(ends, cuts[np.diff(ends)[np.searchsorted(ends, cuts, side="right") - 1] > _PIECE])
+
+    def part(self, rows: Offsets, mark: str) -> Corpus:
+        """Some of the pieces, in the vocabulary of all; counts are those of these pieces."""
+        ids = self.samples.ids
+        bounds = self._bounds
+        begins, ends = bounds[rows], bounds[rows + 1]
+        if len(rows) and int(rows[-1]) - int(rows[0]) + 1 == len(rows):
+            taken = ids[begins[0] : ends[-1]]
+        else:
+            _, tokens = entries_of(bounds, rows)
+            taken = ids[tokens]
+            # Where the next piece is not the neighbour and no sentence ends, one must: no window reaches across.
+            stops = np.cumsum(ends - begins)
+            apart = np.append(rows[1:] != rows[:-1] + 1, False) & (ids[ends - 1] != -1)
+            taken = np.insert(taken, stops[apart], -1).astype(ids.dtype)
+        counts = np.bincount(taken[taken >= 0], minlength=len(self.words)).astype(self.counts.dtype)
+        total = round(self.total * int(counts.sum()) / max(1, len(self)))
+        return replace(
+            self, samples=Tokens(taken), counts=counts, total=total, notes=(),
+            fingerprint=marked(self.fingerprint, mark),
+        )  # fmt: skip
 
     def check_trainable(self) -> Corpus:
         """Raise InputError unless there are two words to tell apart; returns the corpus itself."""

@@ -17,6 +17,7 @@ HEAD = 1 << 20    # bytes from which columns are judged
 LONG = 16 << 20   # the same where lines are long
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
+_SHORT = 1 << 16  # bytes of a text that Python looks at itself
 
 class Block(NamedTuple):
     """A block of text and where it stands: the place of its file among the sources, and its first line."""
@@ -66,6 +67,8 @@ def blocks_of(source: Source, file: int, skip: int) -> Iterator[Block]:
 def check_utf8(block: Block, replace: bool) -> tuple[Bytes, int]:
     """The text with each byte that is not UTF-8 replaced, and how many were. Raises InputError unless `replace`."""
     text = block.text
+    if len(text) <= _SHORT and _is_plain(text):
+        return text, 0
     at = find_odd_byte(text, 0)
     if at == len(text):
         return text, 0
@@ -78,6 +81,16 @@ def check_utf8(block: Block, replace: bool) -> tuple[Bytes, int]:
         text = text.copy()
         return text, int(replace_odd_bytes(text, np.uint8(SIGN)))
     raise InputError(_explain(block, int(at), text[at]))
+
+
+def _is_plain(text: Bytes) -> bool:
+    """Whether all is UTF-8, and no NUL in it: asked of Python, which needs no compiled code."""
+    data = text.tobytes()
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
 
 
 def replaced_notes(count: int) -> Iterator[str]:

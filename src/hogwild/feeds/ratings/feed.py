@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hogwild.arrays import Ratings
-from hogwild.errors import InputError, worded
+from hogwild.errors import ConfigError, InputError, worded
+from hogwild.feeds.held_out import chosen, marked
 from hogwild.feeds.storage.arrayfiles import ArrayWriter, mapping, read_strings, title_of
 
 
@@ -46,6 +47,27 @@ class RatingFeed:
         what = "interactions" if self.implicit else "ratings"
         sizes = f"{len(self):,} {what}, {len(self.users):,} users, {len(self.items):,} items"
         return f"<RatingFeed of {self.source}: {sizes}>"
+
+    @property
+    def parts(self) -> int:
+        """Ratings."""
+        return len(self)
+
+    def part(self, rows: Any, mark: str) -> RatingFeed:
+        """Some of the ratings, of the same users and items."""
+        pick = chosen(rows)
+        samples = Ratings(*(array[pick] for array in self.samples))
+        return replace(self, samples=samples, notes=(), fingerprint=marked(self.fingerprint, mark))
+
+    def check_order(self) -> None:
+        """ConfigError where the order of the ratings says nothing: of lists, a user's items all stand together."""
+        users = self.samples.users
+        changes = int(np.count_nonzero(users[1:] != users[:-1]))
+        if len(users) and changes + 1 == len(np.unique(users)) < len(users):
+            raise ConfigError(
+                f"{self.source}: all that a user has stands together, so that the last share of it would be users that "
+                "training knows nothing of; sort it by time, or use valid_share (--valid-share)."
+            )
 
     def check(self) -> RatingFeed:
         """Check all that compiled code will trust; returns the feed itself."""

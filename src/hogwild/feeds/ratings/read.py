@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8, head_of, replaced_notes
 from hogwild.feeds.io.source import READ_AHEAD, Bytes, Source
+from hogwild.feeds.objects.read import Wanted, read_columns
+from hogwild.feeds.objects.values import NUMBER, TEXT, WHOLE, fields_of, is_object, trouble
 from hogwild.feeds.storage.words import Words
 from hogwild.feeds.tables.columns import find_column, numbers_of
 from hogwild.feeds.tables.frames import ArrowFile
@@ -225,7 +227,7 @@ class RatingReader:
         self.blank = self.bare = self.replaced = 0
 
     def read(self, source: Source, with_ratings: bool) -> Found | None:
-        """Read one file; returns its layout, None of Parquet and Arrow."""
+        """Read one file; returns its layout, None of Parquet, Arrow and JSON lines."""
         form = self.config.format
         if form in ("auto", "parquet", "arrow"):
             magic = source.head(8)
@@ -234,6 +236,9 @@ class RatingReader:
                 self._read_arrow(source, kind or form, with_ratings)
                 return None
         head = head_of(source, self.config.invalid_utf8 == "replace")
+        if form == "jsonl" or (form == "auto" and is_object(head.lstrip().encode()[:1000])):
+            self._read_objects(source, head, with_ratings)
+            return None
         found = find_layout(head, self.config, source.name, with_ratings)
         self.rated += not found.implicit
         self.layouts.append(_told(found))
@@ -306,24 +311,62 @@ class RatingReader:
         chosen = [file.names[k] for k in (user, item, rating) if k != NONE]
         self.layouts.append(f"columns {', '.join(chosen)}")
         for frame in file.frames(chosen, 0):
-            arrays = [frame.arrays[name] for name in chosen]
-            good = np.ones(len(frame.lines), bool)
-            sides = []
-            for table, array, what in ((self.users, arrays[0], "user"), (self.items, arrays[1], "item")):
-                ids, missing = _encode(table, array, f"{source.name}: column {what}")
-                self._report(source, frame.lines, good & missing, f"there is no {what}")
-                good &= ~missing
-                sides.append(ids)
-            values = np.ones(len(frame.lines), np.float32)
-            if rating != NONE:
-                numbers = _numbers(arrays[2], source.name, chosen[2])
-                with np.errstate(over="ignore"):
-                    values = numbers.astype(np.float32)
-                odd = ~np.isfinite(values)
-                self._report(source, frame.lines, good & odd, "the rating is missing or not a finite number")
-                good &= ~odd
-            self.bad.seen(len(frame.lines))
-            self.parts.append(Encoded(sides[0][good], sides[1][good], values[good]))
+            self._take(source, frame.lines, {name: frame.arrays[name] for name in chosen})
+
+    def _take(self, source: Source, lines: npt.NDArray[Any], columns: Mapping[str, Any]) -> None:
+        """Rows by their columns: user, item and, if there is one, rating."""
+        names, arrays = list(columns), list(columns.values())
+        good = np.ones(len(lines), bool)
+        sides = []
+        for table, array, what in ((self.users, arrays[0], "user"), (self.items, arrays[1], "item")):
+            ids, missing = _encode(table, array, f"{source.name}: column {what}")
+            self._report(source, lines, good & missing, f"there is no {what}")
+            good &= ~missing
+            sides.append(ids)
+        values = np.ones(len(lines), np.float32)
+        if len(arrays) > 2:
+            numbers = _numbers(arrays[2], source.name, names[2])
+            with np.errstate(over="ignore"):
+                values = numbers.astype(np.float32)
+            odd = ~np.isfinite(values)
+            self._report(source, lines, good & odd, "the rating is missing or not a finite number")
+            good &= ~odd
+        self.bad.seen(len(lines))
+        self.parts.append(Encoded(sides[0][good], sides[1][good], values[good]))
+
+    # -- JSON lines -------------------------------------------------------------------------------------------------
+
+    def _read_objects(self, source: Source, head: str, with_ratings: bool) -> None:
+        """A file of which each line is an object with a user, an item and perhaps a rating."""
+        lines = [(k, line) for k, line in enumerate(head.split("\n"), 1) if line.strip()][:_SNIFFED]
+        fields, objects = fields_of(iter(lines), frozenset())
+        if lines and not objects:
+            raise InputError(f"{source.place(lines[0][0])}: not one of the first lines is a JSON object; write one a"
+                             " line, as `jq -c` does.")  # fmt: skip
+        if not fields:
+            return
+        names = tuple(fields)
+        numeric = [["0" if fields[name].kind in (NUMBER, WHOLE) else "x" for name in names]]
+        user, item, rating = choose_columns(names, numeric, self.config, source.name)
+        if not with_ratings and self.config.rating in ("", "none"):
+            rating = NONE
+        self.rated += rating != NONE
+        chosen = [names[k] for k in (user, item, rating) if k != NONE]
+        self.layouts.append(f"fields {', '.join(map(shown, chosen))}")
+        for name in chosen:
+            if why := trouble(name, fields[name], source.name):
+                raise InputError(f"{source.name}: field `{shown(name)}` {why}.")
+        kinds = {name: fields[name].kind if fields[name].kind in (WHOLE, NUMBER) else TEXT for name in chosen[:2]}
+        wanted = Wanted({**kinds, **dict.fromkeys(chosen[2:], NUMBER)}, frozenset())
+        for block in blocks_of(source, 0, 0):
+            text, replaced = check_utf8(block, self.config.invalid_utf8 == "replace")
+            self.replaced += replaced
+            found = read_columns(text, wanted)
+            for line, problem in found.wrong.items():
+                told = f"{source.place(block.line + line)}: {problem}"
+                self.bad.report(told, "Correct it, or skip such rows with --bad-lines skip.")
+            self.bad.seen(len(found.wrong))
+            self._take(source, found.lines + block.line, {name: found.arrays[name] for name in chosen})
 
     def _report(self, source: Source, lines: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], what: str) -> None:
         for line in lines[wrong].tolist():

@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids
 from hogwild.config import FeedConfig
 from hogwild.feeds.slots.ids import PlainIds, SlotIds
 from hogwild.feeds.sparse.encoder import Block, BlockEncoder, Chunk, Summary
-from hogwild.feeds.sparse.features import SCALED, Scales
+from hogwild.feeds.sparse.features import CENTRED, Moments, Standards
 from hogwild.kernels.ids.keys import drop_unknown
 from hogwild.kernels.parse import lines
 from hogwild.kernels.parse.slots import OF_DENSE, OF_TARGETS
@@ -24,15 +23,11 @@ BLOCK = 1 << 19  # bytes that are parsed at a time: with what becomes of them, t
 
 
 class _Work(NamedTuple):
-    """What threads find out of a block. ids: None where they depend on the blocks before it.
-
-    squares, present: of each dense column the sum of squares, and how many numbers are other than 0.
-    """
+    """What threads find out of a block. ids: None where they depend on the blocks before it."""
 
     ids: Ids | None
     unseen: int
-    squares: npt.NDArray[np.float64]
-    present: npt.NDArray[np.int64]
+    moments: Moments
 
 
 class SlotEncoder(BlockEncoder):
@@ -55,7 +50,7 @@ class SlotEncoder(BlockEncoder):
         """From now on these are the slots and the dense columns."""
         self.names, self.columns = tuple(names), tuple(columns)
         self.slot_ids = self.make_ids()
-        self.scales = Scales(len(self.columns), self.schema, self.config.scale)
+        self.standards = Standards(len(self.columns), self.schema, self.config.scale)
 
     def make_ids(self) -> SlotIds | PlainIds:
         """What gives categories their ids."""
@@ -79,11 +74,11 @@ class SlotEncoder(BlockEncoder):
         """Parse a block; scale or measure its numbers, and find the ids of its categories, as far as threads can."""
         super().work(block)
         dense = self._dense(block)
-        numbers = dense.astype(np.float64) if self.scales.measured else np.zeros((0, dense.shape[1]))
+        numbers = dense.astype(np.float64) if self.standards.measured else np.zeros((0, dense.shape[1]))
         if self.schema:
-            self.scales.apply(dense, lambda row: block.source.place(block.line + int(block.parsed.lines[row])))
+            self.standards.apply(dense, lambda row: block.source.place(block.line + int(block.parsed.lines[row])))
         ids, unseen = (None, 0) if self.slot_ids.in_order else self.ids(block)
-        return _Work(ids, unseen, (numbers * numbers).sum(0), np.count_nonzero(numbers, 0))
+        return _Work(ids, unseen, Moments.of(numbers))
 
     def ids(self, block: Block) -> tuple[Ids, int]:
         """The id of each entry, and how many are unknown."""
@@ -92,7 +87,7 @@ class SlotEncoder(BlockEncoder):
 
     def note(self, block: Block, work: _Work) -> None:
         """Add up what threads found."""
-        self.scales.add(work.squares, work.present)
+        self.standards.add(work.moments)
         self.unseen += work.unseen
 
     def chunk(self, block: Block, work: _Work) -> Chunk:
@@ -115,17 +110,18 @@ class SlotEncoder(BlockEncoder):
         """What holds for all rows that were yielded."""
         bad = self.bad.notes()
         remap = self.slot_ids.finish()
-        scales = self.scales.final()
-        final = bool(self.schema) or all(scale == 1 for scale in scales)
-        schema = {"format": self.form, "slots": list(self.names), "dense": list(self.columns), "scales": scales,
-                  **self.slot_ids.schema(), **self.own_schema()}  # fmt: skip
+        shifts, scales = self.standards.final()
+        final = not self.standards.measured or not scales
+        schema = {"format": self.form, "slots": list(self.names), "dense": list(self.columns),
+                  **self.standards.schema(), **self.slot_ids.schema(), **self.own_schema()}  # fmt: skip
         return Summary(features=self.slot_ids.features, schema=schema, notes=(*self.notes(scaled=not final), *bad),
-                       remap=remap, dense_scales=() if final else tuple(scales))  # fmt: skip
+                       remap=remap, dense_scales=() if final else tuple(scales),
+                       dense_shifts=() if final else tuple(shifts))  # fmt: skip
 
     def notes(self, scaled: bool) -> Iterator[str]:
         """What to tell the user."""
         if scaled:
-            yield SCALED
+            yield CENTRED
         yield from self.own_notes()
         yield from self.slot_ids.notes(self.unseen)
 

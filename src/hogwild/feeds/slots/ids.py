@@ -28,7 +28,8 @@ class SlotIds:
     """Gives the categories of slots their ids: numbers as they come while a model is trained, features ever after.
 
     Features: the categories of the first slot in the order in which they came, then those of the second, and so on;
-    with a cut-off one more for each slot, for those that are rare or were never seen. Hashed: 2^bits for all slots.
+    with a cut-off one more for each slot, for those that are rare, and for those that were never seen if there were
+    rare ones. Hashed: 2^bits for all slots.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class SlotIds:
         self.names = tuple(names)
         self.shared: bool = schema.get("shared_ids", config.shared_ids)
         self.hashed = schema.get("categories", config.categories) == "hash"
-        self.min_count: int = schema.get("min_count", config.min_count)
+        self.min_count: int = schema.get("min_count", config.cut_off)
         hashing = schema.get("hashing", {"bits": config.hash_bits, "seed": config.hash_seed})
         self.bits, self.seed = int(hashing["bits"]), int(hashing["seed"])
         if not (1 <= self.bits <= 30 and 0 <= self.seed < 2**64):
@@ -67,6 +68,7 @@ class SlotIds:
         self._counts: Offsets = np.zeros(_ROOM, np.int64)
         self._texts: list[str] = []
         self._cut = (0, 0)  # categories that are rare, and how often they occur
+        self._with_rare: list[int] | None = schema.get("rare")  # slots that had some in training; None: not told
         if self.hashed:
             self._seeds = np.array([_seed(b"" if self.shared else name.encode(), self.seed)
                                     for name in self.names[: self.groups]], np.uint64)  # fmt: skip
@@ -123,6 +125,7 @@ class SlotIds:
         remap[order] = np.arange(len(order), dtype=np.int32)
         if self.min_count > 1:
             remap[cut] = groups[cut] + np.int32(len(order))
+            self._with_rare = np.unique(groups[cut]).tolist()
         self._sizes = np.bincount(groups[order], minlength=self.groups).tolist()
         self._keys = self._table.keys[order]
         return remap
@@ -132,6 +135,8 @@ class SlotIds:
         found: dict[str, Any] = {"categories": "hash" if self.hashed else "enumerate", "shared_ids": self.shared,
                                  "min_count": self.min_count,
                                  "hashing": {"bits": self.bits, "seed": self.seed}}  # fmt: skip
+        if self._with_rare is not None:
+            found["rare"] = self._with_rare
         if not self.hashed:
             if not self.fixed:
                 keys = self._keys.tolist()
@@ -160,6 +165,8 @@ class SlotIds:
             self._table = table_of(self._keys, groups)
         if self.min_count > 1:
             self.rare = np.arange(self.groups, dtype=np.int32) + np.int32(len(self._keys))
+            if self._with_rare is not None:
+                self.rare[~np.isin(np.arange(self.groups), self._with_rare)] = -1
 
 
 class PlainIds:
@@ -213,7 +220,7 @@ def feature_names(schema: Mapping[str, Any]) -> list[str]:
     ['site=7', 'site=9', 'ad=7', 'site rare', 'ad rare', 'price']
     """
     shared = schema.get("shared_ids", False)
-    slots = [""] if shared else list(schema.get("categorical", schema["slots"]))
+    slots = [""] if shared else [*schema.get("categorical", schema["slots"]), *schema.get("multi", ())]
     keys = " ".join(schema.get("keys", ())).split()
     owners = [slot for slot, size in zip(slots, schema.get("sizes", ()), strict=False) for _ in range(size)]
     names = [f"{slot}={key}" for slot, key in zip(owners, keys, strict=True)]

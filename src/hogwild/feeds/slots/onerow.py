@@ -13,6 +13,7 @@ from hogwild.errors import InputError, brief
 from hogwild.feeds.slots.description import columns_of, known_plan
 from hogwild.feeds.slots.ids import PlainIds, SlotIds
 from hogwild.feeds.sparse.encoder import reading_schema
+from hogwild.feeds.sparse.features import Standards
 from hogwild.feeds.sparse.onerow import OneRow, finite
 from hogwild.messages import listed, shown
 
@@ -32,8 +33,8 @@ class SlotRow:
             self._slots, dense = tuple(schema["slots"]), tuple(schema.get("dense", ()))
             plain, config = "features" in schema, FeedConfig()
             self._ids = PlainIds(config, schema) if plain else SlotIds(self._slots, config, schema)
-            scales = schema.get("scales") or [1.0] * len(dense)
-            self._dense = dict(zip(dense, (float(np.float32(scale)) for scale in scales), strict=True))
+            self._standards = Standards(len(dense), schema, asked=False)
+            self._dense = dense
             self._wide = {}
             self._order = (*dense, *self._slots)
             if "plan" in schema:
@@ -48,7 +49,7 @@ class SlotRow:
             row = self._named(row)
         row = self._spread(row)
         try:
-            dense = [self._number(row[name], name) * scale for name, scale in self._dense.items()]
+            dense = [self._number(row[name], name) for name in self._dense]
             entries = [(k, *pair) for k, name in enumerate(self._slots) for pair in self._keys(row[name], name)]
         except KeyError as error:
             raise InputError(f"`{shown(str(error.args[0]))}` is missing in the row, which has {listed(self._order)};"
@@ -56,6 +57,8 @@ class SlotRow:
         slots = np.array([slot for slot, _, _ in entries], np.uint16)
         found = self._ids.ids(np.array([key for _, key, _ in entries], np.uint64), slots)[0].tolist()
         known = [k for k, ident in enumerate(found) if ident >= 0]
+        if dense:
+            dense = self._standards.standardized(np.array(dense, np.float32)).tolist()
         return OneRow([found[k] for k in known], [entries[k][2] for k in known], [entries[k][0] for k in known], dense)
 
     def _named(self, row: Any) -> Mapping[str, Any]:

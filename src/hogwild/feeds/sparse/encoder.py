@@ -28,8 +28,8 @@ class Chunk(NamedTuple):
     """Rows in the order of one file. `values` is empty when all are 1; lines[i] is the line number of row i.
 
     file: the place of that file in the sequence of sources.
-    slots: the slot of each entry, where samples have several; dense: (rows, columns), the numbers beside them. Either
-    all chunks have them or none.
+    slots: the slot of each entry, where samples have several; dense: (rows, columns), the numbers beside them;
+    weights: the importance of each row. Either all chunks have them or none.
     """
 
     lengths: Offsets
@@ -40,6 +40,7 @@ class Chunk(NamedTuple):
     file: int = 0
     slots: Slots | None = None
     dense: Floats | None = None
+    weights: Floats | None = None
 
     def below(self, limit: int) -> Chunk:
         """The same rows without ids from `limit` on; the chunk itself if it has none. It has no slots."""
@@ -61,10 +62,13 @@ class Summary:
     relabel: where the order of the labels is known only at the end, the final target of each target in the chunks
     (0, 1, …); empty: the targets are final. Names of slots and of dense columns stand in the schema under `slots` and
     `dense`. scales: factors for the values of the features 0, 1, … that it covers,
-    known only at the end; empty: the values are final. dense_scales: the same for the columns of the dense matrix.
+    known only at the end; empty: the values are final. dense_scales: the same for the columns of the dense matrix, and
+    dense_shifts what is taken from them before that; they cover all columns.
     fills, dense_fills: what stands there instead of NaN, before it is scaled; empty: there is none.
     remap: the feature of each id in the chunks, where ids are given before it is known which features there are (then
     first_id is 0). remap_slots: the same for slots, in rising order.
+    sets: where rows have several labels, those of each target.
+    weight: what the weights of the rows are multiplied by, so that their mean is 1.
     """
 
     features: int
@@ -73,12 +77,15 @@ class Summary:
     notes: tuple[str, ...] = ()
     first_id: int = 0
     relabel: tuple[int, ...] = ()
-    scales: tuple[float, ...] = ()
+    scales: Sequence[float] = ()
     dense_scales: tuple[float, ...] = ()
-    fills: tuple[float, ...] = ()
+    dense_shifts: tuple[float, ...] = ()
+    fills: Sequence[float] = ()
     dense_fills: tuple[float, ...] = ()
     remap: Ids | None = None
     remap_slots: tuple[int, ...] = ()
+    sets: tuple[tuple[int, ...], ...] = ()
+    weight: float = 1.0
 
 
 class Encoder(Protocol):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from hogwild.arrays import AnyRows, DenseRows, Ids, Offsets, check_rows
-from hogwild.errors import worded
+from hogwild.errors import InputError, worded
+from hogwild.feeds.held_out import chosen, entries_of, marked
 from hogwild.messages import counted
+
+_OF_ENTRIES = ("offsets", "ids", "values", "slots")  # arrays that have no entry a row
 
 
 class kept:  # noqa: N801
@@ -39,6 +42,7 @@ class Feed:
     fingerprint: identifies content and options; empty for arrays in memory.
     lines: the line (from 1) that each row stood on; files: (name, first row) of each file. None and empty in memory.
     labelled: False where no labels were given, and all targets are 0.
+    sets: where rows have several labels, those of each target: places in `labels`, in rising order. Empty for one each.
     """
 
     samples: AnyRows
@@ -52,6 +56,7 @@ class Feed:
     lines: Offsets | None = None
     files: tuple[tuple[str, int], ...] = ()
     labelled: bool = True
+    sets: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", tuple(worded(note) for note in self.notes))
@@ -65,7 +70,7 @@ class Feed:
             parts.append(counted(len(self.slots), "slot"))
             parts += [counted(len(self.dense), "dense column")] if self.dense else []
         if self.labels:
-            parts.append(f"{len(self.labels)} classes")
+            parts.append(f"{len(self.labels)} {'labels, several a row' if self.sets else 'classes'}")
         return f"<Feed of {self.source}: {', '.join(parts)}{'' if self.labelled else ', not labelled'}>"
 
     @property
@@ -100,6 +105,32 @@ class Feed:
             return f"{self.source}: row {row + 1}"
         name, _ = self.files[bisect_right(self.files, row, key=lambda file: file[1]) - 1]
         return f"{name}:{int(self.lines[row])}"
+
+    def one_label(self, what: str) -> Feed:
+        """Raise InputError where rows have several labels, which such a model cannot learn; else the feed itself."""
+        if self.sets:
+            raise InputError(f"{self.source}: rows have several labels, which {what} cannot learn; use a linear model"
+                             " or a text classifier (`hogwild train classifier`).")  # fmt: skip
+        return self
+
+    @property
+    def parts(self) -> int:
+        """Rows."""
+        return len(self)
+
+    def part(self, rows: Offsets, mark: str) -> Feed:
+        """Some of the rows, under the names of all."""
+        pick, fields = chosen(rows), self.samples._asdict()
+        taken = {name: array[pick] for name, array in fields.items() if name not in _OF_ENTRIES}
+        if "offsets" in fields:
+            offsets, entries = entries_of(fields["offsets"], rows)
+            taken["offsets"] = offsets
+            taken.update({name: fields[name][entries] for name in _OF_ENTRIES if name in fields and name != "offsets"})
+        files = tuple((name, int(np.searchsorted(rows, first))) for name, first in self.files)
+        return replace(
+            self, samples=type(self.samples)(**taken), notes=(), fingerprint=marked(self.fingerprint, mark),
+            lines=None if self.lines is None else self.lines[pick], files=files,
+        )  # fmt: skip
 
     def check(self) -> Feed:
         """Check all that compiled code will trust; returns the feed itself."""

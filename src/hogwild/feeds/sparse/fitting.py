@@ -11,16 +11,18 @@ from hogwild.feeds.sparse.feed import Feed
 from hogwild.messages import listed
 
 _NUMBERED = ("svmlight", "lists", "tfrecord", "libffm")  # formats whose ids are the numbers of features, as of arrays
-_ELSEWHERE = {"columns", "header", "label", "labels", "features", "indices"}  # what ids do not depend on
+_ELSEWHERE = {"columns", "header", "label", "labels", "weight", "features", "indices"}  # what ids do not depend on
 _BEFORE = {  # what models say that were saved before they said it
     "min_count": 1, "shared_ids": False, "missing": list(MISSING), "missing_numbers": "zero", "number_style": "plain",
-    "dates": "",
+    "dates": "", "multi": [], "separators": [],
 }  # fmt: skip
-_LISTS = {"numeric": "columns of numbers", "categorical": "columns of categories", "slots": "slots",
+_LISTS = {"multi": "columns of several values",
+          "numeric": "columns of numbers", "categorical": "columns of categories", "slots": "slots",
           "dense": "dense columns"}  # fmt: skip
 _OTHERS = {
     "vocabulary": "its categories have other numbers", "keys": "its categories have other numbers",
     "means": "its missing numbers are others", "scales": "its numbers are scaled otherwise",
+    "shifts": "its numbers are centred otherwise",
     "hashing": "it is hashed otherwise",
     "zero_based": "its ids begin elsewhere",
 }  # fmt: skip
@@ -63,16 +65,17 @@ def _parts(schema: Mapping[str, Any]) -> dict[str, Any]:
     if schema.get("format") != "table":
         return parts
     unused = set[str]()
-    if not schema.get("categorical"):
-        unused |= {"categories", "min_count", "shared_ids"}
-    if not schema.get("text") and (not schema.get("categorical") or schema.get("categories") != "hash"):
+    words = schema.get("categorical") or schema.get("multi")
+    if not words:
+        unused |= {"categories", "min_count", "rare", "shared_ids"}
+    if not schema.get("text") and (not words or schema.get("categories") != "hash"):
         unused.add("hashing")
     if not schema.get("numeric"):
-        unused |= {"scales", "means", "missing_numbers", "number_style", "dates"}
-    if not schema.get("numeric") and not schema.get("categorical"):
+        unused |= {"scales", "shifts", "means", "missing_numbers", "number_style", "dates"}
+    if not schema.get("numeric") and not words:
         unused.add("missing")
     parts = {**_BEFORE, **parts}
-    for name in ("scales", "means"):  # of very many columns they are texts
+    for name in ("scales", "shifts", "means"):  # of very many columns they are texts
         if name in parts:
             parts[name] = [float(number) for number in parts[name]]
     return {name: value for name, value in parts.items() if name not in unused}

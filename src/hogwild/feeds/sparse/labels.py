@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hogwild.arrays import Floats, fits_float32, number_of
 from hogwild.messages import counted, listed, shown
 
-NAMES = ("label", "target", "y", "class")   # columns that hold the label unless the user says otherwise
+NAMES = ("label", "target", "y", "class", "labels")   # columns that hold the label unless the user says otherwise
 TEXT_NAME = "text"                          # and the text
 _SHOWN = 10  # names of labels that a message lists
 
@@ -101,6 +101,10 @@ class Labels:
         final = {name: place for place, name in enumerate(self.names())}
         order = tuple(final[name] for name in self._places)
         return () if order == tuple(range(len(order))) else order
+
+    def sets(self) -> tuple[tuple[int, ...], ...]:
+        """The labels of each target, where rows may have several."""
+        return ()
 
     def schema(self) -> dict[str, Any]:
         """What `known` must be to give the same targets again."""

@@ -19,9 +19,11 @@ from hogwild.feeds.io.workspace import writing
 from hogwild.feeds.sparse.encoder import Chunk, Encoder, Summary
 from hogwild.feeds.sparse.features import settle
 from hogwild.feeds.sparse.feed import Feed
+from hogwild.feeds.sparse.labelsets import check_sets
 from hogwild.feeds.storage import cache
 from hogwild.feeds.storage.arrayfiles import DTYPES, ArrayWriter, Damaged, map_arrays, read_header, title_of
 from hogwild.feeds.storage.ranking import Frequencies
+from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.ids.ranking import replace_ids
 from hogwild.timeline import timed, timed_items
 
@@ -60,7 +62,10 @@ class FeedWriter(ArrayWriter):
         self.write("offsets", np.cumsum(chunk.lengths, dtype=np.int64) + entries)
         self.write("targets", chunk.targets)
         self.write("lines", chunk.lines)
-        self._write_ones("importance", len(chunk.targets))
+        if chunk.weights is None:
+            self._write_ones("importance", len(chunk.targets))
+        else:
+            self.write("importance", chunk.weights)
         if chunk.slots is not None:
             self.write("slots", chunk.slots)
         if chunk.dense is not None:
@@ -76,11 +81,12 @@ class FeedWriter(ArrayWriter):
         rank, original = self._seen.rank(summary.features, summary.first_id, summary.remap)
         self.write("original", original)
         header = {"features": summary.features, "labels": summary.labels, "schema": summary.schema,
-                  "notes": summary.notes, "starts": self._starts,
+                  "notes": summary.notes, "starts": self._starts, "sets": summary.sets,
                   "sources": [source.name for source in sources]}  # fmt: skip
         with writing(self.directory):
             self._settle(summary)
-            _rewrite(self.directory / "ids", lambda ids, _, rank: replace_ids(ids, rank, summary.first_id), rank)
+            first = summary.first_id
+            _rewrite(self.directory / "ids", lambda ids, _, rank: ready(replace_ids, len(ids))(ids, rank, first), rank)
         self.seal(header)
 
     def _settle(self, summary: Summary) -> None:
@@ -95,16 +101,21 @@ class FeedWriter(ArrayWriter):
 
         def scale_dense(cells: Cells, place: int, factors: Cells) -> None:
             columns = np.arange(place, place + len(cells)) % len(factors)
-            settle(cells, columns, np.asarray(summary.dense_fills, np.float32), factors)
+            fills, shifts = (np.asarray(part, np.float32) for part in (summary.dense_fills, summary.dense_shifts))
+            settle(cells, columns, fills, factors, shifts)
+
+        def weigh(weights: Cells, place: int, factor: Cells) -> None:
+            weights *= factor
 
         def factors_of(scales: Sequence[float], fills: Sequence[float]) -> Sequence[float]:
-            return scales or [1.0] * len(fills)
+            return scales if len(scales) else [1.0] * len(fills)
 
         for name, settled, change in (
             ("targets", summary.relabel, relabel),
             ("values", factors_of(summary.scales, summary.fills), scale),
             ("dense", factors_of(summary.dense_scales, summary.dense_fills), scale_dense),
             ("slots", summary.remap_slots, relabel),
+            ("importance", (summary.weight,) if summary.weight != 1 else (), weigh),
         ):
             if len(settled) and self.sizes[name]:
                 _rewrite(self.directory / name, change, np.asarray(settled, DTYPES[name]))
@@ -165,10 +176,16 @@ def map_feed(directory: Path, names: Sequence[str], fingerprint: str) -> Feed:
     offsets, ids = arrays["offsets"], arrays["ids"]
     if offsets[0] != 0 or offsets[-1] != len(ids):
         raise Damaged("offsets do not fit ids")
+    try:
+        sets = check_sets(header.get("sets", ()), len(header["labels"]))
+        if sets and not 0 <= arrays["targets"].min(initial=0) <= arrays["targets"].max(initial=0) < len(sets):
+            raise ValueError("no such set")
+    except (TypeError, ValueError) as error:
+        raise Damaged(str(error)) from None
     return Feed(_samples_of(arrays, header["schema"]), features=header["features"], original=arrays["original"],
                 labels=tuple(header["labels"]), schema=header["schema"], notes=tuple(header["notes"]),
                 source=title_of(names, "rows"), fingerprint=fingerprint, lines=arrays["lines"],
-                files=tuple((names[file], row) for file, row in header["starts"]))  # fmt: skip
+                files=tuple((names[file], row) for file, row in header["starts"]), sets=sets)  # fmt: skip
 
 
 # -- in the cache -----------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 
 from hogwild.arrays import Ids
 from hogwild.errors import InputError
+from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.ids.ranking import count_ids, ranks_of
 from hogwild.machine import memory
 
@@ -36,7 +37,7 @@ class Frequencies:
             raise InputError(f"feature id {int(ids.min())} is below 0; ids must be 0 or more.")
         self.largest = max(self.largest, int(ids.max()))
         self._grow(self.largest + 1)
-        count_ids(ids, self._counts)
+        ready(count_ids, len(ids))(ids, self._counts)
 
     def rank(self, features: int, first: int = 0, remap: Ids | None = None) -> tuple[Ids, Ids]:
         """The rank of each feature and the feature of each rank; `first` is the id that stands for feature 0.

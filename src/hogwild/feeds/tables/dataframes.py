@@ -138,7 +138,8 @@ def columns_for(count: int, schema: Mapping[str, Any]) -> tuple[str, ...]:
     plan = Plan.known(schema)
     used = set(plan.features())
     known = [tuple(name for name in plan.columns if name in used),
-             tuple(name for name in plan.columns if name != plan.label)]  # fmt: skip
+             tuple(name for name in plan.columns if name != plan.label),
+             tuple(name for name in plan.columns if name not in (plan.label, plan.weight))]  # fmt: skip
     for names in known:
         if len(names) == count:
             return names
@@ -184,6 +185,8 @@ def _labelled(table: pa.Table, labels: Words, schema: Mapping[str, Any]) -> tupl
     name = schema.get("label") or next(name for name in _LABELS if name not in table.column_names)
     if name in table.column_names:
         table = table.drop_columns([name])
-    if schema.get("labels", {}).get("kind") == "words" and labels.dtype.kind == "f":
+    if isinstance(labels, list):
+        return table.append_column(name, pa.array(labels, pa.list_(pa.string()))), name
+    if schema.get("labels", {}).get("kind") in ("words", "sets") and labels.dtype.kind == "f":
         labels = np.array([f"{label:g}" for label in labels.tolist()])
     return table.append_column(name, pa.array(labels)), name

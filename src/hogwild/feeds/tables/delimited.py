@@ -16,6 +16,7 @@ from hogwild.feeds.io.blocks import Block, check_utf8
 from hogwild.feeds.io.source import Bytes
 from hogwild.feeds.tables.columns import SAMPLE, Plan
 from hogwild.feeds.tables.frames import Frame, WideCells
+from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.parse.tables import NO_QUOTE, Records, copy_fields, count_ends, find_records, make_records
 
 QUOTE = '"'
@@ -34,13 +35,14 @@ class Dialect(NamedTuple):
 
     def records(self, text: Bytes) -> tuple[Records, int]:
         """The records of a text, and where the last one ends; what follows is inside an open quote."""
-        room = make_records(count_ends(text))
-        count, end = find_records(text, ord(self.delimiter), ord(QUOTE) if self.quoted else NO_QUOTE, room)
+        room = make_records(ready(count_ends, len(text))(text))
+        find = ready(find_records, len(text))
+        count, end = find(text, ord(self.delimiter), ord(QUOTE) if self.quoted else NO_QUOTE, room)
         return Records(*(array[:count] for array in room)), int(end)
 
 
-def sniff(head: str, form: str) -> Dialect:
-    """The dialect of a file that begins so; `form` is csv or tsv.
+def sniff(head: str, form: str, inside: Collection[str] = ()) -> Dialect:
+    """The dialect of a file that begins so; `form` is csv or tsv. inside: what stands between the values of a field.
 
     The delimiter is the one that divides the first lines into the same number of fields, the more the better.
     Tab-separated files know no quotes, unless every field that begins with one ends with one.
@@ -48,6 +50,8 @@ def sniff(head: str, form: str) -> Dialect:
     text = as_bytes(head)
     best, found = (False, 1), "\t" if form == "tsv" else ","
     for delimiter in DELIMITERS if form != "tsv" else ():
+        if delimiter in inside:
+            continue
         fields = Dialect(delimiter, True).records(text)[0].fields[:_SNIFFED]
         score = (bool(len(fields)) and bool((fields == fields[0]).all()), int(fields[0]) if len(fields) else 1)
         if score[1] > 1 and score > best:
@@ -200,7 +204,7 @@ def read_fields(text: Bytes, starts: Offsets, dialect: Dialect, wanted: npt.NDAr
     fields = np.empty(len(text) + 1, np.uint8)
     fields[0] = ord("\n")
     signs = np.array([ord(dialect.delimiter), ord(QUOTE) if dialect.quoted else NO_QUOTE])
-    size = 1 + copy_fields(text, starts, signs, wanted, fields[1:])
+    size = 1 + ready(copy_fields, len(text))(text, starts, signs, wanted, fields[1:])
     return _whole(_parse(fields[:size], dialect, 1, {0: kind}, blank=True)["0"])[1:]
 
 
@@ -252,7 +256,7 @@ def wide_shape(shape: Shape, plan: Plan) -> WideShape:
         np.fromiter((shape.places[name] for name in names), np.int64, len(names))
         for names in (plan.numeric, plan.categorical)
     )
-    others = {name: shape.places[name] for name in (plan.label, plan.text) if name in shape.places}
+    others = {name: shape.places[name] for name in (plan.label, plan.text, *plan.multi) if name in shape.places}
     return WideShape(shape._replace(places=others), numbers, words)
 
 

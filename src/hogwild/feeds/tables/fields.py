@@ -22,6 +22,7 @@ from hogwild.config import MISSING, FeedConfig
 from hogwild.messages import shown
 
 ISO = "iso"
+COLUMN = "COLUMN"  # stands for the name of a column in what is told of it
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 YEAR = 365.2425 * 86400  # seconds
 MOSTLY = 0.9  # share of fields from which on a column is taken for what these are
@@ -188,4 +189,9 @@ def doubt_of(present: Sequence[str], rules: FieldRules) -> str:
             _years_of(field.strip(), form) is not None for field in present
         ):
             return f"`{shown(present[0])}` would be a date with --dates '{form}'"
+    for separator in ("|", ";"):
+        several = [field for field in present if separator in field]
+        parts = {part.strip() for field in present for part in field.split(separator)}
+        if 2 * len(several) >= len(present) and len(parts) < len(set(present)):
+            return f"`{shown(several[0])}` would be several values with --multi {COLUMN}:'{separator}'"
     return ""

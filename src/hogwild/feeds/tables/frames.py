@@ -18,7 +18,7 @@ from hogwild.errors import InputError
 from hogwild.feeds.io.source import Bytes, Source
 from hogwild.feeds.tables.arrowcheck import why_unsound
 from hogwild.feeds.tables.arrowchild import open_arrow
-from hogwild.feeds.tables.columns import CATEGORICAL, NUMERIC, SAMPLE, Sample
+from hogwild.feeds.tables.columns import CATEGORICAL, NUMERIC, SAMPLE, SEVERAL_VALUES, Plan, Sample
 from hogwild.feeds.tables.fields import EPOCH, YEAR, FieldRules, style_of
 from hogwild.messages import shown
 
@@ -80,6 +80,14 @@ class Codes(NamedTuple):
     def columns(self) -> int:
         """How many columns."""
         return 1 if self.owners is None else self.codes.shape[1]
+
+
+class RowSets(NamedTuple):
+    """Lists of words: row i has sets[codes[i]]; absent: rows that have no list."""
+
+    sets: list[tuple[str, ...]]
+    codes: npt.NDArray[np.intp]
+    absent: npt.NDArray[np.bool_]
 
 
 def read_matrix(frame: Frame, names: Sequence[str], rules: FieldRules) -> tuple[Numbers, dict[int, str]]:
@@ -197,6 +205,62 @@ def read_words(array: Any, rules: FieldRules) -> Codes:
     return Codes(codes, words, left_out=tuple(left_out))
 
 
+def read_sets(array: Any) -> RowSets:
+    """A column of lists as sets of words; see RowSets."""
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0), np.int64)
+    flat = pc.list_flatten(array)
+    words = pc.utf8_trim_whitespace(pc.cast(_plain(flat), pa.string())).fill_null("").to_pylist()
+    ends = np.cumsum(lengths)
+    known: dict[tuple[str, ...], int] = {}
+    codes = [
+        known.setdefault(tuple(words[end - length : end]), len(known))
+        for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)
+    ]
+    absent = np.asarray(array.is_null())
+    return RowSets(list(known), np.array(codes, np.intp), absent)
+
+
+def is_labels(kind: Any) -> bool:
+    """Whether a type of Arrow is that of lists of labels: of words, whole numbers, or nothing."""
+    types = pa.types
+    return is_list(kind, lambda item: _is_text(item) or types.is_integer(item) or types.is_null(item))
+
+
+class Bags(NamedTuple):
+    """A column whose rows have several values, each once: row i has lengths[i] of the items, none of which is
+    missing."""
+
+    lengths: Offsets
+    items: Codes
+
+
+def read_bags(array: Any, separator: str, rules: FieldRules) -> Bags:
+    """A column of lists, or of fields that hold several words with a separator between them."""
+    array = _plain(array)
+    if not is_list(array.type):
+        array = pc.split_pattern(pc.cast(array, pa.string()).fill_null(""), separator)
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0), np.int64)
+    items = read_words(_words_of(pc.list_flatten(array)), rules)
+    rows, codes = np.repeat(np.arange(len(lengths)), lengths), items.codes.astype(np.int64)
+    # Of a value that a row has twice the first one stays.
+    _, firsts = np.unique(rows * (len(items.words) + 1) + codes, return_index=True)
+    kept = np.zeros(len(codes), np.bool_)
+    kept[firsts] = True
+    kept &= codes >= 0
+    return Bags(np.bincount(rows[kept], minlength=len(lengths)), items._replace(codes=items.codes[kept]))
+
+
+def _words_of(array: Any) -> Any:
+    """Items of lists as words without blanks around them: `a` and `a ` are one."""
+    return pc.utf8_trim_whitespace(pc.cast(_plain(array), pa.string()))
+
+
+def keep_bags(bags: Bags, keep: npt.NDArray[np.bool_]) -> Bags:
+    """The rows that are marked."""
+    codes = bags.items.codes[np.repeat(keep, bags.lengths)]
+    return Bags(bags.lengths[keep], bags.items._replace(codes=codes))
+
+
 def read_texts(array: Any) -> tuple[Bytes, Offsets]:
     """A column as bytes, and where in them the text of each row begins and ends."""
     data, offsets = string_buffers(pc.cast(_plain(array), pa.string()).fill_null(""))
@@ -250,6 +314,21 @@ class ArrowFile:
         if rules.style != "plain" or rules.dates:
             kinds |= Sample.of(first, rules).kinds
         return Sample(kinds, {name: rules.present(fields) for name, fields in first.items()})
+
+    def check_kinds(self, plan: Plan, called: Mapping[str, str]) -> None:
+        """Raise InputError for a column of lists where a plan has one value a row, and of what holds no words where it
+        has several. called: by the plan's name of a column, its name in this file."""
+        kinds = dict(zip(self.names, zip(self.types, self.kinds, strict=True), strict=True))
+        for name, own in called.items():
+            kind, found = kinds[own]
+            if name in plan.multi:
+                if found not in (NUMERIC, CATEGORICAL, SEVERAL_VALUES):
+                    raise InputError(f"{self.source.name}: column `{shown(own)}` {found}; it needs lists of words.")
+            elif name == plan.label and is_labels(kind):
+                continue  # rows have several labels
+            elif name in (plan.label, *plan.features()) and is_list(kind):
+                raise InputError(f"{self.source.name}: column `{shown(own)}` holds lists ({shown(str(kind))}), where"
+                                 " one value a row is needed.")  # fmt: skip
 
     def frames(self, columns: Sequence[str], file: int) -> Iterator[Frame]:
         """The rows of these columns."""
@@ -306,8 +385,8 @@ def _kind(kind: Any) -> str:
         return NUMERIC
     if _is_text(kind):
         return CATEGORICAL
-    if is_list(kind, types.is_integer):
-        return f"is of type {name}: --indices COLUMN reads lists of ids, with --values COLUMN those of their values"
+    if is_list(kind, _is_item):
+        return SEVERAL_VALUES
     if is_list(kind, types.is_floating):
         return f"is of type {name}: --values COLUMN reads lists of values, beside lists of ids (--indices COLUMN)"
     if types.is_nested(kind):
@@ -319,7 +398,13 @@ def _kind(kind: Any) -> str:
     return f"is of type {name}, which is neither number nor string; convert it first"
 
 
-def is_list(kind: Any, item: Callable[[Any], bool]) -> bool:
+def _is_item(kind: Any) -> bool:
+    """Whether a type of Arrow is that of words, or of whole numbers that name something."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(_is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind))
+
+
+def is_list(kind: Any, item: Callable[[Any], bool] = lambda kind: True) -> bool:
     """Whether a type of Arrow is that of lists of such items."""
     lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     return lists and bool(item(kind.value_type))

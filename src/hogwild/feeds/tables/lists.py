@@ -49,12 +49,20 @@ class _Lists(NamedTuple):
 
 def holds_lists(sources: Sequence[Source], form: str, config: FeedConfig) -> bool:
     """Whether these files are read as lists: if there are lists of ids and nothing but values and a label beside them,
-    or the user names the column of ids."""
+    or the user names the column of ids; not if they are said to be values of a column (--multi)."""
     file = ArrowFile(sources[0], form)
     kinds = _kinds_of(file, config).values()
-    ids = sum(is_list(kind, pa.types.is_integer) for kind in kinds)
+    ids = sum(is_list(kind, pa.types.is_integer) for kind in kinds) - _has_label_list(file, config)
     others = sum(not is_list(kind, pa.types.is_integer) and not is_list(kind, pa.types.is_floating) for kind in kinds)
-    return ids > 0 and (bool(config.indices) or others <= 1)
+    return ids > 0 and not config.multi and (bool(config.indices) or others <= 1)
+
+
+def _has_label_list(file: ArrowFile, config: FeedConfig) -> bool:
+    """Whether the label is a list: of several labels, which may be numbers."""
+    kinds = dict(zip(file.names, file.types, strict=True))
+    usual = (name for each in NAMES for name in file.names if name.lower() == each)
+    label = config.label or next(usual, "")
+    return label in kinds and label != config.indices and is_list(kinds[label], pa.types.is_integer)
 
 
 def _kinds_of(file: ArrowFile, config: FeedConfig) -> dict[str, Any]:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from hogwild.arrays import Floats, Ids
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError, brief
 from hogwild.feeds.sparse.encoder import reading_schema
-from hogwild.feeds.sparse.features import Fills
+from hogwild.feeds.sparse.features import Fills, Standards
 from hogwild.feeds.sparse.hashing import Hashing
 from hogwild.feeds.sparse.onerow import LARGEST, OneRow, finite
 from hogwild.feeds.tables.categories import Cut, HashedCategories, Vocabulary
 from hogwild.feeds.tables.columns import Plan, list_columns
+from hogwild.feeds.tables.crosses import block_of, crosses_of, hashed_ids
 from hogwild.feeds.tables.dataframes import columns_for
 from hogwild.feeds.tables.fields import FieldRules, years
+from hogwild.feeds.tables.frames import Codes
 from hogwild.kernels.compiler.jit import entry
 from hogwild.kernels.ids.tokens import encode_text, make_bags
 from hogwild.messages import shown
@@ -39,25 +42,37 @@ class TableRow:
         with reading_schema(schema, "table", "a table", "columns"):
             plan = self.plan = Plan.known(schema)
             hashing = Hashing.of(FeedConfig(), schema)
-            cut = Cut(schema.get("min_count", 1), schema.get("shared_ids", False))
+            cut = Cut.known(schema)
             self._slotted = "slots" in schema
-            hashed = plan.categorical if schema.get("categories") == "hash" else ()
-            count = len(plan.numeric)
+            crosses = self._crosses = crosses_of(schema)
+            words = (*plan.categorical, *crosses.pair_names, *plan.multi)
+            self._bags_from = len(plan.categorical) + len(crosses.pair_names)
+            hashed = words if schema.get("categories") == "hash" else ()
+            numbers = (*plan.numeric, *crosses.product_names)
+            count = len(numbers)
             before = 0 if self._slotted else count
-            first = before + ((1 << hashing.bits) if plan.text or hashed else 0)
-            listed = () if hashed else plan.categorical
-            self._vocabulary = Vocabulary(listed, first, schema["vocabulary"], cut, plan.numeric)
-            self._hasher = HashedCategories(hashed, before, hashing, cut.shared) if hashed else None
+            first = before + hashed_ids(hashing, crosses if hashed else None, bool(plan.text or hashed))
+            listed = () if hashed else words
+            self._vocabulary = Vocabulary(listed, first, schema["vocabulary"], cut, numbers)
+            blocks = block_of(crosses, len(plan.categorical))
+            self._hasher = HashedCategories(hashed, before, hashing, cut.shared, blocks) if hashed else None
             scales = [float(np.float32(scale)) for scale in schema.get("scales") or [1.0] * count]
-            self._scales = list(zip(plan.numeric, scales, strict=True))
+            self._standards = Standards(count, schema, asked=False) if "shifts" in schema else None
+            own = [1.0] * count if self._standards else scales
+            self._scales = list(zip(plan.numeric, own[: len(plan.numeric)], strict=True))
+            self._product_scales = scales[len(plan.numeric) :]
+            if len(scales) != count:
+                raise ValueError("scales are not those of the columns")
             self._rules, fills = FieldRules.of(FeedConfig(), schema), Fills(count, schema, "zero")
-        self._fills = [float(fill) for fill in fills.values * np.array(scales, np.float32)]
+        self._fills = [float(fill) for fill in fills.values * (1 if self._standards else np.array(scales, np.float32))]
         self._whole = fills.kind == "error"
         self._marks = self._vocabulary.marks.tolist()
-        self._tables = list(zip(listed, self._vocabulary.tables(), strict=True))
+        self._tables = list(zip(plan.categorical, self._vocabulary.tables(), strict=False)) if listed else []
+        self._of_pairs = [(len(plan.categorical) + place, place) for place in range(len(crosses.pairs))]
+        self._valued = dict(crosses.valued)
         self.features = max(first + len(self._vocabulary), 1)
         self._text = _TextHasher(hashing, before) if plan.text else None
-        self._text_slot = len(plan.categorical)
+        self._text_slot = len(plan.words())
         self._only = plan.features()[0] if len(plan.features()) == 1 else ""
         self._bare = self._text if self._only and not self._slotted else None
         self._by_count: dict[int, tuple[str, ...]] = {}
@@ -72,6 +87,8 @@ class TableRow:
         try:
             numbers = self._numbers(row, marks)
             found = self._categories(row)
+            bags = self._bags(row)
+            pairs = self._pairs(row, numbers) if self._of_pairs else []
             text = row[self.plan.text] if self._text else None
         except KeyError as error:
             raise InputError(f"column `{shown(str(error.args[0]))}` is missing in the row;"
@@ -81,6 +98,13 @@ class TableRow:
         slots = [k for k, ident in enumerate(found) if ident >= 0]
         ids += found if len(slots) == len(found) else [found[k] for k in slots]
         values += [1.0] * len(slots)
+        for slot, bag in bags:
+            ids += bag
+            values += [1.0] * len(bag)
+            slots += [slot] * len(bag)
+        for ident, value in pairs:
+            ids.append(ident)
+            values.append(value)
         if self._text:
             grams, counts = self._text(text)
             ids += grams.tolist()
@@ -90,6 +114,8 @@ class TableRow:
             ids += marks
             values += [1.0] * len(marks)
             slots += [self._text_slot + bool(self._text)] * len(marks)
+        if self._standards and numbers:
+            numbers = self._standards.standardized(np.array(numbers, np.float32)).tolist()
         return OneRow(ids, values, slots, numbers) if self._slotted else OneRow(ids, values)
 
     def _numbers(self, row: Mapping[str, Any], marks: list[int]) -> list[float]:
@@ -107,18 +133,58 @@ class TableRow:
             found.append(self._fills[k])
             if self._marks[k] >= 0:
                 marks.append(self._marks[k])
+        if self._crosses.products:
+            self._multiply(row, found, marks)
         return found
+
+    def _multiply(self, row: Mapping[str, Any], found: list[float], marks: list[int]) -> None:
+        """Add the products of numbers, scaled, to what was found of the numbers themselves."""
+        raw = [_number(row[name], name, self._rules) for name in self.plan.numeric]
+        for place, (left, right) in enumerate(self._crosses.products):
+            k, product = len(raw) + place, raw[left] * raw[right]
+            if product == product:
+                found.append(finite(product, self._crosses.product_names[place]) * self._product_scales[place])
+                continue
+            found.append(self._fills[k])
+            if self._marks[k] >= 0:
+                marks.append(self._marks[k])
+
+    def _pairs(self, row: Mapping[str, Any], numbers: list[float]) -> list[tuple[int, float]]:
+        """Features and values of crossed columns: a category with another, or with a number."""
+        words = [_word(row[name], self._rules) for name in self.plan.categorical]
+        joint = [self._crosses.words_of(place, words) for _, place in self._of_pairs]
+        if self._hasher:
+            idents = self._hasher.one([*words, *joint])[len(words) :]
+        else:
+            idents = [self._vocabulary.one(column, joint[place]) for column, place in self._of_pairs]
+        values = [numbers[self._valued[place]] if place in self._valued else 1.0 for _, place in self._of_pairs]
+        return [(ident, value) for ident, value in zip(idents, values, strict=True) if ident >= 0 and value]
 
     def _categories(self, row: Mapping[str, Any]) -> list[int]:
         """The ids of the columns of categories; -1 for those that have none."""
         if self._hasher:
-            return self._hasher.one([_word(row[name], self._rules) for name in self.plan.categorical])
+            words = [_word(row[name], self._rules) for name in self.plan.categorical]
+            return self._hasher.one([*words, *[""] * len(self._of_pairs)])[: len(words)]
         found = []
         for k, (name, table) in enumerate(self._tables):
             value = row[name]
             # What is known as it stands is neither missing nor in need of being cleaned: mostly that is all.
             ident = table.get(value) if type(value) is str else None
             found.append(self._vocabulary.one(k, _word(value, self._rules)) if ident is None else ident)
+        return found
+
+    def _bags(self, row: Mapping[str, Any]) -> list[tuple[int, list[int]]]:
+        """Of each column of several values its number and the ids of what it holds, each once."""
+        found = []
+        columns = zip(self.plan.multi, self.plan.separators, strict=True)
+        for place, (name, separator) in enumerate(columns, self._bags_from):
+            words = list(dict.fromkeys(word for word in _several(row[name], separator, self._rules) if word))
+            if self._hasher:
+                items = Codes(np.arange(len(words), dtype=np.int32), pa.array(words, pa.string()))
+                ids = self._hasher.bag(place, items).tolist() if words else []
+            else:
+                ids = [ident for word in words if (ident := self._vocabulary.one(place, word)) >= 0]
+            found.append((place, ids))
         return found
 
     def _named(self, row: Any) -> Mapping[str, Any]:
@@ -143,7 +209,7 @@ class _TextHasher:
         self._call = entry(encode_text, np.frombuffer(b"a", np.uint8), self._recipe, self._bags)
 
     def _make_room(self, length: int) -> None:
-        self._length, self._bags = length, make_bags(1, length, self._recipe.ngrams)
+        self._length, self._bags = length, make_bags(1, length, self._recipe)
 
     def __call__(self, text: Any) -> tuple[Ids, Floats]:
         data = np.frombuffer(bytes_of(text), np.uint8)
@@ -183,6 +249,17 @@ def _number(value: Any, name: str, rules: FieldRules) -> float:
         return _MISSING
     found = finite(value, name)
     return _MISSING if found in rules.codes else found
+
+
+def _several(value: Any, separator: str, rules: FieldRules) -> Iterator[str]:
+    """The words of a field that holds several: a text with a separator between them, a list or a set, or one value."""
+    if isinstance(value, str):
+        value = value.split(separator)
+    elif isinstance(value, np.ndarray):
+        value = value.reshape(-1).tolist()
+    elif not isinstance(value, list | tuple | set | frozenset):
+        value = (value,)
+    return (_word(item, rules) for item in value)
 
 
 def _word(value: Any, rules: FieldRules) -> str:

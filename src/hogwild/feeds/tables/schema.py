@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.errors import ModelError, brief
+from hogwild.config.kinds import letters_of
+from hogwild.errors import ConfigError, ModelError, brief
 from hogwild.feeds.sparse.hashing import Hashing
 
 _MOST = 2**31 - 1  # features that int32 can number
@@ -68,7 +69,7 @@ def _numbers(value: Any, fits: Callable[[Any], Any]) -> bool:
 
 def _labels(value: Any) -> bool:
     known = isinstance(value, dict) and set(value) == {"kind", "names"}
-    return known and value["kind"] in ("words", "numbers") and _names(value["names"])
+    return known and value["kind"] in ("words", "numbers", "sets") and _names(value["names"])
 
 
 def _hashing(value: Any) -> bool:
@@ -77,6 +78,11 @@ def _hashing(value: Any) -> bool:
     bits, seed, ngrams = value["bits"], value["seed"], value.get("ngrams", 1)
     whole = all(type(number) is int for number in (bits, seed, ngrams))
     flags = all(_flag(value[name]) for name in ("lowercase", "normalize") if name in value)
+    subwords = value.get("subwords", "")
+    try:
+        flags = flags and isinstance(subwords, str) and bool(letters_of(subwords))
+    except ConfigError:
+        return False
     return whole and flags and 1 <= bits <= 30 and 0 <= seed < 2**64 and 1 <= ngrams <= 16
 
 
@@ -88,18 +94,20 @@ def _plan(value: Any) -> bool:
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("header", "shared_ids", "zero_based", "implicit"), _flag),
-    **dict.fromkeys(("label", "text", "indices", "values", "preset", "dates"), _text),
-    **dict.fromkeys(("columns", "keys", "templates", "fields", "missing"), _texts),
-    **dict.fromkeys(("numeric", "categorical", "slots", "dense", "vocabulary"), _names),
+    **dict.fromkeys(("label", "text", "weight", "indices", "values", "preset", "dates"), _text),
+    **dict.fromkeys(("columns", "keys", "templates", "fields", "missing", "separators"), _texts),
+    **dict.fromkeys(("numeric", "categorical", "multi", "slots", "dense", "vocabulary"), _names),
+    "interactions": lambda value: isinstance(value, list) and all(_texts(pair) and len(pair) == 2 for pair in value),
     "format": lambda value: _text(value) and len(value) <= 40,
     "labels": _labels,
     "hashing": _hashing,
     "categories": lambda value: value in ("enumerate", "hash"),
     "sizes": lambda value: isinstance(value, list) and all(map(_count, value)) and sum(value) <= _MOST,
     "scales": lambda value: _numbers(value, lambda factors: (factors > 0) & (factors < 1e38)),
-    "means": lambda value: _numbers(value, lambda means: np.abs(means) < 3.5e38),
+    **dict.fromkeys(("means", "shifts"), lambda value: _numbers(value, lambda means: np.abs(means) < 3.5e38)),
     "missing_numbers": lambda value: value in ("mean", "zero", "error"),
     "number_style": lambda value: value in ("plain", "point", "comma"),
+    "rare": lambda value: isinstance(value, list) and all(map(_count, value)),
     "min_count": lambda value: type(value) is int and 1 <= value < 2**63,
     "features": lambda value: _count(value) or value == "python",
     "plan": _plan,

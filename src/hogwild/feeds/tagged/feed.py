@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import AnyChains, Chains, ValuedChains
 from hogwild.errors import HogwildWarning, InputError
+from hogwild.feeds.held_out import entries_of, marked
 from hogwild.feeds.sparse.feed import kept
 from hogwild.feeds.storage.arrayfiles import ArrayWriter, Damaged, mapping, read_strings, title_of
 from hogwild.feeds.tagged.text import TaggedText, TextColumn
@@ -67,6 +68,26 @@ class TaggingFeed:
     def most_features(self) -> int:
         """Features of the sentence that has most."""
         return int(np.diff(self.samples.starts[self.samples.offsets]).max(initial=0))
+
+    @property
+    def parts(self) -> int:
+        """Sentences."""
+        return len(self)
+
+    def part(self, rows: npt.NDArray[np.int64], mark: str) -> TaggingFeed:
+        """Some of the sentences, with the features and tags of all; counts are those of these sentences."""
+        samples = self.samples
+        offsets, tokens = entries_of(samples.offsets, rows)
+        places = np.arange(self.tokens)[tokens]
+        starts, entries = entries_of(samples.starts, places)
+        taken = {"offsets": offsets, "starts": starts, "ids": samples.ids[entries], "tags": samples.tags[tokens]}
+        if isinstance(samples, ValuedChains):
+            taken["values"] = samples.values[entries]
+        counts = np.bincount(taken["ids"], minlength=len(self.names)).astype(np.int64)
+        return replace(
+            self, samples=type(samples)(**taken), counts=counts, notes=(), fingerprint=marked(self.fingerprint, mark),
+            text=None if self.text is None else self.text.part(offsets, tokens),
+        )  # fmt: skip
 
     def with_names(self, names: Sequence[str]) -> TaggingFeed:
         """The same text for a model that knows these features too, of which none need occur in it."""

@@ -16,7 +16,8 @@ from hogwild.feeds.tagged.features import encode
 from hogwild.feeds.tagged.feed import TaggingFeed, check_known, map_tagging, write_tagging
 from hogwild.feeds.tagged.lists import MADE, FeatureFunction, encode_with
 from hogwild.feeds.tagged.read import read_sources
-from hogwild.feeds.tagged.templates import Templates, open_templates, parse_templates
+from hogwild.feeds.tagged.templates import Templates, open_templates, parse_templates, usual_preset
+from hogwild.feeds.tagged.text import TaggedText
 from hogwild.messages import shown
 
 _STRANGE = "is this text in the language and the columns of the training text? --columns names those of the file."
@@ -63,7 +64,7 @@ def open_tagging(
     """
     config = config or TaggingConfig()
     min_count = _min_count_of(config, schema or {})
-    templates = Templates(()) if features is not None else _templates(config, schema or {})
+    templates = None if features is not None else _templates(config, schema or {})
     sources = open_sources(paths, config)
 
     def known(feed: TaggingFeed) -> TaggingFeed:
@@ -74,7 +75,7 @@ def open_tagging(
         if features is not None:
             feed = encode_with(text, features, min_count=min_count, names=names, tags=tags)
         else:
-            named = templates.named(text.schema["columns"], text.schema["tag"])
+            named = (templates or _usual(text)).named(text.schema["columns"], text.schema["tag"])
             feed = encode(text, named, min_count=min_count, names=names, tags=tags)
             used = {atom.column for template in named.items for atom in template.atoms}
             text = replace(text, schema=narrowed(text.schema, used))
@@ -82,7 +83,8 @@ def open_tagging(
 
     if features is not None or not with_tags or not config.cache:
         return known(make())
-    content = {"tagging": {**asdict(config), "features": templates.lines(), "min_count": min_count, "cache": True},
+    lines = templates.lines() if templates else ""
+    content = {"tagging": {**asdict(config), "features": lines, "min_count": min_count, "cache": True},
                "suffixes": [PurePath(source.name).suffixes for source in sources], "schema": schema,
                "names": cache.digest_of(names), "tags": cache.digest_of(tags)}  # fmt: skip
 
@@ -92,12 +94,20 @@ def open_tagging(
     return known(cache.open_entry(write, sources, cache.key_from(content, sources), map_tagging))
 
 
-def _templates(config: TaggingConfig, schema: Mapping[str, Any]) -> Templates:
+def _templates(config: TaggingConfig, schema: Mapping[str, Any]) -> Templates | None:
+    """Those of a model, or that the user names; None: the usual ones, when the columns are known."""
     if schema.get("features") == MADE:
         raise InputError(
             "this model has features that Python made; give them with tagging_of, or their function as `features`."
         )
-    return templates_of(schema) if "templates" in schema else open_templates(config.features)
+    if "templates" in schema:
+        return templates_of(schema)
+    return open_templates(config.features) if config.features else None
+
+
+def _usual(text: TaggedText) -> Templates:
+    preset = usual_preset(text.schema["format"], text.schema["columns"])
+    return replace(open_templates(preset), notes=(f"Features {preset}, by the columns (--features says otherwise).",))
 
 
 def templates_of(schema: Mapping[str, Any]) -> Templates:

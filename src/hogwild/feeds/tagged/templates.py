@@ -69,7 +69,17 @@ PRESETS = {
         "w[0] w[-1]|w[0] class(w)[0]",
     ),
 }
-USUAL = "chunking"  # where nobody says which
+
+
+def usual_preset(form: str, columns: Sequence[str]) -> str:
+    """The preset for a text of this format and these columns, where nobody says which.
+
+    >>> usual_preset("conll", ("w", "pos", "tag")), usual_preset("conll", ("w", "tag"))
+    ('chunking', 'pos')
+    """
+    if form == "segmented":
+        return "segmentation"
+    return "chunking" if "pos" in columns else "pos"
 
 
 # -- transforms of the values of a column -----------------------------------------------------------------------------
@@ -254,9 +264,8 @@ def _named(template: Template, columns: Sequence[str], tag: int) -> Template:
     return replace(template, atoms=tuple(atoms))
 
 
-def open_templates(features: str = "") -> Templates:
-    """The templates of a preset, or of a file; the usual ones for no name."""
-    features = features or USUAL
+def open_templates(features: str) -> Templates:
+    """The templates of a preset, or of a file."""
     if features in PRESETS:
         return parse_templates(PRESETS[features], features)
     try:

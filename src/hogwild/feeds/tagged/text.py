@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,6 +90,12 @@ class TaggedText:
     def tokens(self) -> int:
         """Tokens of all sentences."""
         return int(self.offsets[-1])
+
+    def part(self, offsets: Offsets, tokens: Any) -> TaggedText:
+        """Some sentences: their offsets, and what chooses their tokens. What would write them again is not kept."""
+        columns = tuple(replace(column, codes=column.codes[tokens]) for column in self.columns)
+        tags = None if self.tags is None else replace(self.tags, codes=self.tags.codes[tokens])
+        return replace(self, columns=columns, tags=tags, offsets=offsets, notes=(), origin=None)
 
 
 REMEDY = "Correct the line, check --format, or skip such sentences with --bad-lines skip."

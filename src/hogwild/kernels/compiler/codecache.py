@@ -127,6 +127,11 @@ class KernelCache(FunctionCache):
         self._cache_file = cast(Any, _Files(directory, name))
         self.enable()
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is code of the function on disk, for whichever types."""
+        return bool(cast(Any, self._cache_file).exists())
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The code for these types, or None."""
         try:
@@ -179,6 +184,10 @@ class _Files:
         _write(self._file(digest), content)
         index = dumps({**self._entries(), key: digest})
         _write(self._index, hashlib.sha256(index).digest() + index)
+
+    def exists(self) -> bool:
+        """Whether something was kept."""
+        return self._index.exists()
 
     def flush(self) -> None:
         """Forget all."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import CellType, FunctionType
 from typing import Any, TypeVar, cast
@@ -89,19 +90,64 @@ def spelled_out(fn: Callable[..., Any]) -> Callable[..., Any]:
     return _changed(fn, spelled_out)
 
 
+_LITTLE = 1 << 15  # bytes, entries or cells that the interpreter goes through before a compiler would be ready
+
+
+def ready(compiled: Any, work: int) -> Any:
+    """A kernel over bytes and whole numbers; for little work, and where no machine code of it is at hand, the Python
+    that it is written in, which gives the same: a cold machine answers a few rows before it could have compiled.
+
+    work: how many bytes, entries or cells it goes through.
+    """
+    if work > _LITTLE or _AHEAD or nb.config.DISABLE_JIT or compiled.overloads or _is_kept(compiled):
+        return compiled
+    return _plain(compiled)
+
+
+_AHEAD: list[bool] = []
+
+
+@contextmanager
+def compiling_ahead() -> Iterator[None]:
+    """Compile whatever is called meanwhile, however little there is to do: for later."""
+    _AHEAD.append(True)
+    try:
+        yield
+    finally:
+        _AHEAD.pop()
+
+
+def _is_kept(compiled: Any) -> bool:
+    return isinstance(compiled._cache, KernelCache) and compiled._cache.is_kept
+
+
+@functools.cache
+def _plain(compiled: Any) -> Callable[..., Any]:
+    return cast(Callable[..., Any], np.errstate(over="ignore")(_written_out(compiled.py_func)))
+
+
+def _written_out(fn: Any) -> Any:
+    return _changed(fn, _written_out, lambda value: isinstance(value, CPUDispatcher))
+
+
 _CHANGING: set[Any] = set()
 
 
-def _changed(fn: Any, change: Callable[[Any], Any]) -> Any:
-    """A copy of a function, with what becomes of them in place of compiled functions from outside the package."""
+def _is_helper(value: Any) -> bool:
+    return isinstance(value, CPUDispatcher) and not _ours(value.py_func)
+
+
+def _changed(fn: Any, change: Callable[[Any], Any], concerns: Callable[[Any], bool] = _is_helper) -> Any:
+    """A copy of a function, with what becomes of them in place of the compiled functions that it concerns: those from
+    outside the package."""
     if fn in _CHANGING:  # it calls itself
         return fn
     _CHANGING.add(fn)
     try:
         found = {name: fn.__globals__.get(name) for name in fn.__code__.co_names}
-        changed = {name: change(value.py_func) for name, value in found.items() if _is_helper(value)}
+        changed = {name: change(value.py_func) for name, value in found.items() if concerns(value)}
         cells = tuple(
-            CellType(change(cell.cell_contents.py_func)) if _is_helper(cell.cell_contents) else cell
+            CellType(change(cell.cell_contents.py_func)) if concerns(cell.cell_contents) else cell
             for cell in fn.__closure__ or ()
         )
         if not changed and cells == (fn.__closure__ or ()):
@@ -109,10 +155,6 @@ def _changed(fn: Any, change: Callable[[Any], Any]) -> Any:
         return FunctionType(fn.__code__, {**fn.__globals__, **changed}, fn.__name__, fn.__defaults__, cells)
     finally:
         _CHANGING.discard(fn)
-
-
-def _is_helper(value: Any) -> bool:
-    return isinstance(value, CPUDispatcher) and not _ours(value.py_func)
 
 
 def inner(fn: F) -> F:
@@ -283,6 +325,6 @@ def explain(task: Any, error: NumbaError) -> str:
 
 
 __all__ = [
-    "OPTIONS", "NumbaError", "allocating", "checked", "choice", "entry", "exact", "explain", "fresh", "in_package",
-    "inlined", "inner", "kernel", "loop", "open_kernel", "renewed", "spelled_out",
+    "OPTIONS", "NumbaError", "allocating", "checked", "choice", "compiling_ahead", "entry", "exact", "explain", "fresh",
+    "in_package", "inlined", "inner", "kernel", "loop", "open_kernel", "ready", "renewed", "spelled_out",
 ]  # fmt: skip

@@ -20,6 +20,17 @@ def fold(state: Any, word: Any) -> Any:
     return mix((state * _SPREAD) ^ word)
 
 
+FNV = np.uint32(2166136261)
+_PRIME, _SIGN = np.uint32(16777619), np.uint32(0xFFFFFF00)
+
+
+@kernel
+def push_fnv(value: Any, byte: Any) -> Any:
+    """FNV-1a of 32 bits as fastText has it: a byte of 128 and more counts as a negative number, with all upper bits."""
+    wide = np.uint32(byte) | (_SIGN if byte >= 128 else np.uint32(0))
+    return np.uint32((value ^ wide) * _PRIME)
+
+
 @kernel
 def push(word: Any, byte: Any) -> Any:
     """Append one byte to a word of up to eight that waits to be folded."""

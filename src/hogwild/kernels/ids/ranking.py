@@ -11,6 +11,7 @@ from hogwild.arrays import Ids
 from hogwild.kernels.compiler.jit import allocating, kernel
 
 _COMMON = 1 << 16  # counts from here on are sorted one against the other: few ids have them
+_FEW = 1 << 14  # ids that are as soon sorted without compiled code
 
 
 def ranks_of(counts: npt.NDArray[np.int64]) -> tuple[Ids, Ids]:
@@ -22,6 +23,11 @@ def ranks_of(counts: npt.NDArray[np.int64]) -> tuple[Ids, Ids]:
     >>> rank.tolist(), original.tolist()
     ([2, 0, 3, 1], [1, 3, 0, 2])
     """
+    if len(counts) <= _FEW:
+        original = np.argsort(-counts, kind="stable").astype(np.int32)
+        rank = np.empty(len(counts), np.int32)
+        rank[original] = np.arange(len(counts), dtype=np.int32)
+        return rank, original
     original = np.empty(len(counts), np.int32)
     common = int(order_by_count(counts, original))
     head = original[:common]

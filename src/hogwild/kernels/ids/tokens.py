@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Floats, Ids, Offsets
 from hogwild.kernels.compiler.jit import exact, kernel
-from hogwild.kernels.ids.hashing import finish, fold, push, to_id
+from hogwild.kernels.ids.hashing import FNV, finish, fold, push, push_fnv, to_id
 
 OK, BLANK, SHORT, LONG = 0, 1, 2, 3  # what became of a line
 TAB, NEWLINE, RETURN, SPACE, APOSTROPHE = 9, 10, 13, 32, 39
@@ -34,13 +34,16 @@ class Layout(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """How words become features. letters[b] is 0 where byte b ends a word, else the byte to hash."""
+    """How words become features. letters[b] is 0 where byte b ends a word, else the byte to hash; shortest, longest:
+    letters of the parts of words that are features too, 0: none."""
 
     letters: npt.NDArray[np.uint8]
     seed: np.uint64
     bits: int
     ngrams: int
     normalize: bool
+    shortest: int = 0
+    longest: int = 0
 
 
 class Lines(NamedTuple):
@@ -54,13 +57,14 @@ class Lines(NamedTuple):
 
 class Bags(NamedTuple):
     """Where features go: lengths[k] of row k, ids and counts one after another. slots is for finding repeats;
-    grams[n - 1] is the hash of the n-gram that ends at the last word."""
+    grams[n - 1] is the hash of the n-gram that ends at the last word; word has its letters, between `<` and `>`."""
 
     lengths: Offsets
     ids: Ids
     values: Floats
     slots: Ids
     grams: npt.NDArray[np.uint64]
+    word: npt.NDArray[np.uint8]
 
 
 def letters(lowercase: bool) -> npt.NDArray[np.uint8]:
@@ -78,12 +82,15 @@ def make_lines(count: int) -> Lines:
     return Lines(np.zeros(count, np.int8), np.zeros(count, np.int64), bounds[0], bounds[1])
 
 
-def make_bags(rows: int, size: int, ngrams: int) -> Bags:
+def make_bags(rows: int, size: int, recipe: Recipe) -> Bags:
     """Room for the features of `rows` texts of `size` bytes in all. Pages that are never touched cost nothing."""
-    most = ngrams * (size // 2 + rows + 1)
+    ngrams, words = recipe.ngrams, size // 2 + rows + 1
+    parts = recipe.longest - max(1, recipe.shortest) + 1 if recipe.longest else 0
+    most = ngrams * words + parts * (size + 2 * words)
     slots = 1 << (_ROOM * most).bit_length()
     ids, values = np.empty(most, np.int32), np.empty(most, np.float32)
-    return Bags(np.zeros(rows, np.int64), ids, values, np.zeros(slots, np.int32), np.zeros(ngrams, np.uint64))
+    word = np.zeros(size + 2 if parts else 0, np.uint8)
+    return Bags(np.zeros(rows, np.int64), ids, values, np.zeros(slots, np.int32), np.zeros(ngrams, np.uint64), word)
 
 
 @kernel
@@ -147,7 +154,7 @@ def encode_texts(data: Any, texts: Any, recipe: Any, bags: Any) -> int:
     """Features of every text data[texts[k, 0]:texts[k, 1]]; returns how many in all."""
     total = 0
     for k in range(len(texts)):
-        last = _add_grams(data, texts[k, 0], texts[k, 1], recipe, bags.grams, bags.ids, total)
+        last = _add_grams(data, texts[k, 0], texts[k, 1], recipe, bags, total)
         kept = _sum_repeats(bags.ids, bags.values, bags.slots, total, last)
         if recipe.normalize:
             _to_unit_length(bags.values, total, kept)
@@ -159,7 +166,7 @@ def encode_texts(data: Any, texts: Any, recipe: Any, bags: Any) -> int:
 @kernel
 def encode_text(data: Any, recipe: Any, bags: Any) -> int:
     """Features of one text in room that was used before; returns how many."""
-    last = _add_grams(data, 0, len(data), recipe, bags.grams, bags.ids, 0)
+    last = _add_grams(data, 0, len(data), recipe, bags, 0)
     bags.slots[: _slots_for(last)] = np.int32(0)  # those of an earlier text must not be taken for this one's
     kept = _sum_repeats(bags.ids, bags.values, bags.slots, 0, last)
     if recipe.normalize:
@@ -168,8 +175,32 @@ def encode_text(data: Any, recipe: Any, bags: Any) -> int:
 
 
 @kernel
-def _add_grams(data: Any, first: int, last: int, recipe: Any, grams: Any, ids: Any, place: int) -> int:
+def _add_parts(recipe: Any, word: Any, size: int, ids: Any, place: int) -> int:
+    """Write the ids of the parts of a word of so many bytes, whole letters of UTF-8, with `<` before and `>` after it;
+    returns the place after them."""
+    word[0], word[size + 1] = np.uint8(60), np.uint8(62)
+    for begin in range(size + 2):
+        if word[begin] & 0xC0 == 0x80:
+            continue
+        value, end, count = FNV, begin, 0
+        while end < size + 2 and count < recipe.longest:
+            count += 1
+            value = push_fnv(value, word[end])
+            end += 1
+            while end < size + 2 and word[end] & 0xC0 == 0x80:
+                value = push_fnv(value, word[end])
+                end += 1
+            edge = count == 1 and (begin == 0 or end == size + 2)
+            if count >= recipe.shortest and not edge:
+                ids[place] = to_id(fold(recipe.seed, np.uint64(value)), recipe.bits)
+                place += 1
+    return place
+
+
+@kernel
+def _add_grams(data: Any, first: int, last: int, recipe: Any, bags: Any, place: int) -> int:
     """Write the ids of all n-grams of a text from ids[place] on, repeats included; returns the place after them."""
+    grams, ids, spelt = bags.grams, bags.ids, bags.word
     words, size = 0, 0
     state, word = recipe.seed, np.uint64(0)
     i = first
@@ -191,6 +222,8 @@ def _add_grams(data: Any, first: int, last: int, recipe: Any, grams: Any, ids: A
         if letter != 0:
             word = push(word, letter)
             size += 1
+            if recipe.longest > 0:
+                spelt[size] = letter
             if size & 7 == 0:
                 state = fold(state, word)
                 word = np.uint64(0)
@@ -204,6 +237,8 @@ def _add_grams(data: Any, first: int, last: int, recipe: Any, grams: Any, ids: A
             grams[0] = state
             ids[place] = to_id(state, recipe.bits)
             place += 1
+            if recipe.longest > 0:
+                place = _add_parts(recipe, spelt, size, ids, place)
             size = 0
             state, word = recipe.seed, np.uint64(0)
         if i >= last:

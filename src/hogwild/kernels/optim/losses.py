@@ -22,6 +22,35 @@ class Squared(NamedTuple):
     """(s - y)^2 / 2, any target."""
 
 
+class EachLabel(NamedTuple):
+    """One score a label, of which a row may have any number: the sum over labels of `loss`, with y = 1 for those of the
+    row and -1 for the others. The target is the number of a set: its labels are labels[offsets[target] :
+    offsets[target + 1]], in rising order."""
+
+    loss: Any
+    offsets: Any
+    labels: Any
+
+
+class Huber(NamedTuple):
+    """(s - y)^2 / 2 where |s - y| is at most delta, beyond that delta (|s - y| - delta / 2); any target."""
+
+    delta: np.float32
+
+
+class Quantile(NamedTuple):
+    """level (y - s) where the target y is above the score, else (1 - level) (s - y); any target."""
+
+    level: np.float32
+
+
+class Poisson(NamedTuple):
+    """exp(s) - y s + y log y - y: half the deviance of counts whose mean is exp(s); targets are not negative."""
+
+
+STEEP = 30.0  # scores past this go on straight: nothing overflows, and the loss stays convex
+
+
 @choice
 def slope(loss: Any, score: Any, target: Any) -> Any:
     """Derivative of the loss in the score."""
@@ -66,12 +95,50 @@ def _squared_cost(loss: Any, score: Any, target: Any) -> Any:
     return np.float32(0.5) * (score - target) * (score - target)
 
 
+@slope.of(Huber)
+def _huber_slope(loss: Any, score: Any, target: Any) -> Any:
+    return min(max(score - target, -loss.delta), loss.delta)
+
+
+@cost.of(Huber)
+def _huber_cost(loss: Any, score: Any, target: Any) -> Any:
+    away = abs(score - target)
+    near = min(away, loss.delta)
+    return near * (away - np.float32(0.5) * near)
+
+
+@slope.of(Quantile)
+def _quantile_slope(loss: Any, score: Any, target: Any) -> Any:
+    above = np.float32(1) if target < score else np.float32(0)
+    return above - loss.level if target != score else np.float32(0)
+
+
+@cost.of(Quantile)
+def _quantile_cost(loss: Any, score: Any, target: Any) -> Any:
+    short = target - score
+    return max(loss.level * short, (loss.level - np.float32(1)) * short)
+
+
+@slope.of(Poisson)
+def _poisson_slope(loss: Any, score: Any, target: Any) -> Any:
+    return np.float32(math.exp(min(score, np.float32(STEEP)))) - target
+
+
+@cost.of(Poisson)
+def _poisson_cost(loss: Any, score: Any, target: Any) -> Any:
+    low = min(score, np.float32(STEEP))
+    mean = math.exp(low) * (1.0 + float(score - low))
+    entropy = target * math.log(target) if target > np.float32(0) else 0.0
+    return np.float32(mean - float(target) * float(score) + entropy - float(target))
+
+
 # -- one score for each class ---------------------------------------------------------------------------------------
 
 
 @choice
 def slopes(loss: Any, scores: Any, width: int, target: Any) -> Any:
-    """Turn scores[:width] into the derivatives of the loss in them; return the loss. The target is a class number."""
+    """Turn scores[:width] into the derivatives of the loss in them; return the loss. The target is a class number,
+    or that of a set of labels."""
 
 
 @slopes.of(Logistic)
@@ -94,6 +161,20 @@ def _hinge_slopes(loss: Any, scores: Any, width: int, target: Any) -> Any:
         short = np.float32(1) - side * scores[k]
         total += max(short, np.float32(0))
         scores[k] = -side if short > np.float32(0) else np.float32(0)
+    return total
+
+
+@slopes.of(EachLabel)
+def _each_slopes(loss: Any, scores: Any, width: int, target: Any) -> Any:
+    total = np.float32(0)
+    place, end = loss.offsets[int(target)], loss.offsets[int(target) + 1]
+    for k in range(width):
+        side = np.float32(-1)
+        if place < end and loss.labels[place] == k:
+            side = np.float32(1)
+            place += 1
+        total += cost(loss.loss, scores[k], side)
+        scores[k] = slope(loss.loss, scores[k], side)
     return total
 
 

@@ -42,7 +42,8 @@ class Shape(NamedTuple):
     """Sizes of a factorization.
 
     width: numbers of a row, the vector of `dim` and, where they are learnt, the bias after it; mean: added to every
-    score; l2: each visit adds l2 / 2 times the square of every number that it reads to its loss.
+    score; l2: each visit adds l2 / 2 times the square of every number of users that it reads to its loss; item_l2: so
+    for those of items.
     """
 
     dim: int
@@ -52,6 +53,7 @@ class Shape(NamedTuple):
     negatives: int
     mean: np.float32
     l2: np.float32
+    item_l2: np.float32
 
 
 class FactorTask(NamedTuple):
@@ -243,10 +245,10 @@ moves_users.of(Pairwise)(lambda kind: _F(0))
 @inner
 def spread(kind: Any, shape: Any, floats: Any, grads: Any, count: int) -> None:
     """The gradient of every row: the user's is the sum over items of grad times item, an item's is grad times user."""
-    width, dim, l2 = shape.width, shape.dim, shape.l2
+    width, dim, l2 = shape.width, shape.dim, shape.item_l2
     user, mine = floats[:width], grads[0]
     for c in range(width):
-        mine[c] = l2 * user[c]
+        mine[c] = shape.l2 * user[c]
     bias = _F(0)
     for k in range(1, count):
         item, own, grad = floats[k * width : (k + 1) * width], grads[k], floats[count * width + k]

@@ -1,7 +1,8 @@
 """Text classifiers: the mean of the rows of a text's words and n-grams, and a linear layer above it.
 
-A visit is one text: h = sum_e share_e row_e, where the shares are the absolute values of its entries divided by their
-sum, with their signs; the score of class k is output_k . h + bias_k. All of h is read before anything is written.
+A visit is one text: h = sum_e share_e row_e, where the shares are the values of its entries divided by the sum of their
+absolute values, or by the root of `unit` times that sum, so that longer texts say more; the score of class k is
+output_k . h + bias_k. All of h is read before anything is written.
 Each row of the text moves along one and the same vector, sum_k slope_k output_k, by its share.
 In scratch.floats stand h, that vector, room for one gradient, the slope of each score and the share of each entry; in
 scratch.ints where rows begin.
@@ -40,6 +41,9 @@ class TextTask(NamedTuple):
 
     lanes, blocks: the layout of a row, see simd/rows16.py; a row has LANES * len(lanes) * blocks weights.
     outputs: one for two classes, else one a class. decay: of the rows that a text has, at each visit.
+    unit: 0 for the mean of the rows; else a text of so many entries has the mean, and others the sum divided by the
+    root of this times their number.
+    loss: of several outputs.
     """
 
     rule: Any
@@ -48,6 +52,8 @@ class TextTask(NamedTuple):
     blocks: int
     outputs: int
     decay: np.float32
+    unit: np.float32 = np.float32(0)
+    loss: Any = Logistic()
 
 
 class TextWeights(NamedTuple):
@@ -88,23 +94,31 @@ def row_width(task: Any) -> int:
 # -- reading --------------------------------------------------------------------------------------------------------
 
 
+@inner
+def part_of(unit: Any, total: Any) -> Any:
+    """What an entry of value 1 counts in a text whose values have this sum."""
+    if total <= np.float32(0):
+        return np.float32(0)
+    return np.float32(1) / (total if unit == np.float32(0) else np.sqrt(unit * total))
+
+
 @choice
-def take_shares(entries: Any, floats: Any, first: int) -> Any:
+def take_shares(entries: Any, floats: Any, first: int, unit: Any) -> Any:
     """Put the share of each entry in the mean into floats[first:]; returns the step from one to the next."""
 
 
 @take_shares.of(BinaryEntries)
-def _equal_shares(entries: Any, floats: Any, first: int) -> Any:
-    floats[first] = np.float32(1) / np.float32(max(1, count_of(entries)))
+def _equal_shares(entries: Any, floats: Any, first: int, unit: Any) -> Any:
+    floats[first] = part_of(unit, np.float32(max(1, count_of(entries))))
     return np.int64(0)
 
 
 @take_shares.of(Entries)
-def _shares_of_values(entries: Any, floats: Any, first: int) -> Any:
+def _shares_of_values(entries: Any, floats: Any, first: int, unit: Any) -> Any:
     total = np.float32(0)
     for e in range(count_of(entries)):
         total += abs(value_of(entries, e))
-    part = np.float32(1) / total if total > np.float32(0) else np.float32(0)
+    part = part_of(unit, total)
     for e in range(count_of(entries)):
         floats[first + e] = value_of(entries, e) * part
     return np.int64(1)
@@ -146,7 +160,7 @@ def read_text(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, e
         ints[e] = id_of(entries, e) * cells
     first = 3 * width
     shares = first + outputs
-    text = Text(count_of(entries), shares, take_shares(entries, floats, shares))
+    text = Text(count_of(entries), shares, take_shares(entries, floats, shares, task.unit))
     for c in range(2 * width):
         floats[c] = np.float32(0)
     take_mean(task.penalty, task, weights, scratch, text, elapsed)
@@ -162,7 +176,7 @@ def read_text(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, e
         loss = cost(Logistic(), score, target)
         floats[first] = slope(Logistic(), score, target)
     else:
-        loss = slopes(Logistic(), floats[first:shares], outputs, target)
+        loss = slopes(task.loss, floats[first:shares], outputs, target)
     for k in range(outputs):
         grad = floats[first + k]
         for c in range(width):
@@ -308,8 +322,8 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
 
 
 @open_kernel
-def mean_rows(samples: Any, table: Any, means: Any, first: int) -> None:
-    """The means of the rows of the samples from `first` on, as many as there is room for."""
+def mean_rows(samples: Any, table: Any, means: Any, first: int, unit: Any) -> None:
+    """The rows of the samples from `first` on put together, as many as there is room for; unit: see TextTask."""
     for i in range(len(means)):
         entries = entries_of(samples, first + i)
         for c in range(means.shape[1]):
@@ -320,6 +334,6 @@ def mean_rows(samples: Any, table: Any, means: Any, first: int) -> None:
             total += abs(value)
             for c in range(means.shape[1]):
                 means[i, c] += value * table[row, c]
-        if total > np.float32(0):
-            for c in range(means.shape[1]):
-                means[i, c] /= total
+        part = part_of(unit, total)
+        for c in range(means.shape[1]):
+            means[i, c] *= part

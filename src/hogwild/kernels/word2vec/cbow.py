@@ -16,7 +16,7 @@ _F = np.float32
 
 
 class Cbow(passes.WordTask):
-    """Tell a word from random words, by the mean of its neighbours."""
+    """Tell a word from random words, by the mean or the sum of its neighbours."""
 
 
 def plan_cbow(task: Any) -> Any:
@@ -41,25 +41,35 @@ def _sizes(task: Any) -> Any:
     return (task.shared, 2) if task.shared > 0 else (task.negatives, 1)
 
 
-@passes.look.of(Cbow)
-def _look(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
-    """A centre's row is the mean of its neighbours."""
-    plan = _plan(task)
+@inner
+def gather_means(task: Any, plan: Any, place: Any, near: Any, base: int, scratch: Any) -> None:
+    """A centre's row is the mean of its neighbours, whose places in `near` stand from `base` on; or their sum."""
     floats, ints, cells, window = scratch.floats, scratch.ints, task.cells, task.window
-    count, skip = _sizes(task)
-    sides = passes.Sides(weights.outputs, len(weights.inputs), weights.inputs, 0)
-    place = passes.begin_visit(task, plan, text, visit, weights, sides, skip, count, into, scratch)
     floats[plan.row : plan.row + place.centres * cells] = _F(0)
     floats[plan.more : plan.more + place.centres * cells] = _F(0)
     for i in range(place.centres):
         low, seen = ints[plan.low + window + i], seen_by(plan, window + i, ints)
         band, slot = plan.band + i * plan.bands, low - i
         ints[plan.own + i] = plan.row + i * cells
+        share = _F(1) if task.summed else _F(1) / _F(max(1, seen))
         for k in range(plan.bands):
             on = k >= slot and k <= slot + seen and k != window
-            floats[band + k] = _F(1) / _F(seen) if on else _F(0)
-        add(task, floats, plan.row + i * cells, weights.inputs, low, band + slot, 1, seen + 1, scratch)
-        if task.shared == 0:
+            floats[band + k] = share if on else _F(0)
+        add(task, floats, plan.row + i * cells, near, base + low, band + slot, 1, seen + 1, scratch)
+
+
+@passes.look.of(Cbow)
+def _look(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
+    plan = _plan(task)
+    ints, cells, window = scratch.ints, task.cells, task.window
+    count, skip = _sizes(task)
+    sides = passes.Sides(weights.outputs, len(weights.inputs), weights.inputs, 0)
+    place = passes.begin_visit(task, plan, text, visit, weights, sides, skip, count, into, scratch)
+    passes.fetch_near(task, text, plan, weights, place, scratch)
+    near = passes.near_side(task, weights.inputs, scratch.floats)
+    gather_means(task, plan, place, near, passes.near_first(task, plan), scratch)
+    if task.shared == 0:
+        for i in range(place.centres):
             picks = plan.picks + i * plan.negatives
             ints[picks] = ints[window + i]
             pick_negatives(text, picks + 1, count, cells, scratch)
@@ -83,8 +93,8 @@ def _compare(task: Any, centres: int, weights: Any, scratch: Any) -> None:
 
 
 @passes.move.of(Cbow)
-def _move(task: Any, place: Any, weights: Any, scratch: Any, into: Any) -> Any:
-    """The gradient of a neighbour is that of the mean divided by their number."""
+def _move(task: Any, text: Any, place: Any, weights: Any, scratch: Any, into: Any) -> Any:
+    """The gradient of a neighbour is that of the mean divided by their number; of a sum, that of the sum."""
     plan = _plan(task)
     floats, ints, cells, window = scratch.floats, scratch.ints, task.cells, task.window
     first, centres, end = place
@@ -121,5 +131,5 @@ def _move(task: Any, place: Any, weights: Any, scratch: Any, into: Any) -> Any:
     passes.spread_negatives(task, plan, weights, into, skip, centres, count, number, scratch)
     for i in range(centres):
         ints[plan.own + i] += plan.more - plan.row  # from here on the gradients of the means
-    passes.spread_neighbours(task, plan, into.inputs, into, first, centres, end, centres, plan.own, scratch)
+    passes.spread_near(task, text, plan, weights, into, place, centres, scratch)
     return task.scale * loss

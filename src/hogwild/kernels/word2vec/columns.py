@@ -130,5 +130,5 @@ def learn_block(
         if place.centres > 0:
             passes.compare(task, place.centres, weights, scratch)
             at = hand(task, place.centres, scratch, scores, at, times)
-            loss += passes.move(task, place, weights, scratch, into)
+            loss += passes.move(task, text, place, weights, scratch, into)
     return loss

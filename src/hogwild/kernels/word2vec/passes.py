@@ -12,7 +12,7 @@ import numpy as np
 
 from hogwild.kernels.compiler.jit import choice, inner, kernel
 from hogwild.kernels.loop.task import apply, fused, gradient
-from hogwild.kernels.simd.rows16 import LANES, TOGETHER, add_rows, dots, prefetch_row, weigh
+from hogwild.kernels.simd.rows16 import LANES, TOGETHER, add_rows, copy_row, dots, prefetch_row, weigh
 from hogwild.kernels.word2vec.windows import pick_negatives, pick_windows, pick_words
 
 _F = np.float32
@@ -23,7 +23,8 @@ class WordTask(NamedTuple):
 
     lanes, blocks, cells: the layout of a row, see simd/rows16.py; stretch: words of a visit, before any is left out;
     shared: negatives drawn for a visit, an even number; 0: `negatives` new ones for each pair; scale: of the loss, to
-    make its mean over visits one over words.
+    make its mean over visits one over words; fixed: windows are as wide as they may be; summed: the row of a centre is
+    the sum of its neighbours, not the mean; depth: forks of a word at the most, where words hang in a tree.
     """
 
     lanes: tuple[int, ...]
@@ -34,6 +35,9 @@ class WordTask(NamedTuple):
     negatives: int
     shared: int
     scale: float
+    fixed: bool = False
+    summed: bool = False
+    depth: int = 0
 
 
 class Into(NamedTuple):
@@ -73,8 +77,99 @@ def compare(task: Any, centres: int, weights: Any, scratch: Any) -> None:
 
 
 @choice
-def move(task: Any, place: Any, weights: Any, scratch: Any, into: Any) -> Any:
+def move(task: Any, text: Any, place: Any, weights: Any, scratch: Any, into: Any) -> Any:
     """Make factors of the scores, and add to rows by them; returns the loss."""
+
+
+# -- How a word has its row of inputs. Words without subwords have it as it stands: see subwords.py for the others -----
+
+
+@choice
+def fetch_own(task: Any, text: Any, plan: Any, weights: Any, i: int, scratch: Any) -> None:
+    """Copy the row of centre i to its place in scratch."""
+
+
+@choice
+def own_side(task: Any, inputs: Any, floats: Any) -> Any:
+    """The array that changes of centres' rows go to."""
+
+
+@choice
+def own_place(task: Any, plan: Any, into: Any, i: int, scratch: Any) -> Any:
+    """Where in that array the changes of centre i go to."""
+
+
+@choice
+def spread_own(task: Any, text: Any, plan: Any, weights: Any, into: Any, centres: int, scratch: Any) -> None:
+    """Hand on changes of centres' rows; their places in scratch are not needed any more."""
+
+
+@choice
+def fetch_near(task: Any, text: Any, plan: Any, weights: Any, place: Any, scratch: Any) -> None:
+    """Make the rows of all positions, where they have to be made."""
+
+
+@choice
+def near_side(task: Any, inputs: Any, floats: Any) -> Any:
+    """The array that has the rows of positions."""
+
+
+@choice
+def near_first(task: Any, plan: Any) -> Any:
+    """Where in scratch.ints the places of these rows begin."""
+
+
+@choice
+def spread_near(
+    task: Any, text: Any, plan: Any, weights: Any, into: Any, place: Any, number: int, scratch: Any
+) -> None:
+    """Change the rows of positions by the rows of centres; number: that of the first position's row of scratch."""
+
+
+@fetch_own.of(WordTask)
+def _fetch_own(task: Any, text: Any, plan: Any, weights: Any, i: int, scratch: Any) -> None:
+    row, place = plan.row + i * task.cells, scratch.ints[task.window + i]
+    copy_row(task.lanes, task.blocks, scratch.floats, row, weights.inputs, place)
+
+
+@own_side.of(WordTask)
+def _own_side(task: Any, inputs: Any, floats: Any) -> Any:
+    return inputs
+
+
+@own_place.of(WordTask)
+def _own_place(task: Any, plan: Any, into: Any, i: int, scratch: Any) -> Any:
+    return place_in(into, scratch.ints[task.window + i], i, task.cells)
+
+
+@spread_own.of(WordTask)
+def _spread_own(task: Any, text: Any, plan: Any, weights: Any, into: Any, centres: int, scratch: Any) -> None:
+    return
+
+
+@fetch_near.of(WordTask)
+def _fetch_near(task: Any, text: Any, plan: Any, weights: Any, place: Any, scratch: Any) -> None:
+    return
+
+
+@near_side.of(WordTask)
+def _near_side(task: Any, inputs: Any, floats: Any) -> Any:
+    return inputs
+
+
+@near_first.of(WordTask)
+def _near_first(task: Any, plan: Any) -> Any:
+    return 0
+
+
+@spread_near.of(WordTask)
+def _spread_near(
+    task: Any, text: Any, plan: Any, weights: Any, into: Any, place: Any, number: int, scratch: Any
+) -> None:
+    spread_neighbours(task, plan, into.inputs, into, place, number, 0, scratch)
+
+
+# -- A visit ----------------------------------------------------------------------------------------------------------
 
 
 @inner
@@ -84,7 +179,7 @@ def learn(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: An
     if place.centres == 0:
         return 0.0
     compare(task, place.centres, weights, scratch)
-    return move(task, place, weights, scratch, into)
+    return move(task, text, place, weights, scratch, into)
 
 
 @gradient.of(WordTask)
@@ -128,7 +223,7 @@ def begin_visit(
         ask_for(task, weights.outputs, picks, picks + task.shared, scratch)
     ask_for(task, sides.others, first, end, scratch)
     ask_for(task, sides.own, window, window + centres, scratch)
-    pick_windows(centres, window, plan, scratch)
+    pick_windows(centres, window, task.fixed, plan, scratch)
     if not into.direct:
         number = name_rows(ints, scratch.rows, window, window + centres, cells, sides.own_first, 0)
         number = name_rows(ints, scratch.rows, first, end, cells, sides.others_first, number)
@@ -254,21 +349,21 @@ def own_count(task: Any, plan: Any, i: int, each: int, ints: Any) -> int:
 
 @inner
 def spread_neighbours(
-    task: Any, plan: Any, target: Any, into: Any, first: int, centres: int, end: int, number: int, source: int,
-    scratch: Any,
-) -> None:  # fmt: skip
-    """To the row of each position add the centres' rows of scratch (from `source` on), each by its factor in the band.
+    task: Any, plan: Any, target: Any, into: Any, place: Any, number: int, base: int, scratch: Any
+) -> None:
+    """To the row of each position add the centres' rows of scratch, each by its factor in the band.
 
-    The factors of one position for one centre after the other lie `bands - 1` apart.
+    base: where in scratch.ints the places of positions begin. The factors of one position for one centre after the
+    other lie `bands - 1` apart.
     """
     window = task.window
-    for at in range(first, end):
+    for at in range(place.first, place.end):
         begin = max(0, at - 2 * window)
-        count = min(centres, at + 1) - begin
+        count = min(place.centres, at + 1) - begin
         if count > 0:
-            to = place_in(into, scratch.ints[at], number + at - first, task.cells)
+            to = place_in(into, scratch.ints[base + at], number + at - place.first, task.cells)
             factor = plan.band + begin * plan.bands + at - begin
-            add(task, target, to, scratch.floats, source + begin, factor, plan.bands - 1, count, scratch)
+            add(task, target, to, scratch.floats, plan.own + begin, factor, plan.bands - 1, count, scratch)
 
 
 @kernel

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from hogwild.kernels.compiler.jit import inner
-from hogwild.kernels.simd.rows16 import copy_row
 from hogwild.kernels.word2vec import passes
-from hogwild.kernels.word2vec.passes import add, add_two, own_count, place_in, score, seen_by
+from hogwild.kernels.word2vec.passes import add, add_two, own_count, own_place, own_side, score, seen_by
 from hogwild.kernels.word2vec.windows import pick_negatives, plan_of
 
 _F = np.float32
@@ -41,13 +40,12 @@ def _own_negatives(task: Any) -> int:
 @passes.look.of(SkipGram)
 def _look(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: Any) -> Any:
     plan = _plan(task)
-    floats, ints, cells, window, each = scratch.floats, scratch.ints, task.cells, task.window, _own_negatives(task)
+    ints, cells, each = scratch.ints, task.cells, _own_negatives(task)
     sides = passes.Sides(weights.inputs, 0, weights.outputs, len(weights.inputs))
     place = passes.begin_visit(task, plan, text, visit, weights, sides, 0, each, into, scratch)
     for i in range(place.centres):
-        row = plan.row + i * cells
-        ints[plan.own + i] = row
-        copy_row(task.lanes, task.blocks, floats, row, weights.inputs, ints[window + i])
+        ints[plan.own + i] = plan.row + i * cells
+        passes.fetch_own(task, text, plan, weights, i, scratch)
         if task.shared == 0:
             picks = plan.picks + i * plan.negatives
             pick_negatives(text, picks, own_count(task, plan, i, each, ints), cells, scratch)
@@ -73,9 +71,9 @@ def _compare(task: Any, centres: int, weights: Any, scratch: Any) -> None:
 
 
 @passes.move.of(SkipGram)
-def _move(task: Any, place: Any, weights: Any, scratch: Any, into: Any) -> Any:
+def _move(task: Any, text: Any, place: Any, weights: Any, scratch: Any, into: Any) -> Any:
     plan = _plan(task)
-    floats, ints, cells, window, each = scratch.floats, scratch.ints, task.cells, task.window, _own_negatives(task)
+    floats, ints, window, each = scratch.floats, scratch.ints, task.window, _own_negatives(task)
     first, centres, end = place
     loss = 0.0
     for i in range(centres):
@@ -85,26 +83,28 @@ def _move(task: Any, place: Any, weights: Any, scratch: Any, into: Any) -> Any:
         if task.shared == 0:
             count, weight = own_count(task, plan, i, each, ints), _F(1)
         loss += np.float64(passes.weigh_negatives(plan, i, 0, count, weight, into.factor, floats))
+    target = own_side(task, into.inputs, scratch.floats)
     for i in range(centres):
-        to, low = place_in(into, ints[window + i], i, cells), ints[plan.low + window + i]
+        to, low = own_place(task, plan, into, i, scratch), ints[plan.low + window + i]
         band = plan.band + i * plan.bands + low - i
-        add(task, into.inputs, to, weights.outputs, low, band, 1, seen_by(plan, window + i, ints) + 1, scratch)
+        add(task, target, to, weights.outputs, low, band, 1, seen_by(plan, window + i, ints) + 1, scratch)
         if task.shared == 0:
             picks, count = plan.picks + i * plan.negatives, own_count(task, plan, i, each, ints)
-            add(task, into.inputs, to, weights.outputs, picks, plan.negative + i * plan.negatives, 1, count, scratch)
+            add(task, target, to, weights.outputs, picks, plan.negative + i * plan.negatives, 1, count, scratch)
     if task.shared > 0:
         for i in range(0, centres - 1, 2):
-            one, two = place_in(into, ints[window + i], i, cells), place_in(into, ints[window + i + 1], i + 1, cells)
+            one, two = own_place(task, plan, into, i, scratch), own_place(task, plan, into, i + 1, scratch)
             negative = plan.negative + i * plan.negatives
             add_two(
-                task, into.inputs, one, two, weights.outputs, plan.picks, negative, negative + plan.negatives, 1,
+                task, target, one, two, weights.outputs, plan.picks, negative, negative + plan.negatives, 1,
                 task.shared, scratch,
             )  # fmt: skip
         for i in range(centres - centres % 2, centres):
-            to = place_in(into, ints[window + i], i, cells)
+            to = own_place(task, plan, into, i, scratch)
             negative = plan.negative + i * plan.negatives
-            add(task, into.inputs, to, weights.outputs, plan.picks, negative, 1, task.shared, scratch)
-    passes.spread_neighbours(task, plan, into.outputs, into, first, centres, end, centres, plan.own, scratch)
+            add(task, target, to, weights.outputs, plan.picks, negative, 1, task.shared, scratch)
+    passes.spread_neighbours(task, plan, into.outputs, into, place, centres, 0, scratch)
     number = centres + end - first
     passes.spread_negatives(task, plan, weights, into, 0, centres, each, number, scratch)
+    passes.spread_own(task, text, plan, weights, into, centres, scratch)
     return task.scale * loss

@@ -101,11 +101,35 @@ class Text(NamedTuple):
     alias: Any
 
 
+class WiderText(NamedTuple):
+    """As Text, with what words are made of and where they hang in a tree: word k has the n-grams grams[starts[k]:
+    starts[k + 1]] and the forks nodes[forks[k]:forks[k + 1]], from the root on, at which it goes the way of `signs`.
+    Both are first cells of rows."""
+
+    ids: Any
+    stay: Any
+    chance: Any
+    alias: Any
+    starts: Any
+    grams: Any
+    forks: Any
+    nodes: Any
+    signs: Any
+
+
 class Embeddings(NamedTuple):
     """Weights: a row for each word as it is seen from itself, and one as it is seen from its neighbours."""
 
     inputs: Any
     outputs: Any
+
+
+class SubwordEmbeddings(NamedTuple):
+    """As Embeddings, with a row for each n-gram of letters: for all that have one hash."""
+
+    inputs: Any
+    outputs: Any
+    grams: Any
 
 
 class Plan(NamedTuple):
@@ -115,8 +139,10 @@ class Plan(NamedTuple):
     position `window` on), then up to `window` after it.
     ints: places (the first cell of the row of each position), low and high (the window of each centre, itself
     included; before that: its sentence), own (places in floats of a centre's row), picks (places of negatives).
+    With more than words to look at: near (places in floats of a position's row) and size (forks of a centre).
     floats: band[i, q - p + window] belongs to centre i at position p and its neighbour q; negatives[i] to its
-    negatives; hits[i] to centre i itself; rows and more have a row for each centre.
+    negatives; hits[i] to centre i itself; rows and more have a row for each centre, far one for each position; signs
+    beside negatives, where these are forks.
     """
 
     most: int
@@ -133,6 +159,10 @@ class Plan(NamedTuple):
     more: int
     ints: int
     floats: int
+    near: int
+    size: int
+    far: int
+    sign: int
 
 
 @kernel
@@ -150,9 +180,15 @@ def plan_of(stretch: int, window: int, picks: int, own: bool, cells: int) -> Any
     hit = negative + most * negatives
     row = hit + _up(most, LANES)
     more = row + most * cells
-    end = 4 * most + (most * negatives if own else negatives)
-    floats = more + most * cells
-    return Plan(most, most, 2 * most, 3 * most, 4 * most, 0, bands, negative, negatives, hit, row, more, end, floats)
+    near = 4 * most + (most * negatives if own else negatives)
+    size = near + most
+    far = more + most * cells
+    sign = far + most * cells
+    floats = sign + (most * negatives if own else 0)
+    return Plan(
+        most, most, 2 * most, 3 * most, 4 * most, 0, bands, negative, negatives, hit, row, more, size + most, floats,
+        near, size, far, sign,
+    )  # fmt: skip
 
 
 @kernel
@@ -203,10 +239,10 @@ def pick_words(text: Any, visit: int, stretch: int, window: int, cells: int, pla
 
 
 @kernel
-def pick_windows(centres: int, window: int, plan: Any, scratch: Any) -> None:
-    """Each centre draws how far it sees, within its sentence."""
+def pick_windows(centres: int, window: int, fixed: bool, plan: Any, scratch: Any) -> None:
+    """Each centre draws how far it sees, within its sentence; fixed: all see as far as there is."""
     for at in range(window, window + centres):
-        far = below(scratch.random, window) + 1
+        far = window if fixed else below(scratch.random, window) + 1
         scratch.ints[plan.low + at] = max(scratch.ints[plan.low + at], at - far)
         scratch.ints[plan.high + at] = min(scratch.ints[plan.high + at], at + far)
 

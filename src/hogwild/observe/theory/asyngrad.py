@@ -7,8 +7,6 @@ runs without, gradient errors from runs with a trace.
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median, stdev
@@ -21,7 +19,7 @@ from hogwild.executor.events import EpochEnded, Event, Finished, Started
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.trace import KINDS, add_up
 from hogwild.feeds.tagged.feed import TaggingFeed
-from hogwild.machine import cores, processor
+from hogwild.machine import cores, describe
 from hogwild.observe.logs import plain
 from hogwild.programs.taggers.bilstm import BiLSTM
 from hogwild.programs.taggers.crf import CRF
@@ -178,7 +176,7 @@ class Experiment:
         self.plan = plan_runs(config)
         self.score = "accuracy" if config.task == "pos" else "f1"
         self.records: list[dict[str, Any]] = []
-        self._load = os.getloadavg()[0]  # of others, before we begin
+        self._machine = describe()  # with the load of others, before we begin
         self._stopped = False
         self._executor: AsyncExecutor | None = None
 
@@ -265,10 +263,7 @@ class Experiment:
                 "train": _facts(self.train), "test": _facts(self.test), "features": len(self.train.names),
                 "tags": list(self.train.tags), "templates": list(self.train.schema.get("templates", ())),
             },
-            "machine": {
-                "cores": cores(), "processor": processor(), "system": f"{platform.system()} {platform.release()}",
-                "python": platform.python_version(), "load_before": self._load,
-            },
+            "machine": self._machine,
             "methods": compare(self.records), "runs": self.records, "notes": self._notes(),
         })  # fmt: skip
         return whole

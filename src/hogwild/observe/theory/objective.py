@@ -200,8 +200,9 @@ def objective_of(program: Linear, feed: Feed) -> Objective:
         raise ConfigError(f"l1 is {l1}: its objective has corners, and the theorem needs a smooth one; use l2.")
     twin = Linear(**program.options())
     twin.startup(feed, seed=0)
-    if twin.loss == "hinge":
-        raise ConfigError("the hinge loss has a corner, and the theorem needs a smooth one; use logistic.")
+    if twin.loss not in ("logistic", "squared"):
+        told = "has a corner" if twin.loss in ("hinge", "quantile") else "is not strongly convex everywhere"
+        raise ConfigError(f"the {twin.loss} loss {told}, and the theorem needs logistic or squared; use one of them.")
     if twin.width > 1:
         raise ConfigError(f"the feed has {twin.width} classes; take two, or a quantity.")
     if feed.features > _MOST_FEATURES or len(feed) * feed.features > _MOST_CELLS:

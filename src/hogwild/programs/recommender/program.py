@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import CELL, Floats, Interactions, Ratings, Room, Table
-from hogwild.config import RatingConfig, RecommenderConfig, RecommenderTrainConfig
+from hogwild.config import RatingConfig, RecommenderConfig, RecommenderTrainConfig, TrainConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, brief, shorten
 from hogwild.feeds.ratings.feed import RatingFeed
@@ -24,72 +26,20 @@ from hogwild.machine import check_memory
 from hogwild.messages import counted
 from hogwild.programs.program import Metrics, RowIds, plain_constants
 from hogwild.programs.recommender import ranking as recommending
+from hogwild.programs.recommender.alternating import Alternating, check_options
+from hogwild.programs.recommender.neighbors import Alike, alike, rows_of
 from hogwild.programs.recommender.ranking import Factors, Seen
+from hogwild.programs.recommender.weights import PLAIN, choose_unit, pack_state, range_of, seen_of, unit_of, unpack
 from hogwild.programs.row_ids import hash_names
 from hogwild.programs.rows import RowProgram
-from hogwild.programs.saving.tensors import Arrays, no_others, required
 from hogwild.programs.sparse.supervised import rule_and_penalty
-from hogwild.programs.sparse.tables import put_together, take_apart
 
-# -- The weights of a factorization as named arrays: taken apart for saving and predicting, checked and put together --
-
-
-_LARGE = float(np.finfo(np.float32).max)
-_SIDES = ("user", "item")
-_PLAIN = ("user_vectors", "user_biases", "item_vectors", "item_biases", "seen", "seen_offsets", "range")
-
-
-def pack_state(weights: FactorWeights, rule: Any, penalty: Any, width: int) -> dict[str, npt.NDArray[Any]]:
-    """What the update rule and the penalty remember of users and of items, by name."""
-    found = {}
-    for side, table in zip(_SIDES, weights, strict=True):
-        parts = take_apart(table, rule, penalty, width)
-        found.update({f"{side}s_{name}": part for name, part in parts.items() if name})
-    return found
-
-
-def range_of(arrays: Arrays) -> tuple[float, float, float]:
-    """Mean, lowest and highest rating of training."""
-    mean, lowest, highest = (float(value) for value in required(arrays, "range", (3,), np.float64))
-    if lowest > highest or max(abs(mean), abs(lowest), abs(highest)) > _LARGE:
-        raise ModelError("array range is no mean, lowest and highest rating; copy the model again.")
-    return mean, lowest, highest
-
-
-def seen_of(arrays: Arrays, users: int, items: int) -> Seen:
-    """The items of each user; compiled code will trust them."""
-    offsets = required(arrays, "seen_offsets", (users + 1,), np.int64)
-    seen = required(arrays, "seen", (int(offsets[-1]),), np.int32)
-    sound = offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
-    if len(seen) and sound:
-        rises = np.diff(seen.astype(np.int64)) > 0
-        rises[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(seen))] - 1] = True
-        sound = int(seen.min()) >= 0 and int(seen.max()) < items and bool(rises.all())
-    if not sound:
-        raise ModelError("the items that users have seen do not fit together; copy the model again.")
-    return Seen(np.array(offsets), np.array(seen))
-
-
-def unpack(arrays: Arrays, sizes: tuple[int, int], rule: Any, penalty: Any, shape: tuple[int, bool]) -> FactorWeights:
-    """Weights for so many users and items of `shape` (dim, and whether there are biases)."""
-    dim, bias = shape
-    tables, used = [], set(_PLAIN)
-    for side, rows in zip(_SIDES, sizes, strict=True):
-        vectors = required(arrays, f"{side}_vectors", (rows, dim))
-        biases = required(arrays, f"{side}_biases", (rows,))
-        whole = np.concatenate([vectors, biases[:, None]], axis=1) if bias else np.asarray(vectors)
-        names = {name[len(side) + 2 :]: name for name in arrays if name.startswith(f"{side}s_")}
-        used.update(names.values())
-        width = dim + bias
-        parts = {"": whole if width > 1 else whole[:, 0], **{part: arrays[name] for part, name in names.items()}}
-        tables.append(put_together(parts, rule, penalty, width, rows))
-    no_others(arrays, used, "a recommender")
-    return FactorWeights(*tables)
-
-
-_KINDS = {"squared": Rated(Squared()), "logistic": Sampled(), "bpr": Pairwise()}
-_NEGATIVES = {"squared": 0, "logistic": 4, "bpr": 1}
-_PENALTIES = {"squared": 0.02, "logistic": 0.01, "bpr": 0.02}  # of a visit; measured: docs/guide-recommender.md
+_KINDS = {"squared": Rated(Squared()), "logistic": Sampled(), "bpr": Pairwise(), "weighted": Pairwise()}
+_NEGATIVES = {"squared": 0, "logistic": 4, "bpr": 1, "weighted": 1}
+_PENALTIES = {"logistic": 0.01, "bpr": 0.04}  # of a visit; measured: docs/guide-recommender.md
+_ALPHA = 40.0
+_WORTH, _LEAST, _MOST = 5.0, 0.04, 1.0  # penalty of ratings: of an average row in all; of a visit at least, at most
+_SOLVED = 4.0  # so much for an average row by least squares
 _RATES = {"adagrad": 0.1, "sgd": 0.05}
 _PIECE = 1 << 14  # rows that are drawn at a time: no second table in memory
 
@@ -126,16 +76,23 @@ class MatrixFactorization(RowProgram):
         constants: Mapping[str, float] | None = None, **options: Any,
     ) -> None:  # fmt: skip
         self.config = config = config_of(self, RecommenderConfig, values, options)
-        self.loss: str = config.loss
+        self.loss: str = "weighted" if config.solver == "als" else config.loss
         self.users, self.items = tuple(users), tuple(items)
         _check_names((*self.users, *self.items))
         self.constants = plain_constants(constants)
         self.mean, self.lowest, self.highest = 0.0, 0.0, 0.0
+        self.scale = 1.0  # ratings are learnt in this unit, so that rates and penalties fit stars and percents alike
+        self._ratings = 0  # of the last training
         self.seen = Seen(np.zeros(len(self.users) + 1, np.int64), np.zeros(0, np.int32))
         self.unknown, self.repeated, self.top = (0, 0), 0, 20
-        self._numbers: dict[str, int] = {}  # of the users
-        self._one: tuple[Any, Factors, dict[str, int], dict[str, int]] | None = None
-        self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, 0.0, config.shrink)
+        self._known: dict[str, dict[str, int]] = {}
+        self._one: tuple[Any, Factors] | None = None
+        self._choose_rule()
+
+    def _choose_rule(self) -> None:
+        """Rows that are solved for are vectors and nothing else."""
+        name = "sgd" if self.solves else self.config.optimizer
+        self._rule, self._penalty = rule_and_penalty(name, self.constants, 0.0, self.config.shrink)
 
     # -- for the executor -------------------------------------------------------------------------------------------
 
@@ -147,7 +104,22 @@ class MatrixFactorization(RowProgram):
     @property
     def width(self) -> int:
         """Numbers of a row: the vector, and the bias."""
-        return self.config.dim + self.config.bias
+        return self.config.dim + self.biased
+
+    @property
+    def solves(self) -> bool:
+        """Whether it is trained by alternating least squares."""
+        return self.loss == "weighted"
+
+    @property
+    def biased(self) -> bool:
+        """Whether biases are learnt."""
+        return self.config.bias and not self.solves
+
+    @property
+    def alpha(self) -> float:
+        """By least squares: how much a pair that is there counts against one that is not."""
+        return _ALPHA if self.config.alpha is None else self.config.alpha
 
     @property
     def negatives(self) -> int:
@@ -155,16 +127,37 @@ class MatrixFactorization(RowProgram):
         return self.config.negatives or _NEGATIVES[self.loss]
 
     @property
+    def penalties(self) -> tuple[float, float]:
+        """L2 penalties of a visit: of the rows of users, and of those of items.
+
+        Of ratings and by least squares, an average row pays the same in all whether rows have many or few. (Of the two
+        penalties of vectors only the product matters, since vectors of users may grow as those of items shrink; biases
+        need each at its own size.)
+        """
+        if self.config.l2 is not None:
+            return self.config.l2, self.config.l2
+        if self.solves:
+            pairs, sizes = len(self.seen.items), (len(self.users), len(self.items))
+            weighed = [pairs / sizes[k] + sizes[1 - k] / self.alpha for k in (0, 1)]  # pairs of an average row
+            return (_SOLVED / math.sqrt(weighed[0] * weighed[1]),) * 2
+        if self.loss != "squared":
+            return _PENALTIES[self.loss], _PENALTIES[self.loss]
+        users, items = (_WORTH * len(side) / max(1, self._ratings) for side in (self.users, self.items))
+        more = max(1.0, _LEAST / max(math.sqrt(users * items), 1e-9))
+        return min(_MOST, more * users), min(_MOST, more * items)
+
+    @property
     def l2(self) -> float:
-        """L2 penalty of a visit."""
-        return _PENALTIES[self.loss] if self.config.l2 is None else self.config.l2
+        """L2 penalty of a visit, the geometric mean of those of users and items."""
+        users, items = self.penalties
+        return users if users == items else math.sqrt(users * items)
 
     @property
     def task(self) -> FactorTask:
         """Selects the compiled code."""
         shape = Shape(
-            self.config.dim, self.width, len(self.users), len(self.items), self.negatives, np.float32(self.mean),
-            np.float32(self.l2),
+            self.config.dim, self.width, len(self.users), len(self.items), self.negatives,
+            np.float32(self.mean / self.scale), *map(np.float32, self.penalties),
         )  # fmt: skip
         return FactorTask(_KINDS[self.loss], self._rule, self._penalty, shape)
 
@@ -173,7 +166,7 @@ class MatrixFactorization(RowProgram):
         if not isinstance(feed, RatingFeed):
             raise ConfigError(f"{type(feed).__name__} holds no ratings; use hogwild.open_ratings or ratings_of.")
         feed.check()
-        self._one = None
+        self._one, self._known = None, {}
         self._settle_loss(feed)
         self._check_same(feed)
         strange = len(feed) - int(np.count_nonzero(feed.known))
@@ -182,12 +175,15 @@ class MatrixFactorization(RowProgram):
                 f"{feed.source}: {counted(strange, 'rating')} of users or items that the model has no vectors for; "
                 "train a new model."
             )
+        self._ratings = len(feed)
         if self.weights is None:
             self.users, self.items = feed.users, feed.items
+            self._choose_rule()
             if self.loss == "squared":
                 values = feed.samples.values
                 self.mean = float(values.mean(dtype=np.float64))
                 self.lowest, self.highest = float(values.min()), float(values.max())
+                self.scale = choose_unit(values)
             self._allocate(seed)
         before = self.seen if len(self.seen.offsets) == len(self.users) + 1 else None
         self.seen = recommending.seen_in(feed.samples, len(self.users), len(self.items), before)
@@ -197,6 +193,8 @@ class MatrixFactorization(RowProgram):
             raise InputError(f"{feed.source}: no ratings; is the file empty?")
         if self.loss == "auto":
             self.loss = "bpr" if feed.implicit else "squared"
+            if self.config.alpha is not None:
+                raise ConfigError("alpha is for least squares; add --solver als, or leave it out.")
         if self.loss == "squared" and feed.implicit:
             raise ConfigError("there are no ratings to predict, only what users have; use the loss bpr or logistic.")
         if self.loss != "squared" and len(feed.items) < 2:
@@ -216,7 +214,7 @@ class MatrixFactorization(RowProgram):
         dim, cells = self.config.dim, self._cells
         needed = CELL * (len(self.users) + len(self.items)) * cells
         what = f"{len(self.users):,} users and {len(self.items):,} items of {dim} numbers need"
-        check_memory(needed, what, "lower --dim, or use --optimizer sgd.")
+        check_memory(needed, what, "lower --dim." if self.solves else "lower --dim, or use --optimizer sgd.")
         random = np.random.default_rng(np.random.SeedSequence((seed, 15485863)))
         tables = []
         for rows in (len(self.users), len(self.items)):
@@ -231,10 +229,44 @@ class MatrixFactorization(RowProgram):
     def _cells(self) -> int:
         return row_cells(self._rule, self._penalty, self.width)
 
+    def check_mode(self, mode: str) -> None:
+        """Least squares have no gradients."""
+        if self.solves and mode not in ("hogwild", "serial"):
+            raise ConfigError(f"mode is {mode}; least squares (als) take no turns at gradients; leave it out.")
+
+    def backend(self, config: TrainConfig) -> Any:
+        """Least squares are solved row by row; all else is compiled visits."""
+        if not self.solves:
+            return None
+        check_options(config)
+        return Alternating
+
+    def visits(self, feed: RatingFeed) -> int:
+        """Ratings; where rows are solved for, users and items."""
+        return len(self.users) + len(self.items) if self.solves else len(feed)
+
+    def epoch_samples(self, feed: RatingFeed) -> int:
+        """Ratings."""
+        return len(feed)
+
+    def units(self, feed: RatingFeed) -> int:
+        """Ratings."""
+        return len(feed)
+
+    @property
+    def loss_scale(self) -> float:
+        """Ratings are told in the user's unit. By least squares an epoch sums the loss twice, by users and by items; it
+        is told for a pair that is there."""
+        if not self.solves:
+            return self.scale**2
+        return (len(self.users) + len(self.items)) / (2 * max(1, len(self.seen.items)))
+
     def samples(self, feed: RatingFeed) -> Ratings | Interactions:
         """The ratings, or what users have with the items of each."""
-        users, items, _ = feed.samples
-        return feed.samples if self.loss == "squared" else Interactions(users, items, *self.seen)
+        users, items, values = feed.samples
+        if self.loss != "squared":
+            return Interactions(users, items, *self.seen)
+        return feed.samples if self.scale == 1 else Ratings(users, items, values / np.float32(self.scale))
 
     def room(self, feed: RatingFeed) -> Room:
         """A user, an item and the items drawn; their numbers, and the derivative in the score of each."""
@@ -268,10 +300,21 @@ class MatrixFactorization(RowProgram):
         """The weights have changed."""
         self._one = None
 
+    @property
+    def best_by(self) -> str:
+        """RMSE of ratings, NDCG of rankings."""
+        return "rmse" if self.loss == "squared" else "ndcg"
+
+    @property
+    def judged_by(self) -> tuple[str, ...]:
+        """Known with the loss."""
+        return {"auto": ("loss", "rmse", "ndcg"), "squared": ("loss", "rmse")}.get(self.loss, ("loss", "ndcg"))
+
     def judge(self, metrics: Metrics, loss: float) -> float:
-        """What early stopping and the choice of the best epoch go by: the loss of ratings; of rankings, NDCG."""
-        ranked = [value for name, value in metrics.items() if name.startswith("ndcg@")]
-        return -ranked[0] if ranked else super().judge(metrics, loss)
+        """What early stopping and the choice of the best epoch go by: RMSE of ratings; of rankings NDCG, if users of
+        the validation data are known."""
+        ranked = any(name.startswith(("ndcg@", "rmse")) for name in metrics)
+        return super().judge(metrics, loss) if ranked else self.judge_by("loss", metrics, loss)
 
     def watchable(self) -> Mapping[str, Any]:
         """user_vectors, item_vectors: (rows, dim); user_biases, item_biases: (rows,); the most frequent first."""
@@ -300,12 +343,14 @@ class MatrixFactorization(RowProgram):
         return self._factors_of(self.paid_weights())
 
     def _factors_of(self, weights: FactorWeights) -> Factors:
-        """Vectors and biases; zeros where no biases are learnt."""
+        """Vectors and biases in the user's unit; zeros where no biases are learnt."""
         parts: list[Floats] = []
+        unit = np.float32(self.scale)
         for table in weights:
             rows = table.reshape(-1, self._cells)
-            parts.append(np.ascontiguousarray(rows[:, : self.config.dim]))
-            parts.append(rows[:, self.config.dim].copy() if self.config.bias else np.zeros(len(rows), np.float32))
+            vectors = np.ascontiguousarray(rows[:, : self.config.dim])
+            parts.append(vectors if unit == 1 else vectors * np.sqrt(unit))
+            parts.append(unit * rows[:, self.config.dim] if self.biased else np.zeros(len(rows), np.float32))
         return Factors(parts[0], parts[1], parts[2], parts[3], self.mean)
 
     def open(self, paths: Any, config: RatingConfig | None = None, *, with_ratings: bool = True) -> RatingFeed:
@@ -337,7 +382,7 @@ class MatrixFactorization(RowProgram):
         return recommending.pair_scores(factors, users, items, threads)
 
     def predict(self, data: Any, threads: int = 1, factors: Factors | None = None) -> Floats:
-        """Ratings, not beyond the lowest and the highest of training; with logistic chances, with bpr scores.
+        """Ratings, not beyond the lowest and the highest of training; with logistic chances, else scores.
 
         data, factors: as for `scores`.
         """
@@ -346,7 +391,7 @@ class MatrixFactorization(RowProgram):
     def _told(self, scores: Floats) -> Floats:
         if self.loss == "squared":
             return np.clip(scores, self.lowest, self.highest)
-        return scores if self.loss == "bpr" else np.exp(-np.logaddexp(0, -scores))
+        return scores if self.loss in ("bpr", "weighted") else np.exp(-np.logaddexp(0, -scores))
 
     def predict_one(self, user: Any, item: Any = None) -> float:
         """What `predict` says of one pair, given as two names or as one pair: some microseconds."""
@@ -356,11 +401,10 @@ class MatrixFactorization(RowProgram):
             user, item = user
         trained = self.trained()
         if self._one is None or self._one[0] is not trained:
-            names = ({name: k for k, name in enumerate(side)} for side in (self.users, self.items))
-            self._one = (trained, self.factors(), *names)
-        _, factors, users, items = self._one
+            self._one = (trained, self.factors())
+        factors = self._one[1]
         score = factors.mean
-        k, j = users.get(str(user)), items.get(str(item))
+        k, j = self._numbers("users").get(str(user)), self._numbers("items").get(str(item))
         if k is not None:
             score += float(factors.user_biases[k])
         if j is not None:
@@ -384,9 +428,8 @@ class MatrixFactorization(RowProgram):
         if count < 1:
             raise ConfigError(f"{count} items cannot be recommended; ask for 1 or more.")
         factors = self.factors()
-        if len(self._numbers) != len(self.users):
-            self._numbers = {name: number for number, name in enumerate(self.users)}
-        rows = np.array([self._numbers.get(user, -1) for user in users], np.int32)
+        known = self._numbers("users")
+        rows = np.array([known.get(user, -1) for user in users], np.int32)
         self.unknown = int(np.count_nonzero(rows < 0)), 0
         found: list[tuple[list[str], list[float]]] = []
         for block in recommending.best_items(factors, rows, None if seen else self.seen, count):
@@ -394,6 +437,34 @@ class MatrixFactorization(RowProgram):
                 kept = [k for k, item in enumerate(items) if item >= 0]
                 found.append(([self.items[items[k]] for k in kept], [scores[k] for k in kept]))
         return found
+
+    def similar_items(self, item: str, count: int = 10) -> Alike:
+        """The items most like one, with the cosine of their vectors and its own, the nearest first."""
+        return self.similar_all([item], count)[0]
+
+    def similar_users(self, user: str, count: int = 10) -> Alike:
+        """The users most like one, with the cosine of their vectors and theirs, the nearest first."""
+        return self.similar_all([user], count, users=True)[0]
+
+    def similar_all(self, names: Sequence[str], count: int = 10, users: bool = False) -> list[Alike]:
+        """The items most like each of many items, or the `users` most like each of many users.
+
+        Raises UnknownNameError, a KeyError, that names all that are not there.
+        """
+        if count < 1:
+            raise ConfigError(f"{count} similar ones cannot be found; ask for 1 or more.")
+        kind, other = ("users", "items") if users else ("items", "users")
+        rows = rows_of(names, self._numbers(kind), kind[:-1], self._numbers(other))
+        factors = self.factors()
+        vectors = factors.user_vectors if users else factors.item_vectors
+        return alike(vectors, self.users if users else self.items, rows, count)
+
+    def _numbers(self, side: str) -> dict[str, int]:
+        """Rows by name of the `users` or of the `items`."""
+        names: tuple[str, ...] = getattr(self, side)
+        if len(self._known.get(side, ())) != len(names):
+            self._known[side] = {name: row for row, name in enumerate(names)}
+        return self._known[side]
 
     def evaluate(self, data: Any, threads: int = 1, top: int = 0) -> Metrics:
         """loss, rmse and mae of ratings; of rankings the loss and precision, recall, NDCG and hit rate of the top.
@@ -413,8 +484,7 @@ class MatrixFactorization(RowProgram):
         users, items, _ = feed.samples
         self.unknown = int(np.count_nonzero(users < 0)), int(np.count_nonzero(items < 0))
         factors = self.factors()
-        pairwise = self.loss == "bpr"
-        loss = recommending.sampled_loss(factors, feed.samples, self.seen, self.negatives, pairwise, threads)
+        loss = recommending.sampled_loss(factors, feed.samples, self.seen, self.negatives, self.loss, threads)
         relevant, self.repeated = recommending.relevant_in(feed.samples, self.seen, len(self.items))
         if not len(relevant.users):
             return {"loss": loss}
@@ -435,7 +505,34 @@ class MatrixFactorization(RowProgram):
             notes.append("For unknown users and items the mean and the bias of the other were taken.")
         return notes
 
-    # -- saving -----------------------------------------------------------------------------------------------------
+    # -- going on, saving -------------------------------------------------------------------------------------------
+
+    counted: ClassVar[Mapping[str, str]] = {"user_biases": "users", "item_biases": "items"}
+
+    def joined(self, feed: Any, old: Any, reopen: Any = None) -> Any:
+        """With the users and items of an old model."""
+        names = [tuple(dict.fromkeys((*mine, *theirs))) for mine, theirs in
+                 ((feed.users, old.users), (feed.items, old.items))]  # fmt: skip
+        return replace(feed, users=names[0], items=names[1])
+
+    def axes(self) -> dict[str, Sequence[Any]]:
+        """Users and items."""
+        return {
+            "user_vectors": (self.users, None), "user_biases": (self.users,), "item_vectors": (self.items, None),
+            "item_biases": (self.items,),
+        }  # fmt: skip
+
+    def take_rest(self, old: Any) -> None:
+        """The mean that biases begin at, all ratings that there were, and what users have."""
+        if self.loss == "squared":
+            self.lowest, self.highest = min(self.lowest, old.lowest), max(self.highest, old.highest)
+            self.mean = old.mean
+        numbers = [{name: k for k, name in enumerate(names)} for names in (self.users, self.items)]
+        places = [np.array([number[name] for name in theirs], np.int32)
+                  for number, theirs in zip(numbers, (old.users, old.items), strict=True)]  # fmt: skip
+        users = places[0][np.repeat(np.arange(len(old.users)), np.diff(old.seen.offsets))]
+        had = Ratings(users, places[1][old.seen.items], np.ones(len(users), np.float32))
+        self.seen = recommending.seen_in(had, len(self.users), len(self.items), self.seen)
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""
@@ -447,12 +544,15 @@ class MatrixFactorization(RowProgram):
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """user_vectors, item_vectors, user_biases, item_biases; seen with seen_offsets; range: mean, lowest, highest.
 
-        With `state` also what the update rule remembers, such as users_squares and items_squares (adagrad).
+        unit, where it is not 1: ratings were learnt in it. With `state` also what the update rule remembers, such as
+        users_squares and items_squares (adagrad).
         """
         factors = self._factors_of(self.trained()) if state else self.factors()
-        found: dict[str, npt.NDArray[Any]] = dict(zip(_PLAIN[:4], factors[:4], strict=True))
+        found: dict[str, npt.NDArray[Any]] = dict(zip(PLAIN[:4], factors[:4], strict=True))
         found |= {"seen": self.seen.items, "seen_offsets": self.seen.offsets}
         found["range"] = np.array([self.mean, self.lowest, self.highest], np.float64)
+        if self.scale != 1:
+            found["unit"] = np.array([self.scale])
         if state:
             found.update(pack_state(self.trained(), self._rule, self._penalty, self.width))
         return found
@@ -464,10 +564,10 @@ class MatrixFactorization(RowProgram):
                 raise ModelError("the options of the model do not say its users and items, each once.")
         if self.loss == "auto":
             raise ModelError("the options of the model do not say its loss; it cannot be used.")
-        sizes, shape = (len(self.users), len(self.items)), (self.config.dim, self.config.bias)
+        sizes, shape = (len(self.users), len(self.items)), (self.config.dim, self.biased)
         self.mean, self.lowest, self.highest = range_of(arrays)
-        self.seen = seen_of(arrays, *sizes)
-        self.weights = unpack(arrays, sizes, self._rule, self._penalty, shape)
+        self.seen, self.scale = seen_of(arrays, *sizes), unit_of(arrays)
+        self.weights = unpack(arrays, sizes, self._rule, self._penalty, (*shape, self.scale))
 
 
 def pairs_of(data: Any) -> list[list[Any]]:

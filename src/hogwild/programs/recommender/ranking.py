@@ -65,6 +65,16 @@ def seen_in(samples: Ratings, users: int, items: int, earlier: Seen | None = Non
     return Seen(table.indptr.astype(np.int64), table.indices.astype(np.int32))
 
 
+def turned(seen: Seen, items: int) -> Seen:
+    """The users of each item, in rising order."""
+    import scipy.sparse as sparse  # late: prediction does without
+
+    shape = len(seen.offsets) - 1, items
+    table = sparse.csr_matrix((np.ones(len(seen.items), bool), seen.items, seen.offsets), shape=shape).tocsc()
+    table.sort_indices()
+    return Seen(table.indptr.astype(np.int64), table.indices.astype(np.int32))
+
+
 def pair_scores(factors: Factors, users: Ids, items: Ids, threads: int = 1) -> Floats:
     """The score of each pair; what is unknown (-1) adds nothing: the mean and the bias of the other are left."""
     scores = np.empty(len(users), np.float32)
@@ -173,9 +183,12 @@ def _among(keys: npt.NDArray[np.int64], ordered: npt.NDArray[np.int64]) -> npt.N
 
 
 def sampled_loss(
-    factors: Factors, samples: Ratings, seen: Seen, negatives: int, pairwise: bool, threads: int = 1
+    factors: Factors, samples: Ratings, seen: Seen, negatives: int, loss: str, threads: int = 1
 ) -> float:
-    """The mean training loss a pair, against items that the user has not in training, always the same ones."""
+    """The mean training loss a pair, against items that the user has not in training, always the same ones.
+
+    weighted: the square of what the pair lacks to 1, and that of the score of an item drawn.
+    """
     room = np.diff(seen.offsets) < len(factors.item_vectors)
     chosen = (samples.users >= 0) & (samples.items >= 0)
     chosen &= room[samples.users]
@@ -185,10 +198,12 @@ def sampled_loss(
     drawn = np.empty((negatives, len(users)), np.int32)
     draw_unseen_items(seen.offsets, seen.items, users, len(factors.item_vectors), seeds(_EVALUATION, 1), drawn)
     good = pair_scores(factors, users, items, threads).astype(np.float64)
-    total = 0.0 if pairwise else float(np.logaddexp(0, -good).sum())
+    alone = np.logaddexp(0, -good) if loss == "logistic" else (1 - good) ** 2
+    total = 0.0 if loss == "bpr" else float(alone.sum())
     for others in drawn:
         bad = pair_scores(factors, users, others, threads).astype(np.float64)
-        total += float(np.logaddexp(0, bad - good if pairwise else bad).sum())
+        each = bad**2 if loss == "weighted" else np.logaddexp(0, bad - good if loss == "bpr" else bad)
+        total += float(each.sum())
     return total / len(users)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from hogwild.kernels.sparse.fm import Fields, FMTask, FMWeights, OneField, score
 from hogwild.kernels.sparse.fm_rows import FactorPenalty
 from hogwild.kernels.sparse.samples import Entries, ValuedSlotEntries
 from hogwild.programs.saving.tensors import no_others
+from hogwild.programs.sparse.quantities import QUANTITIES, loss_of
 from hogwild.programs.sparse.supervised import ClassWeight, Label, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import Tabled, make_table, named, put_together, take_apart, whole_order
 
@@ -197,9 +198,6 @@ class OneRow:
             return float(self._call(self._task, self._entries(count), self._weights, self._floats))
 
 
-_LOSSES = {"logistic": Logistic(), "squared": Squared()}
-
-
 @taking(FMConfig)
 class FactorizationMachine(Tabled):
     """A factorization machine: a linear model, plus the product of the factors of each pair of a sample's features.
@@ -254,7 +252,7 @@ class FactorizationMachine(Tabled):
         if len(classes) > 2:
             raise InputError(
                 f"there are {len(classes)} classes, and a factorization machine tells two apart; use a linear "
-                "model, or the squared loss for quantities."
+                "model, or a loss for quantities."
             )
         super()._learn_classes(classes)
 
@@ -270,8 +268,9 @@ class FactorizationMachine(Tabled):
     def task(self) -> FMTask:
         """Selects the compiled code."""
         fields = Fields(len(self.slots)) if self.config.field_aware else OneField()
+        loss = loss_of(self.loss, self.config) if self.loss in QUANTITIES else Logistic()
         return FMTask(
-            _LOSSES[self.loss], self._rule, self._factor_rule, self._penalty, np.float32(self.config.bias), fields,
+            loss, self._rule, self._factor_rule, self._penalty, np.float32(self.config.bias), fields,
             (0,) * self.config.dim,
         )  # fmt: skip
 
@@ -308,7 +307,7 @@ class FactorizationMachine(Tabled):
         rows, cells = max(self.features, flat.features), self.layout.cells
         order = whole_order(flat.original, flat.features, rows)
         table, known = make_table(rows, cells, _REMEDY), 0
-        bias = np.zeros(row_cells(self._rule, Free(), 1), np.float32)
+        bias = self.first_bias(feed)
         if self.weights is not None:
             known, bias = self.features, self.weights.bias
             table[:] = self.rearranged(rows, order)
@@ -361,7 +360,7 @@ class FactorizationMachine(Tabled):
         machine, `slots`; `ids` alone says the same where the model has columns.
         """
         score = self._score_one(row, (ids, values, slots))
-        return float(1 / (1 + np.exp(-score))) if self.classes else score
+        return float(1 / (1 + np.exp(-score))) if self.classes else float(self.label_of(np.array([score], np.float32)))
 
     def score_row(self, row: Any) -> Floats:
         """The score of one row."""
@@ -381,7 +380,13 @@ class FactorizationMachine(Tabled):
             self._one = OneRow(trained, self.task, self.plain(None, self.features))
         return self._one(ids, values, slots)
 
-    # -- saving -------------------------------------------------------------------------------------------------
+    # -- going on, saving ---------------------------------------------------------------------------------------
+
+    def axes(self) -> dict[str, Sequence[Any]]:
+        """Features, and fields of a field-aware machine."""
+        names = self.feature_names()
+        factors = (names, self.slots, None) if self.config.field_aware else (names, None)
+        return {"weight": (names,), "factors": factors, "bias": (None,)}
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""

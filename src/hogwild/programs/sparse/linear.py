@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,14 +16,15 @@ from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.slots.flatten import Flattener
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.hashing import Hashing
-from hogwild.kernels.optim.losses import Hinge, Logistic, Squared
+from hogwild.kernels.optim.losses import EachLabel, Hinge, Logistic
 from hogwild.kernels.optim.penalties import Free
-from hogwild.kernels.optim.rules import row_cells
 from hogwild.kernels.sparse.linear import ClassesTask, LinearTask, LinearWeights, score_class_rows, score_rows
 from hogwild.kernels.sparse.one_text import TextTable
 from hogwild.programs.saving.tensors import no_others
+from hogwild.programs.sparse.multilabel import NO_SETS
 from hogwild.programs.sparse.one_text import OneText, only_text
-from hogwild.programs.sparse.supervised import ClassWeight, Label, rule_and_penalty, unknown_entries
+from hogwild.programs.sparse.quantities import QUANTITIES, loss_of
+from hogwild.programs.sparse.supervised import ClassWeight, rule_and_penalty, unknown_entries
 from hogwild.programs.sparse.tables import Tabled, named, put_together, take_apart, taken, whole_order
 
 
@@ -40,7 +41,7 @@ class _Served(NamedTuple):
 
 
 _NO_SCHEMA: Mapping[str, Any] = {}
-_LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared": Squared()}
+_LOSSES = {"logistic": Logistic(), "hinge": Hinge()}
 
 
 @taking(LinearConfig)
@@ -53,6 +54,7 @@ class Linear(Tabled):
     features : least number of features; the model grows with the feeds that it is trained on.
     classes : all classes, when the first feed may not hold all of them.
     constants : constants of the update rule by name, such as {"beta1": 0.95, "beta2": 0.95} with adam.
+    several : rows may have several labels, or none; a feed of such rows says so itself.
 
     Attributes
     ----------
@@ -72,13 +74,16 @@ class Linear(Tabled):
     name = "linear"
     config: LinearConfig
     unit = "nonzeros"
+    learns_sets = True
 
     def __init__(
         self, *values: Any, class_weight: ClassWeight = None, features: int = 0, classes: Iterable[Any] | None = None,
-        constants: Mapping[str, float] | None = None, **options: Any,
+        constants: Mapping[str, float] | None = None, several: bool = False, **options: Any,
     ) -> None:  # fmt: skip
         config = config_of(self, LinearConfig, values, options)
+        self.several = bool(several)
         self._begin(config, class_weight, features, classes, constants)
+        self._sets = NO_SETS
         self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, config.l1, config.l2)
         self._flat = Flattener()
         self._one: _Served | None = None
@@ -93,7 +98,9 @@ class Linear(Tabled):
     @property
     def task(self) -> LinearTask | ClassesTask:
         """Selects the compiled code."""
-        parts = (_LOSSES[self.loss], self._rule, self._penalty, np.float32(self.config.bias))
+        loss: Any = loss_of(self.loss, self.config) if self.loss in QUANTITIES else _LOSSES[self.loss]
+        loss = EachLabel(loss, *self._sets) if self.several else loss
+        parts = (loss, self._rule, self._penalty, np.float32(self.config.bias))
         return LinearTask(*parts) if self.width == 1 else ClassesTask(*parts, self.width)
 
     def samples(self, feed: Feed) -> AnyRows:
@@ -105,11 +112,13 @@ class Linear(Tabled):
         self.meet(feed)
         feed = self._flat.of(feed)
         self.find_classes(feed)
+        if self.several:
+            self._sets = self.sets_of(feed)[0]
         rows = max(self.features, feed.features)
         order = whole_order(feed.original, feed.features, rows)
         if self.weights is None:
             table = np.zeros(rows * self.cells, np.float32)
-            self.weights = LinearWeights(table, np.zeros(row_cells(self._rule, Free(), self.width), np.float32))
+            self.weights = LinearWeights(table, self.first_bias(feed))
         else:
             self.weights = LinearWeights(self.rearranged(rows, order), self.weights.bias)
         self.features, self.order = rows, order
@@ -152,7 +161,7 @@ class Linear(Tabled):
         in_parts(len(feed), threads, score)
         return scores
 
-    def predict_one(self, row: Any) -> Label:
+    def predict_one(self, row: Any) -> Any:
         """The label of one row, or the quantity: some microseconds after the first call. Not while it trains.
 
         row: as the data of training has it: a dict of values by column or slot, or the values in their order; a text,
@@ -191,7 +200,12 @@ class Linear(Tabled):
         self._one = found
         return found
 
-    # -- saving -------------------------------------------------------------------------------------------------
+    # -- going on, saving ---------------------------------------------------------------------------------------
+
+    def axes(self) -> dict[str, Sequence[Any]]:
+        """Features and classes."""
+        outputs = self.class_axis()
+        return {"weight": (self.feature_names(), outputs), "bias": (outputs,)}
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """weight: (features,) or (features, classes); bias: (1,) or (classes,); in the features' own order.

@@ -174,6 +174,14 @@ def mae(predicted: Array, true: Array, weight: Array | None = None) -> float:
     return mean(np.abs(predicted.astype(np.float64) - true), weight)
 
 
+def r2(predicted: Array, true: Array, weight: Array | None = None) -> float:
+    """Share of the variance of the quantities that is explained: 1 is all, 0 what their mean does. NaN where all are
+    the same."""
+    wide = true.astype(np.float64)
+    spread = mean((wide - mean(wide, weight)) ** 2, weight)
+    return 1.0 - mean((predicted.astype(np.float64) - wide) ** 2, weight) / spread if spread > 0 else math.nan
+
+
 # -- From scores to probabilities, losses and metrics; in float64 -----------------------------------------------------
 
 

@@ -30,7 +30,7 @@ class OneText:
         self._call = entry(score_text, data, self._recipe, self._bags, self._table, self._scores)
 
     def _make_room(self, length: int) -> None:
-        self._length, self._bags = length, make_bags(1, length, self._recipe.ngrams)
+        self._length, self._bags = length, make_bags(1, length, self._recipe)
 
     def __call__(self, text: str) -> Floats:
         """The scores of a text."""
@@ -49,5 +49,5 @@ class OneText:
 
 def only_text(schema: Mapping[str, Any]) -> bool:
     """Whether the features are n-grams of one text column, and nothing else."""
-    others = schema.get("numeric") or schema.get("categorical")
+    others = schema.get("numeric") or schema.get("categorical") or schema.get("multi")
     return bool(schema.get("text")) and not others and "hashing" in schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath, path
 from typing import Any
@@ -20,6 +20,7 @@ from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.fitting import misfit
 from hogwild.feeds.sparse.onerow import MatrixRow, NumberedRow, OneRow, RowEncoder
 from hogwild.programs.rows import RowProgram
+from hogwild.programs.sparse.extending import extended_schema, row_names
 
 _TABLE = "table"
 
@@ -80,6 +81,26 @@ class ReadingProgram(RowProgram):
             return feed_of(rows, data[1], weight, schema=table)
         paths = _paths_of(data)
         return open_feed(paths, self.feed_config, schema=known) if paths else data
+
+    def joined(self, feed: Any, old: Any, reopen: Any = None) -> Any:
+        """In the columns of the model, with its categories and those that are new."""
+        if (old.schema or {}).get("interactions"):
+            raise ConfigError("a model of crossed columns (--interactions) cannot go on with more data; train anew.")
+        both = extended_schema(old.schema or {}, feed.schema)
+        if not both or both == feed.schema:
+            return feed
+        if reopen is not None:
+            return reopen(replace(feed, schema=both))
+        if why := misfit(feed, both):
+            raise InputError(
+                f"{feed.source} was not read like the data of the model to start from ({why}); give the file itself, "
+                "or open it with schema=program.schema."
+            )
+        return replace(feed, schema=both)
+
+    def feature_names(self) -> Sequence[int | str]:
+        """By which other models know the features of this one."""
+        return row_names(self.schema or {}, self.features)
 
     def read(self, data: Any, labels: bool = False) -> Feed:
         """Data as a feed with the features of this model.

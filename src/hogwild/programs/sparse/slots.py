@@ -36,6 +36,10 @@ class Aligner:
         self._order: Any = lambda: None
         self._found: AnyRows | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copies: with no feed at hand."""
+        return Aligner, ()
+
     def align(self, feed: Feed, order: Ids | None, features: int) -> AnyRows:
         """The samples of a feed with ids that are rows of a table in this order of features; unknown ones left out."""
         same = order is feed.original

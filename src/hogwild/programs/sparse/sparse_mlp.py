@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from hogwild.arrays import (
     aligned_floats,
     make_scratch,
 )
-from hogwild.config import SparseMLPConfig
+from hogwild.config import SparseMLPConfig, TrainConfig
 from hogwild.config.arguments import config_of, taking
 from hogwild.errors import ConfigError, InputError, ModelError, shorten
 from hogwild.feeds.io.parallel import in_parts
@@ -43,6 +44,7 @@ from hogwild.programs.devices import DeviceProgram
 from hogwild.programs.program import plain_constants
 from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.sparse.metrics import probabilities
+from hogwild.programs.sparse.quantities import QUANTITIES, inward, loss_of, loss_scale, unit_of
 from hogwild.programs.sparse.slots import Aligner, slotted
 from hogwild.programs.sparse.supervised import checked_weight, make_rule, unknown_entries
 from hogwild.programs.sparse.tables import Tabled, make_table, natural, put_together, take_apart, whole_order
@@ -130,7 +132,7 @@ def new_weights(program: SparseMLP, rows: int, seed: int) -> MlpWeights:
         spread = np.sqrt((2 if program.config.activation == "relu" else 1) / max(total, 1))
         layers[at : at + before * after] = random.standard_normal(before * after, np.float32) * np.float32(spread)
         at += before * after + after
-    if program.loss == "squared":
+    if program.loss in QUANTITIES:
         layers[-1 - int(task.sizes[-2]) :] = 0
     return MlpWeights(make_table(rows, program.cells, REMEDY), *make_dense(task.rule, layers))
 
@@ -247,8 +249,22 @@ def _finite(array: npt.NDArray[Any], name: str, size: int) -> Floats:
 
 _RATES = {"sgd": 0.1, "momentum": 0.01, "adagrad": 0.02, "adam": 0.001, "ftrl": 0.05}
 _ENOUGH, _FASTER = 100_000, 10.0  # rows of a quantity for which adam's rate is that; for fewer up to so many times that
+_ROWS, _FAST = 20_000, 2.0  # of classes too: rows for which the rate is that, for a run of which we say how long it is
+_BATCHES, _LEAST_BATCH, _LARGEST_BATCH = 40, 32, 256  # batches of an epoch, and samples of one, where we choose them
+_EPOCHS, _FEWEST, _MOST = 1500.0, 5, 100  # epochs times the root of the rows, and their bounds, where we choose them
+_L2, _SHARED_L2 = 0.01, 15.0  # of classes, where we choose it: at the most, and what all rows have together
 _SCORED = 256  # rows that are scored at once
 _LEAST_PART = 64  # samples of a visit where workers share a batch: BLAS is slow with fewer
+
+
+def _batch_for(rows: int) -> int:
+    """A power of two that makes about as many batches of an epoch as we like, in bounds."""
+    return min(_LARGEST_BATCH, max(_LEAST_BATCH, 1 << round(math.log2(max(1, rows / _BATCHES)))))
+
+
+def _told(epochs: int, rows: int, batch: int) -> str:
+    updates = epochs * -(-rows // batch)
+    return f"{epochs} epochs of {rows:,} rows in batches of {batch}: {updates:,} updates (--epochs, --batch-size)."
 
 
 @taking(SparseMLPConfig)
@@ -293,14 +309,14 @@ class SparseMLP(DeviceProgram, Tabled):
         self.order: Ids | None = None
         self.ignored = 0
         self.timer: Any = Untimed()
-        self._rule = make_rule(config.optimizer, self.constants, config.l1, config.l2)
-        free = isinstance(self._rule, Ftrl) or not (config.l1 or config.l2)
-        self._penalty = Free() if free else Penalty(np.float32(config.l1), np.float32(config.l2))
+        self._rule = make_rule(config.optimizer, self.constants, config.l1, config.l2 or 0.0)
+        self._take_l2(config.l2 or 0.0)
         self._aligner = Aligner()
         self.own_unit: Unit | None = None  # in which quantities are learnt; None: in that of the user
         self._one: OneRow | None = None
         self._trained_from: Any = None
-        self._batch = config.batch_size  # samples of a visit
+        self._whole = self._batch = config.batch_size or _LARGEST_BATCH  # samples of a step, and of a visit
+        self._paced = ""  # how long the run is, where we say it
         self._lines = 1  # distinct rows of a batch at the most
         self._rows = _ENOUGH  # samples of the feed
 
@@ -308,7 +324,9 @@ class SparseMLP(DeviceProgram, Tabled):
     def rate(self) -> float | None:
         """Learning rate where the user gives none; of adam for a quantity the larger, the fewer rows there are."""
         rate = _RATES[self.config.optimizer]
-        if self.loss != "squared" or self.config.optimizer != "adam":
+        if self._paced and self.config.optimizer == "adam":
+            return rate * min(_FAST, max(1.0, math.sqrt(_ROWS / max(1, self._rows))))
+        if self.loss not in QUANTITIES or self.config.optimizer != "adam":
             return rate
         return rate * min(_FASTER, max(1.0, math.sqrt(_ENOUGH / max(1, self._rows))))
 
@@ -336,7 +354,7 @@ class SparseMLP(DeviceProgram, Tabled):
 
     def _task(self, batch: int) -> MlpTask:
         config, sizes = self.config, self.sizes
-        one = Squared() if self.loss == "squared" else Logistic()
+        one = loss_of(self.loss, config, self.own_unit) if self.loss in QUANTITIES else Logistic()
         return MlpTask(
             head=OneScore(one) if self.outputs == 1 else ClassScores(Logistic()), rule=self._rule,
             penalty=self._penalty, activation=ACTIVATIONS[config.activation],
@@ -348,9 +366,41 @@ class SparseMLP(DeviceProgram, Tabled):
 
     # -- what the executor asks ---------------------------------------------------------------------------------
 
+    def adapted(self, config: TrainConfig, feed: Any) -> TrainConfig:
+        """Batches, penalty and epochs by the number of rows, where the user gives none."""
+        if not isinstance(feed, Feed):
+            return super().adapted(config, feed)
+        rows = max(1, len(feed))
+        self._whole = self.config.batch_size or _batch_for(rows)
+        if self.weights is None:  # what there is has its own
+            classes = self.loss == "logistic" or (self.loss == "auto" and bool(self.classes is None or self.classes))
+            ours = classes and rows <= _ROWS and not config.epochs and not isinstance(self._rule, Ftrl)
+            chosen = min(_L2, _SHARED_L2 / rows) if ours else 0.0
+            self._take_l2(chosen if self.config.l2 is None else self.config.l2)
+        epochs = config.epochs or round(min(_MOST, max(_FEWEST, _EPOCHS / math.sqrt(rows))))
+        self._paced = "" if config.epochs else _told(epochs, rows, self._whole)
+        return replace(config, epochs=epochs)
+
+    def _take_l2(self, l2: float) -> None:
+        self._l2, l1 = l2, self.config.l1
+        free = isinstance(self._rule, Ftrl) or not (l1 or l2)
+        self._penalty = Free() if free else Penalty(np.float32(l1), np.float32(l2))
+
+    def started_notes(self) -> list[str]:
+        """How long the run is, where the user does not say it, and the penalty."""
+        chosen = self.config.l2 is None and self._l2 > 0
+        return [*super().started_notes(), *([self._paced] if self._paced else ()),
+                *([f"l2 {self._l2:g}, as there are few rows (--l2 0: none)."] if chosen else ())]  # fmt: skip
+
+    def recall(self, options: Mapping[str, Any]) -> None:
+        """The penalty by which the weights were trained that are restored next: what is remembered depends on it."""
+        super().recall(options)
+        if self.config.l2 is None and isinstance(options.get("l2"), int | float):
+            self._take_l2(float(options["l2"]))
+
     def divide(self, workers: int) -> float:
         """With sgd each worker takes its part of a batch. The steps of other rules do not shrink with the gradient."""
-        whole = self.config.batch_size
+        whole = self._whole
         self._batch = max(-(-whole // workers), min(whole, _LEAST_PART)) if isinstance(self._rule, Sgd) else whole
         return self._batch / whole
 
@@ -379,12 +429,14 @@ class SparseMLP(DeviceProgram, Tabled):
         return {**feed.schema, "slots": [], "dense": list(feed.dense)} if matrix else dict(feed.schema)
 
     def _unit_of(self, feed: Feed) -> Unit | None:
-        return Unit.of(feed.samples.targets, feed.samples.importance) if self.loss == "squared" else None
+        if self.loss not in QUANTITIES:
+            return None
+        return unit_of(loss_of(self.loss, self.config), feed.samples.targets, feed.samples.importance)
 
     @property
     def loss_scale(self) -> float:
-        """Squared errors in the user's unit by those that are learnt."""
-        return self.own_unit.spread**2 if self.own_unit else 1.0
+        """Losses in the user's unit by those that are learnt."""
+        return loss_scale(self.loss, self.own_unit) if self.own_unit else 1.0
 
     def _start_rows(self, first: int, last: int, seed: int) -> None:
         scale = self.config.init or 0.25 / np.sqrt(self.config.dim)
@@ -412,7 +464,7 @@ class SparseMLP(DeviceProgram, Tabled):
     def samples(self, feed: Feed) -> SlotRows | ValuedSlotRows:
         """Rows as slots, with targets as the loss wants them."""
         samples = slotted(super().samples(feed))
-        return samples._replace(targets=self.own_unit.inward(samples.targets)) if self.own_unit else samples
+        return samples._replace(targets=inward(self.loss, self.own_unit, samples.targets)) if self.own_unit else samples
 
     def visits(self, feed: Feed) -> int:
         """Batches of an epoch, or parts of batches."""
@@ -478,7 +530,7 @@ class SparseMLP(DeviceProgram, Tabled):
         """
         scores = self._score_one(row, (ids, values, slots, dense))
         if not self.classes:
-            return float(scores[0])
+            return float(self.label_of(scores))
         if self.outputs > 1:
             return [float(chance) for chance in probabilities(scores[None, :])[0]]
         return float(1 / (1 + np.exp(-float(scores[0]))))
@@ -503,12 +555,24 @@ class SparseMLP(DeviceProgram, Tabled):
         scores = self._one(ids, values, slots, dense)
         return self.own_unit.outward(scores) if self.own_unit else scores
 
-    # -- saving -------------------------------------------------------------------------------------------------
+    # -- going on, saving ---------------------------------------------------------------------------------------
+
+    def axes(self) -> dict[str, Sequence[Any]]:
+        """Features and classes; layers are alike."""
+        names, outputs = self.feature_names(), self.class_axis()
+        found: dict[str, Sequence[Any]] = {"embedding": (names, None)}
+        found |= {"wide": (names, outputs)} if self.config.wide else {}
+        last = len(self.sizes) - 1
+        for layer in range(1, last + 1):
+            after = outputs if layer == last else None
+            found |= {f"layer_{layer}_weight": (None, after), f"layer_{layer}_bias": (after,)}
+        return found
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""
         slots = None if self.slots is None else list(self.slots)
-        return {**super().options(), "slots": slots, "dense": list(self.dense)}
+        settled = {"l2": self._l2} if self.weights is not None else {}
+        return {**super().options(), **settled, "slots": slots, "dense": list(self.dense)}
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """embedding: (features, dim); wide: (features, outputs); layer_1_weight: (inputs, outputs), layer_1_bias, …

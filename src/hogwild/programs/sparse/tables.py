@@ -18,6 +18,7 @@ from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import cell_names, row_cells, row_table
 from hogwild.machine import check_memory
 from hogwild.programs.program import RowIds, plain_constants
+from hogwild.programs.sparse.quantities import QUANTITIES, loss_of, start_of
 from hogwild.programs.sparse.supervised import ClassWeight, Supervised, checked_weight
 
 # -- Rows of weights in a flat array: brought into an order of features and back, grown, taken apart for saving -------
@@ -141,6 +142,14 @@ class Tabled(Supervised):
     @abstractmethod
     def width(self) -> int:
         """Weights of a row."""
+
+    def first_bias(self, feed: Feed) -> Floats:
+        """The row of biases: zeros, or for a quantity whose loss may be far from them the best score for all rows."""
+        width = self.outputs
+        bias = np.zeros(row_cells(self._rule, Free(), width), np.float32)
+        if self.loss in QUANTITIES and getattr(self.config, "bias", False):
+            bias[0] = start_of(loss_of(self.loss, self.config), feed.samples.targets, feed.samples.importance)
+        return bias
 
     @property
     def cells(self) -> int:

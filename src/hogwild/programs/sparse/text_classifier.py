@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.io.parallel import in_parts
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.feeds.sparse.hashing import Hashing
+from hogwild.kernels.optim.losses import EachLabel, Logistic
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import cell_names, row_cells
 from hogwild.kernels.simd.rows16 import LANES, layout
@@ -23,8 +24,9 @@ from hogwild.kernels.sparse.one_text import TextTable
 from hogwild.kernels.sparse.text_classifier import TextTask, TextWeights, mean_rows
 from hogwild.programs.devices import DeviceProgram
 from hogwild.programs.saving.tensors import no_others, required
+from hogwild.programs.sparse.multilabel import NO_SETS
 from hogwild.programs.sparse.one_text import OneText, only_text
-from hogwild.programs.sparse.supervised import ClassWeight, Label, rule_and_penalty, unknown_entries
+from hogwild.programs.sparse.supervised import ClassWeight, rule_and_penalty, unknown_entries
 from hogwild.programs.sparse.tables import Tabled, make_table, named, put_together, take_apart, whole_order
 
 # -- The arrays of a text classifier as they are saved: without the cells that only fill cache lines, and back --------
@@ -93,8 +95,9 @@ def _padded(part: Floats, width: int) -> Floats:
     return wide
 
 
-_RATE, _ENOUGH, _MOST = 0.5, 25_000, 4.0  # of sgd for so many texts; for fewer up to so many times that
-_ADAGRAD_RATE = 0.05  # calibration would take four times as much, and end in texts learnt by heart
+_UNIT = 32.0  # n-grams of a text whose rows count as in their mean; see `TextConfig.pooling`
+_DECAY, _MOST_DECAY, _DECAY_OF_SEVERAL = 2.0, 0.1, 0.005  # of rows: of two classes for a text of one n-gram; of more
+_TRIED, _TRIED_ENTRIES, _FEWEST = 8000, 1_000_000, 1000  # texts and entries of tried runs; least texts
 
 
 @taking(TextConfig)
@@ -108,6 +111,7 @@ class TextClassifier(DeviceProgram, Tabled):
     classes : all classes, when the first feed may not hold all of them.
     constants : constants of the update rule by name, such as {"beta": 0.95} with momentum.
     hashing : how text becomes features, as a feed's schema has it; taken from the first feed of text.
+    several : rows may have several labels, or none; a feed of such rows says so itself.
 
     Attributes
     ----------
@@ -129,35 +133,69 @@ class TextClassifier(DeviceProgram, Tabled):
     name = "text_classifier"
     config: TextConfig
     unit = "nonzeros"
+    learns_sets = True
     loss = "logistic"
     sharing = "all"
 
     def __init__(
         self, *values: Any, class_weight: ClassWeight = None, features: int = 0, classes: Iterable[Any] | None = None,
-        constants: Mapping[str, float] | None = None, hashing: Mapping[str, Any] | None = None, **options: Any,
+        constants: Mapping[str, float] | None = None, hashing: Mapping[str, Any] | None = None, several: bool = False,
+        **options: Any,
     ) -> None:  # fmt: skip
         config = config_of(self, TextConfig, values, options)
+        self.several = bool(several)
         self._begin(config, class_weight, features, classes, constants)
+        self._sets = NO_SETS
         self.hashing = None if hashing is None else _checked_hashing(hashing)
         self._rule, self._penalty = rule_and_penalty(config.optimizer, self.constants, 0.0, config.l2)
         self._one: OneText | None = None
         self._above: tuple[Floats, Floats] | None = None  # what is left to do after it
-        self._texts = 0
+        self._length = 1.0  # entries of a text, on average
 
     # -- what the executor asks ---------------------------------------------------------------------------------
 
     @property
     def rate(self) -> float | None:
-        """Of sgd, the larger the fewer texts there are, and of adagrad; others are calibrated."""
-        if self.config.optimizer != "sgd":
-            return _ADAGRAD_RATE if self.config.optimizer == "adagrad" else None
-        return _RATE * min(_MOST, max(1.0, math.sqrt(_ENOUGH / max(1, self._texts))))
+        """Calibrated, by whole runs."""
+        return None
+
+    @property
+    def whole_tries(self) -> int:
+        """Whole runs: rows of n-grams that occur in one text are learnt by heart, which one pass does not show."""
+        return max(_FEWEST, min(_TRIED, int(_TRIED_ENTRIES / self._length)))
+
+    def rate_of_run(self, rate: float, share: float) -> float:
+        """Of sgd, the smaller the more texts there are; adagrad and the others see to that themselves."""
+        return rate * math.sqrt(share) if self.config.optimizer == "sgd" else rate
+
+    @property
+    def _unit(self) -> np.float32:
+        return np.float32(_UNIT if self.config.pooling == "root" else 0.0)
+
+    @property
+    def unit_of_pooling(self) -> float:
+        """For other forms of the model: 0 for the mean; else see TextTask in kernels/sparse/text_classifier.py."""
+        return float(self._unit)
+
+    @property
+    def _decay(self) -> float:
+        """The penalty on rows. Of two classes in proportion to what a row is of a text, by which it is learnt too."""
+        if self.config.row_decay is not None:
+            return self.config.row_decay
+        return min(_MOST_DECAY, _DECAY / self._length) if self.outputs == 1 else _DECAY_OF_SEVERAL
+
+    @classmethod
+    def earlier(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Models that say nothing of pooling are of before there was a choice."""
+        return {"pooling": "mean", **options}
 
     @property
     def task(self) -> TextTask:
         """Selects the compiled code."""
         lanes, blocks = layout(self.config.dim)
-        return TextTask(self._rule, self._penalty, lanes, blocks, self.outputs, np.float32(self.config.row_decay))
+        loss = EachLabel(Logistic(), *self._sets) if self.several else Logistic()
+        decay = np.float32(self._decay)
+        return TextTask(self._rule, self._penalty, lanes, blocks, self.outputs, decay, self._unit, loss)
 
     @property
     def width(self) -> int:
@@ -170,23 +208,28 @@ class TextClassifier(DeviceProgram, Tabled):
         self.meet(feed)
         self._check_feed(feed)
         self.find_classes(feed)
+        if self.several:
+            self._sets = self.sets_of(feed)[0]
         if self.hashing is None and only_text(feed.schema):
             self.hashing = _checked_hashing(feed.schema["hashing"])
+        self._length = max(1.0, feed.nonzeros / max(1, len(feed)))
         rows = max(self.features, feed.features)
         order = whole_order(feed.original, feed.features, rows)
         if self.weights is None:
             table = make_table(rows, self.cells, "use fewer hash bits (--hash-bits) or a smaller --dim.")
-            self.weights = TextWeights(table, self._first_outputs(feed, seed))
+            self.weights = TextWeights(table, self._first_outputs(seed))
         elif order is not self.order or rows != self.features:
             self.weights = TextWeights(self.rearranged(rows, order), self.weights.outputs)
-        self.features, self.order, self._one, self._texts = rows, order, None, len(feed)
+        self.features, self.order, self._one = rows, order, None
 
-    def _first_outputs(self, feed: Feed, seed: int) -> Floats:
+    def _first_outputs(self, seed: int) -> Floats:
         # Rows begin as zeros, so that n-grams which training never sees say nothing; the outputs must not, then. A text
-        # moves its own score by rate |output|^2 / its entries: with this length by the rate, however long texts are.
+        # moves its own score by rate |output|^2 times the sum of its squared shares: with this length by the rate,
+        # however long texts are.
         outputs = np.zeros((self.outputs, row_cells(self._rule, Free(), self.width + 1)), np.float32)
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], (self.outputs, self.config.dim))
-        outputs[:, : self.config.dim] = signs * math.sqrt(max(1, feed.nonzeros) / max(1, len(feed)) / self.config.dim)
+        each = float(self._unit) or self._length
+        outputs[:, : self.config.dim] = signs * math.sqrt(each / self.config.dim)
         return outputs.reshape(-1)
 
     def samples(self, feed: Feed) -> Any:
@@ -237,14 +280,14 @@ class TextClassifier(DeviceProgram, Tabled):
         means = np.empty((len(feed), table.shape[1]), np.float32)
 
         def work(first: int, end: int) -> None:
-            mean_rows(samples, table, means[first:end], first)
+            mean_rows(samples, table, means[first:end], first, self._unit)
 
         in_parts(len(feed), threads, work)
         output, bias = self._layer()
         scores = means + bias if self._folds else means @ output.T + bias
         return scores[:, 0] if self.outputs == 1 else scores
 
-    def predict_one(self, text: Any) -> Label:
+    def predict_one(self, text: Any) -> Any:
         """The label of one text, for serving: some 15 microseconds for 200 words, after the first call.
 
         It may stand in a dict, under the name of its column.
@@ -261,7 +304,7 @@ class TextClassifier(DeviceProgram, Tabled):
         output, bias = (part.copy() for part in self._layer())
         self._above = None if self._folds else (output, bias)
         start = bias if self._folds else np.zeros(rows.shape[1], np.float32)
-        self._one = OneText(Hashing(**self.hashing), TextTable(rows, start, bool(self.config.counts), True))
+        self._one = OneText(Hashing(**self.hashing), TextTable(rows, start, bool(self.config.counts), True, self._unit))
 
     def score_row(self, row: Any) -> Floats:
         """The scores of one text, which may stand in a dict under the name of its column."""
@@ -296,7 +339,12 @@ class TextClassifier(DeviceProgram, Tabled):
             rows = rows @ self._layer()[0].T
         return self.in_order(rows, original, features)
 
-    # -- saving -------------------------------------------------------------------------------------------------
+    # -- going on, saving ---------------------------------------------------------------------------------------
+
+    def axes(self) -> dict[str, Sequence[Any]]:
+        """Features and classes."""
+        outputs = self.class_axis()
+        return {"embedding": (self.feature_names(), None), "output": (outputs, None), "bias": (outputs,)}
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""

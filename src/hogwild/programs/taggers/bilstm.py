@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hogwild.arrays import CELL, Floats, Room, Table, aligned_floats
 from hogwild.config import BiLSTMConfig
 from hogwild.config.arguments import config_of, taking
+from hogwild.config.kinds import BestBy
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.task import ChainTask, PlainEdges, Quick
@@ -53,6 +54,7 @@ class BiLSTM(RowProgram, Tagger):
     tags, names : tags and features that it is to have; those of the first feed by default.
     alphabet : letters that it is to know; those of the first feed by default.
     constants : constants of the update rule by name.
+    best_by : by what the best epoch is told where the run does not say it: f1 (auto), accuracy or loss.
 
     Examples
     --------
@@ -68,11 +70,13 @@ class BiLSTM(RowProgram, Tagger):
 
     def __init__(
         self, *values: Any, tags: Sequence[str] = (), names: Sequence[str] = (), slots: Sequence[str] = (),
-        alphabet: Sequence[str] = (), constants: Mapping[str, float] | None = None, **options: Any,
+        alphabet: Sequence[str] = (), constants: Mapping[str, float] | None = None, best_by: BestBy = "auto",
+        **options: Any,
     ) -> None:  # fmt: skip
         self.config = config = config_of(self, BiLSTMConfig, values, options)
         self.tags, self.names = tuple(tags), tuple(names)
         self.slots, self.alphabet = tuple(slots), "".join(alphabet)
+        self.take_best_by(best_by)
         self.constants = plain_constants(constants)
         paper = {**_PAPER, **self.constants} if config.optimizer == "adam" else self.constants
         self._rule, self._penalty = rule_and_penalty(config.optimizer, paper, 0.0, config.l2)
@@ -80,6 +84,7 @@ class BiLSTM(RowProgram, Tagger):
         self._pace: Any = OneByOne()
         self._largest = (1, 1, 1)  # tokens, sentences, and tokens of one sentence of a visit, at the most
         self._reader: Reader | None = None
+        self._letters = ""  # to know too
         self._one: OneSentence | None = None
 
     @property
@@ -143,7 +148,7 @@ class BiLSTM(RowProgram, Tagger):
         if self.weights is None:
             self.tags, self.names, self.slots = feed.tags, feed.names, slots_of(feed)
             if config.letters != "none":
-                self.alphabet = alphabet_of(self.reader.word_column(feed).values)
+                self.alphabet = alphabet_of([*self.reader.word_column(feed).values, self._letters])
             self.weights = self._drawn(np.random.default_rng(np.random.SeedSequence((seed, 104729))), feed)
         largest = visits_of(feed.samples.offsets, config.batch_size).largest(feed.samples.offsets)
         count = config.together or (_TOGETHER if config.batch_size == 1 and config.clip == 0 else 1)
@@ -296,7 +301,27 @@ class BiLSTM(RowProgram, Tagger):
             self._one = OneSentence(self._resting(), self.tags, self.known_schema())
         return self._one.tag(sentence, rules_of(self.tags, constrain), not constrain)
 
-    # -- saving -----------------------------------------------------------------------------------------------------
+    # -- going on, saving -------------------------------------------------------------------------------------------
+
+    counted: ClassVar[Mapping[str, str]] = {"words": "words"}
+
+    def expect(self, old: BiLSTM, feed: TaggingFeed) -> None:
+        """The letters of an old model."""
+        self._letters = old.alphabet
+
+    def axes(self) -> dict[str, Sequence[Any]]:
+        """Words, other features, tags and letters; layers are alike."""
+        of_words, slots, tags = self.reader.slot_of == 0, self.slots, self.tags
+        words = [name for name, mine in zip(self.names, of_words, strict=True) if mine]
+        others = [name for name, mine in zip(self.names, of_words, strict=True) if not mine]
+        known: dict[str, Sequence[Any]] = {
+            "words": ((slots[0], *words), None), "features": ((*slots[1:], *others), None),
+            "output_forward": (None, tags), "output_backward": (None, tags), "output_bias": (tags,),
+            "pairs": (tags, tags), "letters": ((*range(KNOWN), *self.alphabet), None),
+        }  # fmt: skip
+        alike = {"filter_bias": (None,)}
+        return {name: known.get(name, alike.get(name, (None, None))) for name in ("words", "features",
+                *bilstm_weights.names_of(self.shape))}  # fmt: skip
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hogwild.arrays import CELL, Floats, Room, Table, ValuedChains, aligned_floats
 from hogwild.config import CRFConfig
 from hogwild.config.arguments import config_of, taking
+from hogwild.config.kinds import BestBy
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.task import ChainTask, ChainWeights, PlainEdges, Quick, RichEdges, Slow, Tagged, floats_for
 from hogwild.kernels.optim.penalties import Free, Penalty
@@ -42,6 +43,7 @@ class CRF(RowProgram, Tagger):
     tags, names : tags and features that it is to have; those of the first feed by default.
     constants : constants of the update rule by name.
     pruned : features of a saved model that were left out because they weigh nothing.
+    best_by : by what the best epoch is told where the run does not say it: f1 (auto), accuracy or loss.
 
     Examples
     --------
@@ -57,11 +59,12 @@ class CRF(RowProgram, Tagger):
 
     def __init__(
         self, *values: Any, tags: Sequence[str] = (), names: Sequence[str] = (), preset: str = "",
-        constants: Mapping[str, float] | None = None, pruned: int = 0, **options: Any,
+        constants: Mapping[str, float] | None = None, pruned: int = 0, best_by: BestBy = "auto", **options: Any,
     ) -> None:  # fmt: skip
         self.config = config_of(self, CRFConfig, values, options)
         self.tags, self.names = tuple(tags), tuple(names)
         self.preset, self.pruned = str(preset), int(pruned)
+        self.take_best_by(best_by)
         self.constants = plain_constants(constants)
         self.pairs: RichPairs = no_pairs(len(self.tags))
         self.mean: crf_weights.Mean | None = None
@@ -69,6 +72,7 @@ class CRF(RowProgram, Tagger):
         self._valued = False  # whether features have values
         self._elapsed = 0.0  # the clock of L2 where the weights stand
         self._rule = self._make_rule()
+        self._before: tuple[RichPairs, Sequence[str], Sequence[str]] | None = None  # pairs to have too: see `expect`
         self._one: Excerpts | None = None  # by weights that have not changed since
 
     def _make_rule(self) -> Any:
@@ -131,6 +135,8 @@ class CRF(RowProgram, Tagger):
         if config.rich_edges and len(feed.tags) > 1:
             seen_only, templates = config.rich_edge_pairs == "seen", config.rich_edge_templates
             pairs = find_pairs(feed, config.rich_edge_min_count, seen_only, templates)
+        if self._before is not None:
+            pairs = pairs.joined(*self._before, feed)
         self.tags, self.names, self.pairs = feed.tags, feed.names, pairs
         self._allocate()
 
@@ -212,6 +218,14 @@ class CRF(RowProgram, Tagger):
         """The weights have changed."""
         self._one = None
 
+    def move_clock(self, before: float, now: float) -> None:
+        """The common factor of all weights is that of the clock: they are brought to the new one."""
+        if self._decays:
+            for table in self.weights:
+                table *= self._factor(before) / self._factor(now)
+        super().move_clock(before, now)
+        self._elapsed = now
+
     def renew(self) -> None:
         """Before a run that does not go on from the middle of another: pay what a stopped run still owes."""
         self._pay()
@@ -270,7 +284,23 @@ class CRF(RowProgram, Tagger):
         factor = self._factor(self._elapsed) if self._decays else np.float32(1)
         return crf_weights.plain(weights, self._shapes(), len(self.tags), self.pairs, factor)
 
-    # -- saving -----------------------------------------------------------------------------------------------------
+    # -- going on, saving -------------------------------------------------------------------------------------------
+
+    counted: ClassVar[Mapping[str, str]] = {"nodes": "features"}
+
+    def expect(self, old: CRF, feed: TaggingFeed) -> None:
+        """The pairs of rich edges that an old model weighs, and at first its penalties and rate."""
+        self._before = old.pairs, old.names, old.tags
+
+    def axes(self) -> dict[str, Sequence[Any]]:
+        """Features, tags, and features with pairs of tags."""
+        names, tags, count = self.names, self.tags, len(self.tags)
+        owners = np.repeat(np.arange(self.pairs.features), np.diff(self.pairs.starts)).tolist()
+        rich = [
+            (names[owner], tags[pair // count], tags[pair % count])
+            for owner, pair in zip(owners, self.pairs.pairs.tolist(), strict=True)
+        ]
+        return {"nodes": (names, tags), "edges": (tags, tags), "rich": (rich,)}
 
     def options(self) -> dict[str, Any]:
         """The arguments of an equal program, as JSON values."""

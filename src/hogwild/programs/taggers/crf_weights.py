@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -58,6 +58,22 @@ class RichPairs:
         found = np.full(LANES * int(self.chunk_starts[-1]), rows * width, np.int32)
         found[self.slots] = self.pairs // self.tags * width + self.pairs % self.tags
         return found
+
+    def joined(
+        self, others: RichPairs, names: Sequence[str], tags: Sequence[str], feed: TaggingFeed
+    ) -> RichPairs:
+        """With the pairs of other features and tags too, which all are among those of a feed."""
+        place = {name: k for k, name in enumerate(feed.names)}
+        tag_of = np.array([feed.tags.index(tag) for tag in tags], np.int64)
+        owners = np.repeat(np.arange(others.features), np.diff(others.starts))
+        theirs = np.array([place[names[k]] for k in owners.tolist()], np.int64)
+        pairs = others.pairs.astype(np.int64)
+        cells = tag_of[pairs // len(tags)] * self.tags + tag_of[pairs % len(tags)]
+        own = np.repeat(np.arange(self.features), np.diff(self.starts)) * self.tags**2 + self.pairs
+        keys = np.unique(np.concatenate([own, theirs * self.tags**2 + cells]))
+        rich = int(keys.max(initial=-1)) // self.tags**2 + 1
+        starts = np.searchsorted(keys, np.arange(rich + 1, dtype=np.int64) * self.tags**2)
+        return RichPairs(starts.astype(np.int64), (keys % self.tags**2).astype(np.int32), self.tags)
 
     def check(self, features: int) -> RichPairs:
         """Raise ModelError unless compiled code may trust it; returns itself."""

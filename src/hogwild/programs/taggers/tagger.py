@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from hogwild.arrays import Floats, Ids
 from hogwild.config import BiLSTMConfig, CRFConfig, TaggerTrainConfig
-from hogwild.errors import ConfigError, InputError, ModelError
+from hogwild.errors import ConfigError, InputError, ModelError, brief
 from hogwild.feeds.tagged.features import encode
 from hogwild.feeds.tagged.feed import TaggingFeed, check_known
 from hogwild.feeds.tagged.lists import MADE, tagging_of
@@ -69,11 +70,30 @@ class Tagger(CompiledProgram):
         """Tokens."""
         return feed.tokens
 
-    def judge(self, metrics: Metrics, loss: float) -> float:
-        """The validation loss, or what the user calls the best."""
-        if self.config.best_by == "loss" or "accuracy" not in metrics:
-            return super().judge(metrics, loss)
-        return -metrics.get(self.config.best_by, metrics["accuracy"])
+    own_best_by = "f1"
+    """By which the best epoch is told where the run does not say it."""
+
+    def take_best_by(self, name: str) -> None:
+        """What the user gave with the program; the run has an option of this name that goes before it."""
+        if name not in ("auto", *self.judged_by):
+            raise ConfigError(f"best_by is {brief(name)}; of a tagger it is one of {', '.join(self.judged_by)}.")
+        self.own_best_by = "f1" if name == "auto" else name
+
+    @property
+    def best_by(self) -> str:
+        """F, which is what taggers are compared by."""
+        return self.own_best_by
+
+    @property
+    def judged_by(self) -> tuple[str, ...]:
+        """The same for all taggers."""
+        return ("loss", "accuracy", "f1")
+
+    def judge_by(self, name: str, metrics: Metrics, loss: float) -> float:
+        """Of plain tags there is no F, but the share of right ones."""
+        if "accuracy" not in metrics:
+            return super().judge_by("loss", metrics, loss)
+        return super().judge_by("accuracy" if name == "f1" and name not in metrics else name, metrics, loss)
 
     # -- feeds ------------------------------------------------------------------------------------------------------
 
@@ -143,6 +163,18 @@ class Tagger(CompiledProgram):
                 "this text has features of other templates than the model's; open it with schema=program.schema, or by "
                 "program.open(path)."
             )
+
+    def joined(self, feed: Any, old: Any, reopen: Any = None) -> Any:
+        """With the features and tags of an old model, of which rare ones are found by reading once more."""
+        theirs, own = feed.schema.get("templates"), (old.schema or {}).get("templates")
+        if theirs != own:
+            raise ConfigError(
+                f"{feed.source}: has features of other templates than the model to start from; leave --features out."
+            )
+        known = set(feed.names)
+        hidden = any(name not in known for name in old.names)
+        both = replace(feed.with_names(old.names), tags=tuple(dict.fromkeys((*feed.tags, *old.tags))))
+        return reopen(both) if reopen is not None and hidden and feed.schema.get("min_count", 1) > 1 else both
 
     # -- predicting -------------------------------------------------------------------------------------------------
 
@@ -227,8 +259,9 @@ class Tagger(CompiledProgram):
     # -- saving -----------------------------------------------------------------------------------------------------
 
     def options(self) -> dict[str, Any]:
-        """Its tags and features."""
-        return {"tags": list(self.tags), "names": list(self.names)}
+        """Its tags and features, and by what the best epoch is told if that is not F."""
+        judged = {} if self.own_best_by == "f1" else {"best_by": self.own_best_by}
+        return {"tags": list(self.tags), "names": list(self.names), **judged}
 
     def check_names(self) -> None:
         """Raise ModelError unless there are tags, and tags and features are texts, each once."""

@@ -65,9 +65,18 @@ class PairScores:
 def evaluate_pairs(vectors: Vectors, pairs: list[Pair], restrict_vocab: int = PAIRS_VOCABULARY) -> PairScores:
     """Correlation between the judged similarities and those of the vectors."""
     rows = folded_rows(vectors, restrict_vocab)
-    known = [pair for pair in pairs if pair.a.upper() in rows and pair.b.upper() in rows]
-    first = units(vectors.matrix[[rows[pair.a.upper()] for pair in known]]) if known else np.zeros((0, 1), np.float32)
-    second = units(vectors.matrix[[rows[pair.b.upper()] for pair in known]]) if known else first
+
+    def known_as(word: str) -> str | None:
+        """The form of a word that the vocabulary has; or the word itself, if it has a vector by its subwords."""
+        row = rows.get(word.upper())
+        made = vectors.parts is not None and word in vectors
+        return vectors.words[row] if row is not None else word if made else None
+
+    forms = {word: known_as(word) for pair in pairs for word in (pair.a, pair.b)}
+    known = [pair for pair in pairs if forms[pair.a] is not None and forms[pair.b] is not None]
+    none = np.zeros((0, 1), np.float32)
+    first = units(vectors[[str(forms[pair.a]) for pair in known]]) if known else none
+    second = units(vectors[[str(forms[pair.b]) for pair in known]]) if known else none
     found = np.einsum("ij,ij->i", first, second, dtype=np.float64)
     judged = np.array([pair.score for pair in known], np.float64)
     spearman, pearson = correlation(ranks(judged), ranks(found)), correlation(judged, found)

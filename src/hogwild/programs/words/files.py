@@ -36,7 +36,7 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _ELSE = "the file is damaged or of another kind"
 _IF_BINARY = "if the file is binary, let its name end in .bin"
 _OTHERS = {
-    b"\xba\x16\x4f\x2f": "a model of fastText; use the .vec file that stands beside it",
+    b"\xba\x16\x4f\x2f": "a model of fastText; say so (format fasttext), or leave the format out",
     b"PK\x03\x04": "a zip archive; unpack it first",
     b"\x93NUMPY": "an array of NumPy without words; use hogwild.Vectors(words, numpy.load(file))",
     b"\x80\x03": "a pickle; load it in gensim and write it with save_word2vec_format",

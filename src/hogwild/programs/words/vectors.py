@@ -5,21 +5,27 @@ from __future__ import annotations
 import os
 import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
+from hogwild.config import Word2VecConfig
 from hogwild.errors import ConfigError, HogwildError, InputError, ModelError, UnknownWordError, brief
+from hogwild.feeds.io.source import open_sources
+from hogwild.machine import cores
 from hogwild.messages import shown
 from hogwild.programs.saving.sealed import CONFIG, Mapped, map_sealed
 from hogwild.programs.store import KIND, WEIGHTS
+from hogwild.programs.words.fasttext import is_fasttext, read_fasttext, write_fasttext
 from hogwild.programs.words.files import Format, format_of_name, read_vectors, write_vectors
 from hogwild.programs.words.similarity import Nearest, nearest, norms_of, units
+from hogwild.programs.words.subwords import Parts, Spelling, grams_of, mean_vectors
 
 # -- The vectors in the directory of a model: mapped, so that opening takes milliseconds and processes share memory ---
 
@@ -29,11 +35,12 @@ Counts = npt.NDArray[np.int64]
 
 
 class Opened(NamedTuple):
-    """What reads the words of a model, its matrix, mapped, and how often each word occurred."""
+    """What reads the words of a model, its matrix, mapped, how often each word occurred, and what words are made of."""
 
     read: Callable[[], Sequence[str]]
     matrix: Floats
     counts: Counts | None
+    parts: Parts | None = None
 
 
 def open_vectors(path: Path, verify: bool = False) -> Opened:
@@ -49,7 +56,28 @@ def open_vectors(path: Path, verify: bool = False) -> Opened:
     counts = mapped.arrays[WEIGHTS].get("counts")
     if counts is not None and (counts.dtype != np.dtype("<i8") or counts.shape != matrix.shape[:1]):
         raise ModelError(f"{path / WEIGHTS}: its `counts` are no int64 for each word; copy the directory again.")
-    return Opened(_words(mapped, where), matrix, counts)
+    return Opened(_words(mapped, where), matrix, counts, _parts(mapped, path))
+
+
+def _parts(mapped: Mapped, path: Path) -> Parts | None:
+    """What words with subwords are made of; None where words are one whole."""
+    options = mapped.config.get("options")
+    if not isinstance(options, dict) or not options.get("subwords"):
+        return None
+    known = {item.name for item in fields(Word2VecConfig)}
+    try:
+        config = Word2VecConfig(**{name: value for name, value in options.items() if name in known})
+    except HogwildError as error:
+        raise ModelError(f"{path / CONFIG}: {error}") from None
+    arrays = mapped.arrays[WEIGHTS]
+    rows = len(arrays["vectors"])
+    tables = {}
+    for name, count in (("inputs", rows), ("grams", config.buckets), ("outputs", rows)):
+        table = arrays.get(name)
+        if table is None or table.dtype != np.dtype("<f4") or table.shape != (count, arrays["vectors"].shape[1]):
+            raise ModelError(f"{path / WEIGHTS}: its `{name}` do not fit its vectors; copy the directory again.")
+        tables[name] = table
+    return Parts(Spelling(*config.letters, config.buckets), **tables, training=vars(config))
 
 
 def _map(path: Path, verify: bool) -> Mapped:
@@ -184,6 +212,7 @@ def _neighbours(word: str) -> set[str]:
 # -- The vectors: looked up, compared, searched -----------------------------------------------------------------------
 
 
+AnyFormat = Literal["text", "binary", "fasttext"]
 Similar = list[tuple[str, float]]
 Plain = str | npt.ArrayLike
 Query = Plain | tuple[Plain, float]
@@ -200,6 +229,8 @@ class Vectors:
         (words, dim), one row a word; kept as float32.
     counts
         How often each word occurred in the text; None where nobody knows, as with vectors from a file.
+    parts
+        What the words are made of, if they have subwords: then words that are not there have vectors too.
 
     Examples
     --------
@@ -218,12 +249,17 @@ class Vectors:
 
     counts: Counts | None
 
-    def __init__(self, words: Sequence[str], matrix: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> None:
+    parts: Parts | None = None
+
+    def __init__(
+        self, words: Sequence[str], matrix: npt.ArrayLike, counts: npt.ArrayLike | None = None,
+        parts: Parts | None = None,
+    ) -> None:  # fmt: skip
         kept = tuple(words)
         if not all(isinstance(word, str) for word in kept):
             raise InputError("words must be texts; write Vectors(words, matrix).")
         self._fill(WordIndex(lambda: kept, len(kept)), _checked(matrix, len(kept)), InputError, "the matrix")
-        self.counts = None if counts is None else np.asarray(counts, np.int64)
+        self.counts, self.parts = None if counts is None else np.asarray(counts, np.int64), parts
         if self.counts is not None and self.counts.shape != (len(kept),):
             raise InputError(f"{len(kept):,} words need as many counts, not an array of shape {self.counts.shape}.")
         self._index.rows  # noqa: B018  # words that stand twice are said now
@@ -238,26 +274,51 @@ class Vectors:
         return len(self.matrix)
 
     def __contains__(self, word: object) -> bool:
-        return word in self._index.rows
+        """Whether a word has a vector; with subwords most have, those of the vocabulary are in `words`."""
+        made = self.parts is not None and isinstance(word, str) and self.parts.vectors_of([word])[1][0]
+        return word in self._index.rows or made
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.words)
 
     def __getitem__(self, word: str | Iterable[str]) -> Floats:
         """The vector of a word, a view; or of several words, (words, dim), a copy."""
-        several = isinstance(word, Iterable) and not isinstance(word, str)
-        return cast(Floats, self.matrix[self._index.find(word) if several else self.row(word)])  # type: ignore[arg-type]
+        if isinstance(word, Iterable) and not isinstance(word, str):
+            return self._gather(word)
+        known = self.parts is None or word in self._index.rows
+        return cast(Floats, self.matrix[self.row(word)] if known else self._gather([word])[0])
 
     def get(self, word: str, default: Any = None) -> Any:
         """The vector of a word, or the default."""
         row = self._index.rows.get(word)
+        if row is None and word in self:
+            return self._gather([word])[0]
         return default if row is None else self.matrix[row]
+
+    def _gather(self, words: Iterable[str]) -> Floats:
+        """The vectors of words; of those that are not there, by their subwords. Raises UnknownWordError."""
+        wanted = list(words)
+        rows = self._index.rows
+        new = [] if self.parts is None else [word for word in wanted if isinstance(word, str) and word not in rows]
+        if not new:
+            return self.matrix[self._index.find(wanted)]
+        assert self.parts is not None
+        vectors, made = self.parts.vectors_of(new)
+        if not np.isfinite(vectors).all():
+            raise self._error(f"{self._where}: rows of n-grams have numbers that are not finite; train it again.")
+        self._index.find([word for word in wanted if word not in rows and not made[new.index(word)]])
+        found = np.empty((len(wanted), self.dim), np.float32)
+        here = [k for k, word in enumerate(wanted) if word in rows]
+        found[here] = self.matrix[self._index.find(wanted[k] for k in here)]
+        found[[k for k, word in enumerate(wanted) if word not in rows]] = vectors
+        return found
 
     def __repr__(self) -> str:
         return f"<Vectors of {len(self):,} words, {self.dim} numbers each>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Vectors, (self.words, np.array(self.matrix), None if self.counts is None else np.array(self.counts))
+        counts = None if self.counts is None else np.array(self.counts)
+        return Vectors, (self.words, np.array(self.matrix), counts, self.parts)
 
     @property
     def dim(self) -> int:
@@ -308,7 +369,7 @@ class Vectors:
 
     def similarity(self, a: str, b: str) -> float:
         """Cosine of the angle between the vectors of two words; 0 if one of them is all zeros."""
-        one, other = units(self.matrix[self._index.find([a, b])]).astype(np.float64)
+        one, other = units(self._gather([a, b])).astype(np.float64)
         return float(one @ other)
 
     def most_similar(
@@ -332,12 +393,12 @@ class Vectors:
         if not queries:
             raise InputError("there is nothing to look for; give most_similar a word or a vector.")
         given = [query for query, _ in queries if isinstance(query, str)]
-        rows = dict(zip(given, self._index.find(given).tolist(), strict=True))
+        unit = dict(zip(given, units(self._gather(given)).astype(np.float64), strict=True)) if given else {}
         total = np.zeros(self.dim, np.float64)
         for query, weight in queries:
-            total += weight * self._vector(query, rows)
+            total += weight * self._vector(query, unit)
         found = self._search(total[None].astype(np.float32), topn + len(set(given)), restrict_vocab, topn)
-        return self._answers(found, 0, set(rows.values()), topn)
+        return self._answers(found, 0, {self._index.rows.get(word, -1) for word in given}, topn)
 
     def analogy(self, a: str, b: str, c: str, topn: int = 10, restrict_vocab: int = 0) -> Similar:
         """Words that are to `c` as `b` is to `a`: the nearest to b - a + c (3CosAdd)."""
@@ -345,9 +406,9 @@ class Vectors:
 
     def neighbors(self, words: Iterable[str], topn: int = 10, restrict_vocab: int = 0) -> list[Similar]:
         """The words nearest to each of many words. Exact; all are searched together, in bounded memory."""
-        rows = self._index.find(words)
-        found = self._search(self.matrix[rows], topn + 1, restrict_vocab, topn)
-        return [self._answers(found, k, {row}, topn) for k, row in enumerate(rows.tolist())]
+        asked = list(words)
+        found = self._search(self._gather(asked), topn + 1, restrict_vocab, topn)
+        return [self._answers(found, k, {self._index.rows.get(word, -1)}, topn) for k, word in enumerate(asked)]
 
     def doesnt_match(self, words: Iterable[str]) -> str:
         """The word that is farthest from the mean of all of them, each of length 1."""
@@ -359,7 +420,7 @@ class Vectors:
     def n_similarity(self, words: Iterable[str], others: Iterable[str]) -> float:
         """Cosine of the angle between the means of the vectors, as long as they are, of two sets of words."""
         sets = _several(words, "n_similarity"), _several(others, "n_similarity")
-        self._index.find([*sets[0], *sets[1]])  # unknown ones are named together
+        self._gather([*sets[0], *sets[1]])  # unknown ones are named together
         one, other = units(np.array([self[some].mean(axis=0, dtype=np.float64) for some in sets])).astype(np.float64)
         return float(one @ other)
 
@@ -388,10 +449,9 @@ class Vectors:
         limit = min(restrict_vocab or len(self), len(self))
         return nearest(self.matrix[:limit], self.norms[:limit], units(queries), count)
 
-    def _vector(self, query: Plain, rows: dict[str, int]) -> npt.NDArray[np.float64]:
+    def _vector(self, query: Plain, unit: dict[str, npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
         if isinstance(query, str):
-            row = self.matrix[rows[query]].astype(np.float64)
-            return np.asarray(row / (float(self.norms[rows[query]]) or 1.0))
+            return unit[query]
         vector = np.asarray(query, np.float64)
         if vector.shape != (self.dim,):
             raise InputError(f"a query of shape {vector.shape} does not fit vectors of {self.dim} numbers.")
@@ -405,9 +465,9 @@ class Vectors:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], format: Format | Literal["auto"] = "auto", verify: bool = False
+        cls, path: str | os.PathLike[str], format: AnyFormat | Literal["auto"] = "auto", verify: bool = False
     ) -> Vectors:
-        """Vectors of a trained model, or of a file in the text or binary format of word2vec.
+        """Vectors of a trained model, of a file in the text or binary format of word2vec, or of a model of fastText.
 
         Parameters
         ----------
@@ -415,21 +475,21 @@ class Vectors:
             The directory of a model, which is mapped and takes milliseconds; or a file, which is read, compressed or
             not, as text with or without a first line of sizes, or as binary.
         format
-            `text` or `binary` where the file should not be looked at to find out.
+            `text`, `binary` or `fasttext` where the file should not be looked at to find out.
         verify
             Compare the checksums of a model too. Its sizes always are.
         """
-        if format not in ("auto", "text", "binary"):
-            raise ConfigError(f"format is {brief(format)}; choose auto, text or binary.")
+        if format not in ("auto", *get_args(AnyFormat)):
+            raise ConfigError(f"format is {brief(format)}; choose auto, text, binary or fasttext.")
         if Path(path).is_file():
-            words, matrix = read_vectors(path, format)
-            made = _made(Opened(lambda: words, matrix, None), InputError, str(path))
+            found = _read_file(path, format)
+            made = _made(found, InputError, str(path))
             made._index.rows  # noqa: B018  # words that stand twice are said now
             return made
         return _made(open_vectors(Path(path), verify), ModelError, str(path))
 
-    def save(self, path: str | os.PathLike[str], format: Format | Literal["auto"] = "auto") -> int:
-        """Write a file in the text or binary format of word2vec, which gensim and others open.
+    def save(self, path: str | os.PathLike[str], format: AnyFormat | Literal["auto"] = "auto") -> int:
+        """Write a file in the text or binary format of word2vec, or as a model of fastText, which others open.
 
         Returns how many words were changed: `_` is written for blanks, ends of lines and NUL, which the formats cannot
         hold. A file of the same name is replaced when the new one is complete; `.gz`, `.xz` and `.zst` are compressed.
@@ -437,18 +497,42 @@ class Vectors:
         Parameters
         ----------
         format
-            `auto`: binary if the name ends in .bin, text if in .vec or .txt.
+            `auto`: by the name, `.vec` and `.txt` are text; `.bin` is a model of fastText where words have subwords,
+            which it keeps, else binary.
         """
-        chosen = format_of_name(path) if format == "auto" else format
-        if chosen not in ("text", "binary"):
+        chosen = self.format_of(path) if format == "auto" else format
+        if chosen not in get_args(AnyFormat):
             raise ConfigError(f"{os.fspath(path)}: the name tells no format; let it end in .vec or .bin, or say which.")
-        return write_vectors(os.fspath(path), self.words, self.matrix, chosen)
+        if chosen == "fasttext":
+            whole = Parts(Spelling(0, 0, 0), self.matrix, self.matrix[:0])
+            write_fasttext(os.fspath(path), self.words, self.counts, self.parts or whole)
+            return 0
+        return write_vectors(os.fspath(path), self.words, self.matrix, cast(Format, chosen))
+
+    def format_of(self, path: str | os.PathLike[str]) -> AnyFormat | None:
+        """The format that `save` takes for a name; None if the name tells none."""
+        named = format_of_name(path)
+        return "fasttext" if named == "binary" and self.parts is not None else named
+
+
+def _read_file(path: str | os.PathLike[str], format: str) -> Opened:
+    """What is in a file."""
+    (source,) = open_sources(Path(path))
+    if format != "fasttext" and not (format == "auto" and is_fasttext(source.head(4))):
+        words, matrix = read_vectors(path, format)
+        return Opened(lambda: words, matrix, None)
+    model = read_fasttext(Path(path))
+    parts = model.parts()
+    matrix = model.inputs[: len(model.words)]
+    if parts is not None:
+        matrix = mean_vectors(grams_of(model.words, parts.spelling), parts.grams, parts.inputs, cores())
+    return Opened(lambda: model.words, matrix, model.counts, parts)
 
 
 def _made(opened: Opened, error: type[HogwildError], where: str) -> Vectors:
     made = Vectors.__new__(Vectors)
     made._fill(WordIndex(opened.read, len(opened.matrix), where, error), opened.matrix, error, where)
-    made.counts = opened.counts
+    made.counts, made.parts = opened.counts, opened.parts
     return made
 
 

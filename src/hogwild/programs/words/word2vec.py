@@ -1,4 +1,4 @@
-"""Word vectors: skip-gram and CBOW with negative sampling."""
+"""Word vectors: skip-gram and CBOW, with negative sampling or hierarchical softmax, of words or of their parts."""
 
 from __future__ import annotations
 
@@ -20,17 +20,35 @@ from hogwild.kernels.loop.task import total_loss
 from hogwild.kernels.simd.rows16 import LANES, layout
 from hogwild.kernels.word2vec.cbow import Cbow, plan_cbow
 from hogwild.kernels.word2vec.skipgram import SkipGram, plan_skip_gram
-from hogwild.kernels.word2vec.windows import Embeddings, Text, alias_table, chances_to_stay
-from hogwild.machine import check_memory
+from hogwild.kernels.word2vec.subwords import SubwordCbow, SubwordCbowTree, SubwordSkipGram, SubwordSkipGramTree
+from hogwild.kernels.word2vec.tree import CbowTree, SkipGramTree, hang_words, plan_cbow_tree, plan_skip_gram_tree
+from hogwild.kernels.word2vec.windows import (
+    Embeddings,
+    SubwordEmbeddings,
+    Text,
+    WiderText,
+    alias_table,
+    chances_to_stay,
+)
+from hogwild.machine import check_memory, cores
 from hogwild.programs.program import CompiledProgram, Metrics, RowIds
 from hogwild.programs.row_ids import hash_names
 from hogwild.programs.saving.tensors import no_others, required
+from hogwild.programs.words.subwords import Grams, Parts, Spelling, grams_of, mean_vectors
 from hogwild.programs.words.vectors import Vectors
 
 # Words of a visit, and negatives drawn for it: fewer are faster, and analogies suffer first (docs/performance.md).
 SKIP_GRAM_SIZES = (64, 48)
 CBOW_SIZES = (48, 22)
-_RATES = {False: 0.025, True: 0.15}  # without and with CBOW, whose gradient is shared by some six neighbours
+_RATES = {False: 0.025, True: 0.15}  # without and with a mean, whose gradient is shared by some six neighbours
+_SUBWORD_RATE = 0.05  # of skip-gram, as in fastText: after an epoch of 5 million words far better than half of it
+# By CBOW, hierarchical softmax, subwords.
+_TASKS = {
+    (False, False, False): SkipGram, (True, False, False): Cbow,
+    (False, True, False): SkipGramTree, (True, True, False): CbowTree,
+    (False, False, True): SubwordSkipGram, (True, False, True): SubwordCbow,
+    (False, True, True): SubwordSkipGramTree, (True, True, True): SubwordCbowTree,
+}  # fmt: skip
 _MOST_MOVED = 1.0  # gradients of one visit to one row times the rate; from about three on vectors run away
 _EVALUATION = 0x5EED  # held-out loss draws the same windows and negatives each time
 _PIECE = 1024  # visits of which the held-out loss has random numbers of their own: pieces are for threads
@@ -69,11 +87,21 @@ class Word2Vec(CompiledProgram):
         self._stretch, self._shared = CBOW_SIZES if config.cbow else SKIP_GRAM_SIZES
         self._lanes, self._blocks = layout(config.dim)
         self._scale = 1.0
+        self._depth = 0  # forks of a word at the most, with hierarchical softmax
+        self._longest = 0  # n-grams of a word at the most
+
+    @property
+    def spelling(self) -> Spelling | None:
+        """Which n-grams words have; None where they are one whole."""
+        return Spelling(*self.config.letters, self.config.buckets) if self.config.subwords else None
 
     @property
     def rate(self) -> float:
         """Learning rate where the user gives none."""
-        return _RATES[self.config.cbow]
+        config = self.config
+        if config.subwords and not config.cbow:
+            return _SUBWORD_RATE
+        return _RATES[config.cbow and config.cbow_by == "mean"]
 
     @property
     def cells(self) -> int:
@@ -86,28 +114,39 @@ class Word2Vec(CompiledProgram):
     def task(self) -> SkipGram | Cbow:
         """Skip-gram or CBOW."""
         config = self.config
-        return (Cbow if config.cbow else SkipGram)(
+        kind: Any = _TASKS[config.cbow, config.loss == "hs", bool(config.subwords)]
+        made: SkipGram | Cbow = kind(
             self._lanes, self._blocks, self.cells, self._stretch, config.window, config.negatives,
-            0 if config.pair_negatives else self._shared, self._scale,
+            0 if config.pair_negatives else self._shared, self._scale, config.window_form == "fixed",
+            config.cbow_by == "sum", self._depth,
         )  # fmt: skip
+        return made
 
     def startup(self, feed: Corpus, seed: int) -> None:
         """Rows for the words of the corpus, in its order; words that have vectors already keep them."""
         if not isinstance(feed, Corpus):
             raise ConfigError(f"{type(feed).__name__} is no text; use hogwild.open_corpus or hogwild.corpus_of.")
         feed.check().check_trainable()
-        self.divide_text(feed)
-        before = self._earlier if self._goes_on else self._known_counts()
+        goes_on, before = self._goes_on, self._earlier if self._goes_on else self._known_counts()
         self._goes_on = False
         if self.weights is not None and self.words == feed.words:
             self._earlier, self.counts = before, before + feed.counts
-            return
-        old, inputs, outputs = self.words, *self._unpadded()
+        else:
+            self._grow(feed, seed, before)
+        if self.config.loss == "hs" and not goes_on:
+            self.weights.outputs[:] = 0  # forks of a tree of other counts are other forks
+        self.divide_text(feed)
+
+    def _grow(self, feed: Corpus, seed: int, before: npt.NDArray[np.int64]) -> None:
+        """Rows for the words of the text, and for those that there were before."""
+        old, (inputs, outputs, grams) = self.words, self._unpadded()
         known = {word: row for row, word in enumerate(old)}
         present = set(feed.words)
         kept = [word for word in old if word not in present]  # words of earlier texts that this one has not
         self.words = feed.words + tuple(kept)
         self._allocate(seed)
+        if len(grams):
+            self.weights.grams[:, : self.config.dim] = grams
         pairs = [(row, known[word]) for row, word in enumerate(self.words) if word in known]
         self._earlier = np.zeros(len(self.words), np.int64)
         if pairs:
@@ -120,8 +159,21 @@ class Word2Vec(CompiledProgram):
 
     def divide_text(self, feed: Corpus) -> None:
         """Choose how many words a visit has."""
+        if self.config.loss == "hs":
+            self._depth = int(np.diff(self._tree(feed)[0]).max())
+        if self.config.subwords:
+            self._longest = int(np.diff(self._grams(feed).starts).max())
         self._stretch = self._stretch_for(feed)
         self._scale = self.visits(feed) / max(1, len(feed))
+
+    def _tree(self, feed: Corpus) -> tuple[Any, ...]:
+        """Where the words hang, those of the text first, by how often they occurred in all texts."""
+        return hang_words(self.counts if len(self.counts) >= len(feed.words) else feed.counts)
+
+    def _grams(self, feed: Corpus) -> Grams:
+        """The n-grams of the words of a text."""
+        assert self.spelling is not None
+        return grams_of(feed.words, self.spelling)
 
     def _stretch_for(self, feed: Corpus) -> int:
         """Words of a visit: as many as can be learnt from at once.
@@ -133,16 +185,40 @@ class Word2Vec(CompiledProgram):
         return max(1, min(most, int(_MOST_MOVED / (self.rate * float(self.hits(feed).max())))))
 
     def hits(self, feed: Corpus) -> npt.NDArray[np.float64]:
-        """Gradients that each row has in a word of the text, in the mean."""
+        """Gradients that each row has in a word of the text, in the mean; of words with subwords, their vectors."""
         config = self.config
         stay = feed.counts * (chances_to_stay(feed.counts, config.sample) / 2**32)
-        noise = feed.counts**0.75 / (feed.counts**0.75).sum()
-        pairs = 1 if config.cbow else config.window + 1
+        mean = config.cbow and config.cbow_by == "mean"
+        pairs = 1 if mean else (2 * config.window if config.window_form == "fixed" else config.window + 1)
         # A word that stays has gradients as the centre of pairs, as their neighbour, and as a negative of any.
-        share = stay / stay.sum()
-        each: npt.NDArray[np.float64] = pairs * (share * (2 + config.negatives) + config.negatives * noise)
-        each *= stay.sum() / feed.counts.sum()
+        share: npt.NDArray[np.float64] = stay / stay.sum()
+        each: npt.NDArray[np.float64]
+        kept = stay.sum() / feed.counts.sum()
+        if config.loss == "hs":
+            starts, forks, _ = self._tree(feed)
+            often = np.zeros(int(starts[-1]) and int(forks.max()) + 1)
+            np.add.at(often, forks[: starts[len(share)]], np.repeat(share, np.diff(starts)[: len(share)]))
+            each = pairs * share * np.diff(starts)[: len(share)]
+            each = np.concatenate([self._of_parts(feed, each), pairs * often])
+            each *= kept
+            return each
+        drawn = feed.counts**config.negative_exponent
+        each = pairs * (share * (2 + config.negatives) + config.negatives * (drawn / drawn.sum()))
+        if config.subwords:
+            own = pairs * share * (1 + config.negatives)
+            each += np.maximum(0, self._of_parts(feed, own) - own)
+        each *= kept
         return each
+
+    def _of_parts(self, feed: Corpus, each: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The same of vectors that are means of parts: what all words with these parts have, in the mean."""
+        if not self.config.subwords:
+            return each
+        starts, ids = self._grams(feed)
+        size = np.diff(starts)
+        of_gram = np.bincount(ids, np.repeat(each, size), minlength=1)
+        totals = np.bincount(np.repeat(np.arange(len(each)), size), of_gram[ids], minlength=len(each))
+        return np.asarray((each + totals) / (size + 1), np.float64)
 
     def narrowed(self, dim: int) -> Word2Vec:
         """One with so many columns, with the words of this one and no vectors: for who has a part of the columns."""
@@ -151,10 +227,22 @@ class Word2Vec(CompiledProgram):
         made._lanes, made._blocks = layout(dim)
         return made
 
-    def samples(self, feed: Corpus) -> Text:
-        """The text, with what is drawn from it."""
-        chance, alias = alias_table(feed.counts)
-        return Text(feed.samples.ids, chances_to_stay(feed.counts, self.config.sample), chance, alias)
+    def samples(self, feed: Corpus) -> Any:
+        """The text, with what is drawn from it; and with the parts of words and the tree that they hang in."""
+        config = self.config
+        chance, alias = alias_table(feed.counts, config.negative_exponent)
+        text = Text(feed.samples.ids, chances_to_stay(feed.counts, config.sample), chance, alias)
+        if config.loss == "ns" and not config.subwords:
+            return text
+        none = np.zeros(0, np.int64)
+        grams = self._grams(feed) if config.subwords else Grams(none, none)
+        forks, nodes, signs = self._tree(feed) if config.loss == "hs" else (none, none, np.zeros(0, np.float32))
+        return WiderText(*text, grams.starts, grams.ids * self.cells, forks, nodes * self.cells, signs)
+
+    @property
+    def judged_by(self) -> tuple[str, ...]:
+        """Text has nothing else to be measured by."""
+        return ("loss",)
 
     def visits(self, feed: Corpus) -> int:
         """Stretches of text."""
@@ -169,9 +257,15 @@ class Word2Vec(CompiledProgram):
         return self._room_for(self.task)
 
     def _room_for(self, task: SkipGram | Cbow) -> Room:
-        plan = plan_skip_gram(task) if isinstance(task, SkipGram) else plan_cbow(task)
-        each = task.negatives * (2 * task.window if isinstance(task, SkipGram) else 1)
-        rows = task.stretch + plan.most + (task.shared or task.stretch * each)
+        skip = isinstance(task, SkipGram)
+        if self.config.loss == "hs":
+            plan = plan_skip_gram_tree(task) if skip else plan_cbow_tree(task)
+            rows = plan.most + task.stretch * task.depth * (2 * task.window if skip else 1)
+        else:
+            plan = plan_skip_gram(task) if skip else plan_cbow(task)
+            each = task.negatives * (2 * task.window if skip else 1)
+            rows = task.stretch + plan.most + (task.shared or task.stretch * each)
+        rows += self._longest * plan.most
         return Room(rows=rows, width=self.cells, floats=plan.floats, ints=plan.ints)
 
     def tables(self) -> Mapping[str, Table]:
@@ -183,10 +277,14 @@ class Word2Vec(CompiledProgram):
         dim = self.config.dim
         numbers = (True,) * dim + (False,) * (self.cells - dim)  # zeros that fill a row need not be told to anybody
         table = Table(rows, self.cells, "ranked", numbers)
-        return {"inputs": table, "outputs": table}
+        if not self.config.subwords:
+            return {"inputs": table, "outputs": table}
+        return {"inputs": table, "outputs": table, "grams": Table(self.config.buckets, self.cells, "ranked", numbers)}
 
     def row_ids(self, table: str) -> RowIds:
-        """Hashes of the words."""
+        """Hashes of the words; of the rows of n-grams and forks, their numbers."""
+        if table == "grams" or (table == "outputs" and self.config.loss == "hs"):
+            return np.arange(self.tables()[table].rows, dtype=np.int64)
         return hash_names(self.words, "words")
 
     def finish(self, feed: Corpus) -> None:
@@ -196,7 +294,8 @@ class Word2Vec(CompiledProgram):
             self.words = tuple(self.words[row] for row in order.tolist())
             self.counts = self.counts[order]
             self._earlier = self._earlier[order]
-            for array in self.weights:
+            for name in ("inputs",) if self.config.loss == "hs" else ("inputs", "outputs"):
+                array = getattr(self.weights, name)
                 array[:] = array[order]
 
     def evaluate(self, feed: Corpus, threads: int = 1) -> Metrics:
@@ -206,6 +305,10 @@ class Word2Vec(CompiledProgram):
         # Nothing is learnt here, so that stretches of one length serve every text.
         stretch = (CBOW_SIZES if self.config.cbow else SKIP_GRAM_SIZES)[0]
         task = self.task._replace(stretch=stretch, scale=1.0)
+        if self.config.subwords:
+            self._longest = max(self._longest, int(np.diff(self._grams(feed).starts).max()))
+        if self.config.loss == "hs":
+            task = task._replace(depth=int(np.diff(self._tree(feed)[0]).max()))
         samples, room = self.samples(feed), self._room_for(task)
         visits = -(-len(feed.samples.ids) // stretch)
         sums = np.zeros(-(-visits // _PIECE))
@@ -226,21 +329,37 @@ class Word2Vec(CompiledProgram):
 
     @property
     def vectors(self) -> Vectors:
-        """What was learnt: a view of the weights."""
+        """What was learnt: a view of the weights; of words with subwords, a copy."""
         if self.weights is None:
             raise ConfigError("this program has no vectors yet; train it, or load one.")
-        return Vectors(self.words, self._unpadded()[0], self._known_counts())
+        inputs, outputs, grams = self._unpadded()
+        if self.spelling is None:
+            return Vectors(self.words, inputs, self._known_counts())
+        parts = Parts(self.spelling, inputs, grams, outputs, vars(self.config))
+        return Vectors(self.words, self._means(), self._known_counts(), parts)
+
+    def _means(self) -> Floats:
+        """Vectors of words with subwords."""
+        assert self.spelling is not None
+        inputs, _, grams = self._unpadded()
+        return mean_vectors(grams_of(self.words, self.spelling), grams, inputs, cores())
 
     def begin_with(
         self, words: Sequence[str], vectors: npt.ArrayLike, outputs: npt.ArrayLike | None = None,
-        counts: npt.ArrayLike | None = None,
+        counts: npt.ArrayLike | None = None, grams: npt.ArrayLike | None = None,
     ) -> Word2Vec:  # fmt: skip
-        """Start from these vectors; the words of a text that are not among them begin at random. Returns itself."""
-        tables = {"vectors": vectors, "outputs": outputs}
+        """Start from these vectors; the words of a text that are not among them begin at random. Returns itself.
+
+        With subwords: from rows of words and of `grams`, of which vectors are means.
+        """
+        tables = {"vectors": vectors, "outputs": outputs, "grams": grams}
         given = {name: np.asarray(table, np.float32) for name, table in tables.items() if table is not None}
+        if "grams" in given and self.spelling is None:
+            raise ConfigError("rows of n-grams are for words with subwords; make it with subwords, or leave them out.")
         for name, table in given.items():
-            if table.shape != (len(words), self.config.dim):
-                raise ConfigError(f"the {name} to start from are {table.shape}, not ({len(words)}, {self.config.dim}).")
+            rows = self.config.buckets if name == "grams" else len(words)
+            if table.shape != (rows, self.config.dim):
+                raise ConfigError(f"the {name} to start from are {table.shape}, not ({rows}, {self.config.dim}).")
             if not np.isfinite(table).all():
                 raise ConfigError(f"the {name} to start from hold numbers that are not finite; clean them first.")
         times = np.zeros(len(words), np.int64) if counts is None else np.array(counts, np.int64)
@@ -253,6 +372,8 @@ class Word2Vec(CompiledProgram):
         self.weights.inputs[:, : self.config.dim] = given["vectors"]
         if "outputs" in given:
             self.weights.outputs[:, : self.config.dim] = given["outputs"]
+        if "grams" in given:
+            self.weights.grams[:, : self.config.dim] = given["grams"]
         self.counts = times
         self._earlier, self._goes_on = self.counts, False
         return self
@@ -270,10 +391,17 @@ class Word2Vec(CompiledProgram):
             self.check_memory(len(self.words))
         inputs, outputs = (self._floats(len(self.words), self.cells) for _ in range(2))
         random = np.random.default_rng(np.random.SeedSequence((seed, 104729)))
-        for start in range(0, len(self.words), _ROWS):  # a piece at a time: no second table in memory
-            part = inputs[start : start + _ROWS, : self.config.dim]
-            part[:] = (2 * random.random(part.shape, np.float32) - 1) / self.config.dim
+        self._scatter(inputs, random)
         self.weights = Embeddings(inputs, outputs)
+        if self.config.subwords:
+            grams = self._floats(self.config.buckets, self.cells)
+            self._scatter(grams, random)
+            self.weights = SubwordEmbeddings(inputs, outputs, grams)
+
+    def _scatter(self, table: Floats, random: np.random.Generator) -> None:
+        for start in range(0, len(table), _ROWS):  # a piece at a time: no second table in memory
+            part = table[start : start + _ROWS, : self.config.dim]
+            part[:] = (2 * random.random(part.shape, np.float32) - 1) / self.config.dim
 
     def _floats(self, rows: int, cells: int) -> Floats:
         make = self.floats_from or aligned_floats
@@ -288,18 +416,29 @@ class Word2Vec(CompiledProgram):
 
     def check_memory(self, words: int) -> int:
         """The bytes of the weights of so many words; raises ConfigError if this machine has not so many."""
-        needed = 2 * CELL * words * self.cells
-        what = f"{words:,} words of {self.config.dim} numbers need"
-        check_memory(needed, what, "raise --min-count, or lower --max-vocab or --dim.")
+        buckets = self.config.buckets if self.config.subwords else 0
+        needed = CELL * (2 * words + buckets) * self.cells
+        parts = f" and {buckets:,} buckets of n-grams" if buckets else ""
+        what = f"{words:,} words{parts} of {self.config.dim} numbers need"
+        remedy = "raise --min-count, or lower --max-vocab, --buckets or --dim."
+        check_memory(needed, what, remedy if buckets else remedy.replace(", --buckets", ""))
         return needed
 
-    def _unpadded(self) -> tuple[Floats, Floats]:
+    def _unpadded(self) -> tuple[Floats, Floats, Floats]:
+        """Rows of words as they are seen from themselves and from their neighbours, and of n-grams."""
+        dim = self.config.dim
+        empty = np.zeros((0, dim), np.float32)
         if self.weights is None:
-            empty = np.zeros((0, self.config.dim), np.float32)
-            return empty, empty
-        return self.weights.inputs[:, : self.config.dim], self.weights.outputs[:, : self.config.dim]
+            return empty, empty, empty
+        grams = self.weights.grams[:, :dim] if self.config.subwords else empty
+        return self.weights.inputs[:, :dim], self.weights.outputs[:, :dim], grams
 
-    # -- saving -----------------------------------------------------------------------------------------------------
+    # -- going on, saving -------------------------------------------------------------------------------------------
+
+    def expect(self, old: Any, feed: Corpus) -> None:
+        """The vectors, outputs and counts of an old model; `startup` finds them by their words."""
+        arrays = old.arrays()
+        self.begin_with(old.options()["words"], arrays["vectors"], arrays["outputs"], arrays["counts"])
 
     def options(self) -> dict[str, Any]:
         """Its parameters, and its words."""
@@ -310,8 +449,14 @@ class Word2Vec(CompiledProgram):
         if self.weights is None:
             raise ConfigError("this program has no weights yet; train it, or load one.")
         order = self._order()
-        vectors, outputs = (self._in_order(array, order) for array in self._unpadded())
-        arrays: dict[str, npt.NDArray[Any]] = {"vectors": vectors, "outputs": outputs, "counts": self.counts[order]}
+        inputs, outputs, grams = self._unpadded()
+        # Of forks nothing is put in order: the tree is the same in any order of words.
+        outputs = self._in_order(outputs, np.arange(len(outputs)) if self.config.loss == "hs" else order)
+        arrays: dict[str, npt.NDArray[Any]] = {"vectors": self._in_order(inputs, order), "outputs": outputs}
+        if self.config.subwords:
+            made = self._in_order(self._means(), order)
+            arrays = {**arrays, "vectors": made, "inputs": arrays["vectors"], "grams": np.ascontiguousarray(grams)}
+        arrays["counts"] = self.counts[order]
         # A run that goes on counts its text once.
         return {**arrays, "earlier": self._earlier[order]} if state else arrays
 
@@ -320,10 +465,15 @@ class Word2Vec(CompiledProgram):
         shape = len(self.words), self.config.dim
         vectors, outputs = (required(arrays, name, shape) for name in ("vectors", "outputs"))
         counts = required(arrays, "counts", shape[:1], np.int64)
-        no_others(arrays, ("vectors", "outputs", "counts", "earlier"), "a model of word vectors")
+        parts = {}
+        if self.config.subwords:
+            vectors = required(arrays, "inputs", shape)
+            parts["grams"] = required(arrays, "grams", (self.config.buckets, self.config.dim))
+        known = ("vectors", "outputs", "counts", "earlier", *(("inputs", "grams") if parts else ()))
+        no_others(arrays, known, "a model of word vectors")
         if not all(isinstance(word, str) for word in self.words):
             raise ModelError("the options of the model do not say its words.")
-        self.begin_with(self.words, vectors, outputs, counts)
+        self.begin_with(self.words, vectors, outputs, counts, **parts)
         if "earlier" in arrays:
             earlier = required(arrays, "earlier", shape[:1], np.int64)
             if (earlier < 0).any() or (earlier > counts).any():

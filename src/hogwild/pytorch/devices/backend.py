@@ -78,9 +78,9 @@ class DeviceStreams(Stateless):
             f"{self._work.remedy}"
         )
 
-    def probe(self, weights: Any, spans: Sequence[Span]) -> float:
+    def probe(self, weights: Any, spans: Sequence[Span], most: float = math.inf) -> float:
         """A learning rate is found by compiled code, on the processor."""
-        return CompiledThreads(self._plan).probe(weights, spans)
+        return CompiledThreads(self._plan).probe(weights, spans, most)
 
     def fetch(self) -> None:
         """The weights come home; workers may be writing."""

@@ -30,7 +30,7 @@ class SparseMLPWork(TableWork):
         config = program.config
         self._sizes: list[int] = plan.task.sizes.tolist()
         self._dim, self._width, self._slots = config.dim, program.width, len(program.slots or ())
-        self._combiner, self._squared = config.combiner, program.loss == "squared"
+        self._combiner, self._loss = config.combiner, plan.task.head.loss
         self._activation = _ACTIVATIONS[config.activation]
         self._lookup_activation = _ACTIVATIONS[config.lookup_activation]
         self._l2 = 0.0 if isinstance(self._penalty, Free) else float(self._penalty.l2)
@@ -52,7 +52,7 @@ class SparseMLPWork(TableWork):
         weights = self.weights
         entries = self.entries(weights.table, batch.ids, self._width, elapsed)
         layers = [part.requires_grad_() for part in self._layers(weights.values)]
-        costs = costs_of(self._scores(batch, entries, layers), batch.targets, self._squared)
+        costs = costs_of(self._scores(batch, entries, layers), batch.targets, self._loss)
         loss = (costs * batch.importance).sum() / batch.size
         entry_grads, *layer_grads = torch.autograd.grad(loss, [entries, *layers])
         if self._l2:

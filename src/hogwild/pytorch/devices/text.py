@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hogwild.errors import ConfigError
 from hogwild.executor.plan import Plan
 from hogwild.kernels.loop.order import Order
 from hogwild.kernels.optim.rules import unpenalized
@@ -24,10 +25,13 @@ class TextWork(TableWork):
     def __init__(self, plan: Plan, device: Device) -> None:
         super().__init__(plan, device)
         program: Any = plan.program
+        if program.several:
+            raise ConfigError("rows have several labels, which is learnt by compiled code only; leave out --device.")
         config = plan.config
         self.group = config.batch or (1 if config.mode == "serial" else max(1, min(_MOST, plan.visits // _PART)))
         self._output_rule = rule_on(device, unpenalized(plan.task.rule))
         self._width, self._outputs, self._decay = program.width, plan.task.outputs, float(plan.task.decay)
+        self._unit = float(plan.task.unit)
 
     @property
     def batch(self) -> int:
@@ -58,6 +62,7 @@ class TextWork(TableWork):
     def _scores(self, batch: Batch, entries: Tensor, outputs: Tensor) -> Tensor:
         values = entries.new_ones(len(batch.rows)) if batch.values is None else batch.values
         total = entries.new_zeros(batch.size).index_add_(0, batch.rows, values.abs())
-        shares = values * torch.where(total > 0, 1 / total, 0.0)[batch.rows]
+        size = total if self._unit == 0 else (self._unit * total).sqrt()
+        shares = values * torch.where(total > 0, 1 / size, 0.0)[batch.rows]
         means = entries.new_zeros(batch.size, self._width).index_add(0, batch.rows, shares[:, None] * entries)
         return torch.addmm(outputs[:, self._width], means, outputs[:, : self._width].T)

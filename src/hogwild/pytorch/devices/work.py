@@ -16,6 +16,7 @@ from hogwild.executor.sharing import WeightStore
 from hogwild.kernels.loop.order import Order, visits_at
 from hogwild.kernels.loop.schedule import elapsed_at, rate_after
 from hogwild.kernels.loop.span import Span
+from hogwild.kernels.optim.losses import STEEP, Huber, Poisson, Quantile, Squared
 from hogwild.kernels.optim.penalties import Free
 from hogwild.pytorch.devices.device import Device, check_room, tensor_of
 from hogwild.pytorch.devices.rows import paid, rule_on
@@ -24,12 +25,21 @@ from hogwild.pytorch.devices.upload import Batch, Places, Samples
 _COPIES = 6  # of what a visit reads and writes, that a step makes at the most
 
 
-def costs_of(scores: Tensor, targets: Tensor, squared: bool = False) -> Tensor:
+def costs_of(scores: Tensor, targets: Tensor, loss: Any = None) -> Tensor:
     """The loss of each row: of one score a class, of one score for two classes (-1 and 1), or of a quantity."""
     if scores.shape[1] > 1:
         return functional.cross_entropy(scores, targets.long(), reduction="none")
-    if squared:
+    if isinstance(loss, Squared):
         return 0.5 * (scores[:, 0] - targets).square()
+    if isinstance(loss, Huber):
+        return functional.huber_loss(scores[:, 0], targets, reduction="none", delta=float(loss.delta))
+    if isinstance(loss, Quantile):
+        short = targets - scores[:, 0]
+        return torch.maximum(float(loss.level) * short, (float(loss.level) - 1) * short)
+    if isinstance(loss, Poisson):
+        low = scores[:, 0].clamp(max=STEEP)
+        mean = low.exp() + low.exp().detach() * (scores[:, 0] - low)  # straight past that
+        return mean - targets * scores[:, 0] + torch.xlogy(targets, targets) - targets
     return functional.softplus(-targets * scores[:, 0], threshold=1e9)  # never cut short: as compiled code has it
 
 

@@ -18,9 +18,20 @@ from hogwild.feeds.io.source import Source
 from hogwild.feeds.sparse.encoder import Chunk, Summary, reading_schema
 from hogwild.feeds.sparse.features import Features, keep_rows
 from hogwild.feeds.sparse.hashing import Hashing, hash_texts
-from hogwild.feeds.sparse.labels import NAMES, TEXT_NAME, Labels
-from hogwild.feeds.tables.columns import Plan, describe, find_column, has_header, names_of, numbers_of, place_columns
+from hogwild.feeds.sparse.labels import NAMES, TEXT_NAME
+from hogwild.feeds.sparse.labelsets import labels_for
+from hogwild.feeds.tables.columns import (
+    NO_WEIGHT,
+    Plan,
+    describe,
+    find_column,
+    has_header,
+    names_of,
+    numbers_of,
+    place_columns,
+)
 from hogwild.feeds.tables.fields import FieldRules
+from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.ids.hashing import hash_fields
 from hogwild.kernels.ids.tokens import OK, SHORT, Layout, Lines, count_lines, make_lines, split_lines
 
@@ -45,6 +56,10 @@ class _Parsed(NamedTuple):
 
 def text_only(config: FeedConfig, schema: Mapping[str, Any] | None) -> bool:
     """Whether nothing but label and text is read from a table: then tab-separated files need no table reader."""
+    if not config.unlabelled and (config.weight or (schema or {}).get("weight", NO_WEIGHT)) != NO_WEIGHT:
+        return False
+    if config.interactions or (schema or {}).get("interactions"):
+        return False
     if schema and schema.get("format") == "table":
         return bool(schema.get("text")) and not schema.get("numeric") and not schema.get("categorical")
     return bool(config.text) and not config.numeric and not config.categorical
@@ -57,8 +72,9 @@ class TextEncoder:
     """
 
     options = (
-        "label", "text", "header", "hash_bits", "hash_seed", "ngrams", "lowercase", "normalize", "bad_lines",
-        "bad_share", "invalid_utf8", "max_line", "pipe", "unlabelled", "missing",
+        "label", "text", "header", "hash_bits", "hash_seed", "ngrams", "subwords", "lowercase", "normalize",
+        "bad_lines", "bad_share", "invalid_utf8", "max_line", "pipe", "unlabelled", "missing",
+        "label_separator", "several_labels",
     )
 
     def __init__(self, config: FeedConfig, schema: Mapping[str, Any] | None = None, threads: int = 0) -> None:
@@ -71,7 +87,7 @@ class TextEncoder:
             self.plan = Plan.known(schema) if schema else None
             self.hashing = Hashing.of(config, schema)
             absent = FieldRules.of(config, schema).labels()
-            self.labels = Labels(schema.get("labels"), self.config.unlabelled, absent)
+            self.labels = labels_for(self.config, schema.get("labels"), absent)
         self.recipe = self.hashing.recipe()
         if schema and not text_only(config, schema):
             raise InputError("the model was trained on more columns than label and text; give a table with those.")
@@ -95,7 +111,8 @@ class TextEncoder:
         schema = {"format": "table", **(self.plan.schema() if self.plan else {}), "labels": self.labels.schema(),
                   "hashing": self.hashing.schema(), "categories": "hash", "vocabulary": [], "scales": []}  # fmt: skip
         features = 1 << self.hashing.bits
-        return Summary(features, self.labels.names(), schema, tuple(notes), relabel=self.labels.relabel())
+        return Summary(features, self.labels.names(), schema, tuple(notes), relabel=self.labels.relabel(),
+                       sets=self.labels.sets())  # fmt: skip
 
     def _items(self, sources: Sequence[Source]) -> Iterator[_Item]:
         for file, source in enumerate(sources):
@@ -145,8 +162,8 @@ class TextEncoder:
 
     def _parse(self, item: _Item) -> _Parsed:
         text, replaced = check_utf8(item.block, self.config.invalid_utf8 == "replace")
-        lines = make_lines(count_lines(text))
-        split_lines(text, item.layout, lines)
+        lines = make_lines(ready(count_lines, len(text))(text))
+        ready(split_lines, len(text))(text, item.layout, lines)
         good = np.flatnonzero(lines.status == OK)
         whole = len(good) == len(lines.status)
         features = hash_texts(self.recipe, text, lines.texts if whole else lines.texts[good])

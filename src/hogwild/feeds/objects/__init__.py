@@ -1,0 +1,1 @@
+"""JSON lines as tables: an object a line, its fields as columns."""

@@ -1,0 +1,1 @@
+"""Lines of labels and text, as other tools have them."""
