@@ -48,7 +48,7 @@ def test_a_model_of_deepctr_torch_trains_unmodified() -> None:
     train, test = make_clicks(3000, 1), make_clicks(500, 2)
     events = hogwild.AsyncExecutor(threads=2).run(program, train, valid=test, epochs=4)
     losses = [event.metrics["loss"] for event in events if event.kind == "epoch"]
-    # Chance is 0.69 and the truth 0.35; the first epoch already comes near it, so that epochs do not tell which is better.
+    # Chance is 0.69, the truth 0.35: the first epoch comes near it already, and chance decides which epoch is best.
     assert max(losses) < 0.5
     plain = make_deepfm()
     plain.load_state_dict(program.state_dict())

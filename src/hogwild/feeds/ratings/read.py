@@ -25,6 +25,7 @@ from hogwild.feeds.objects.values import NUMBER, TEXT, WHOLE, fields_of, is_obje
 from hogwild.feeds.storage.words import Words
 from hogwild.feeds.tables.columns import find_column, numbers_of
 from hogwild.feeds.tables.frames import ArrowFile
+from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.parse import ratings as reading
 from hogwild.kernels.parse.ratings import NONE, Layout
 from hogwild.messages import counted, shown
@@ -291,9 +292,9 @@ class RatingReader:
         while True:
             tables = reading.Tables(self.users.table, self.items.table)
             if layout is None:
-                at, problem = reading.read_lists(at, end, tables, out, state)
+                at, problem = ready(reading.read_lists, len(text))(at, end, tables, out, state)
             else:
-                at, problem = reading.read_columns(at, end, layout, tables, out, state)
+                at, problem = ready(reading.read_columns, len(text))(at, end, layout, tables, out, state)
             if problem not in (reading.USERS_FULL, reading.ITEMS_FULL):
                 return at, problem
             size = int(np.argmax(text[at - text.ctypes.data :] == 10))

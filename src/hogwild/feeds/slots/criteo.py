@@ -12,6 +12,7 @@ from typing import Any
 from hogwild.config import FeedConfig
 from hogwild.feeds.slots.encoder import SlotTextEncoder
 from hogwild.feeds.sparse.encoder import Block, overflows, reading_schema
+from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.parse import criteo as kernel
 from hogwild.kernels.parse.lines import parse_block
 from hogwild.kernels.parse.slots import SlotBlock, room_for
@@ -38,7 +39,8 @@ class CriteoEncoder(SlotTextEncoder):
 
     def parse(self, block: Block) -> None:
         """Fill the arrays of a block."""
-        parse_block(kernel.Criteo(), block.text, block.parsed, self.bad.stop, self.config.unlabelled)
+        parse = ready(parse_block, len(block.text))
+        parse(kernel.Criteo(), block.text, block.parsed, self.bad.stop, self.config.unlabelled)
 
     def explain(self, code: int, slot: int, token: str) -> str:
         """What is wrong, in one clause."""

@@ -16,6 +16,7 @@ from hogwild.config import FeedConfig
 from hogwild.feeds.slots.encoder import SlotTextEncoder
 from hogwild.feeds.slots.ids import PlainIds, SlotIds
 from hogwild.feeds.sparse.encoder import Block, Summary, overflows, reading_schema
+from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.parse import libffm as kernel
 from hogwild.kernels.parse.lines import ENTRIES, parse_block
 from hogwild.kernels.parse.slots import SlotBlock, room_for
@@ -52,7 +53,8 @@ class LibffmEncoder(SlotTextEncoder):
     def parse(self, block: Block) -> None:
         """Fill the arrays of a block."""
         limit = np.uint64(2**64 - 1 if self.hashed else _LAST_ID)
-        parse_block(kernel.Libffm(limit), block.text, block.parsed, self.bad.stop, self.config.unlabelled)
+        parse = ready(parse_block, len(block.text))
+        parse(kernel.Libffm(limit), block.text, block.parsed, self.bad.stop, self.config.unlabelled)
         self.read_hard(block)
 
     def ids(self, block: Block) -> tuple[Ids, int]:

@@ -14,6 +14,7 @@ from hogwild.feeds.io.source import Source
 from hogwild.feeds.slots.description import NUMBER, SlotPlan, known_plan, read_slots
 from hogwild.feeds.slots.encoder import SlotTextEncoder
 from hogwild.feeds.sparse.encoder import Block, overflows, reading_schema
+from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.parse import multislot as kernel
 from hogwild.kernels.parse.lines import parse_block
 from hogwild.kernels.parse.slots import SlotBlock, room_for
@@ -58,7 +59,8 @@ class MultiSlotEncoder(SlotTextEncoder):
     def parse(self, block: Block) -> None:
         """Fill the arrays of a block."""
         form = kernel.MultiSlot(self.layout, np.zeros((len(self.layout.kinds), 2), np.int64))
-        parse_block(form, block.text, block.parsed, self.bad.stop, self.config.unlabelled)
+        parse = ready(parse_block, len(block.text))
+        parse(form, block.text, block.parsed, self.bad.stop, self.config.unlabelled)
         self.read_hard(block)
 
     def own_schema(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import Bytes
 from hogwild.feeds.sparse.encoder import Block, BlockEncoder, Chunk, Summary, left_out_notes, overflows, reading_schema
+from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.parse import lines
 from hogwild.kernels.parse import svmlight as kernel
 from hogwild.messages import counted, shown
@@ -44,7 +45,7 @@ class SvmlightEncoder(BlockEncoder):
     def parse(self, block: Block) -> None:
         """Fill the arrays of a block."""
         text, parsed = block.text, block.parsed
-        kernel.parse_block(text, parsed, self.bad.stop, self.config.unlabelled)
+        ready(kernel.parse_block, len(text))(text, parsed, self.bad.stop, self.config.unlabelled)
         for entry, place in parsed.hard[: parsed.counts[lines.HARD]].tolist():
             array, index = (parsed.values, entry) if entry >= 0 else (parsed.targets, -1 - entry)
             array[index] = np.float32(float(_number(text, place)))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hogwild.arrays import PAD, Ids, Offsets, bytes_of
 from hogwild.errors import InputError
 from hogwild.feeds.io.source import READ_AHEAD, Bytes
+from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.ids import words as kernel
 from hogwild.machine import memory
 
@@ -140,9 +141,9 @@ class Words:
     def _encode(self, at: int, lengths: npt.NDArray[np.integer[Any]], step: int = 0) -> Ids:
         ids = np.empty(len(lengths), np.int32)
         sizes = np.ascontiguousarray(lengths, np.int32)
-        done = 0
+        done, encode = 0, ready(kernel.encode_strings, int(sizes.sum()))
         while True:
-            done, at = kernel.encode_strings(at, sizes, done, self.table, ids, step)
+            done, at = encode(at, sizes, done, self.table, ids, step)
             if done == len(sizes):
                 return ids
             self.make_room(int(sizes[done]))

@@ -15,6 +15,7 @@ from hogwild.feeds.storage.arrayfiles import cut_text
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.feeds.tagged.templates import TRANSFORMS, YES, Atom, Step, Templates, preset_of
 from hogwild.feeds.tagged.text import Coder, TaggedText, TextColumn, check_distinct, encode_tags
+from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.ids import keys as key_kernel
 from hogwild.kernels.ids import templates as template_kernel
 from hogwild.kernels.ids.keys import KeyCounts, KeyTable
@@ -82,7 +83,7 @@ def plan_features(text: TaggedText, templates: Templates) -> FeaturePlan:
         codes[place] = _sound(columns[name], text)
     begins = packed([f"{template}=" if template.atoms else str(template) for template in templates.items], text.source)
     hashes = np.zeros((len(templates), 2), np.uint64)
-    template_kernel.start_hashes(begins.pool, begins.starts, hashes)
+    ready(template_kernel.start_hashes, len(begins.pool))(begins.pool, begins.starts, hashes)
     firsts = np.zeros(len(templates) + 1, np.int64)
     np.cumsum([len(template.atoms) for template in templates.items], out=firsts[1:])
     remap = np.concatenate(parts) if parts else np.zeros(0, np.int32)
@@ -123,6 +124,7 @@ _PIECE = 1 << 20   # keys that are held at a time
 _ROOM = 1 << 12    # keys that a table has room for at first
 _WASTE = 0.75      # of an array in use, below which it is copied to one of its size
 _SHOWN = 5
+_BYTES = 16         # that a key is hashed from, about
 _ONE_GROUP, _NO_NUMBER = np.zeros(1, np.uint16), np.full(1, -1, np.int32)
 
 
@@ -199,7 +201,8 @@ def _fill(layout: FeaturePlan, first: int, keys: Keys, threads: int) -> None:
     def work(k: int) -> None:
         start, stop = int(bounds[k]), int(bounds[k + 1])
         if start < stop:
-            template_kernel.write_keys(layout.plan, layout.values, int(sentences[k]), first + start, keys[start:stop])
+            write = ready(template_kernel.write_keys, keys[start:stop].size * _BYTES)
+            write(layout.plan, layout.values, int(sentences[k]), first + start, keys[start:stop])
 
     _each(threads, work)
 
@@ -207,7 +210,7 @@ def _fill(layout: FeaturePlan, first: int, keys: Keys, threads: int) -> None:
 def _settled(numbers: Ids, width: int, final: Ids) -> tuple[Offsets, Ids]:
     """Where the features of each token begin, and their final ids, sorted, in the memory of their numbers."""
     starts = np.empty(len(numbers) // width + 1, np.int64)
-    ids = numbers[: int(key_kernel.settle(numbers, width, final, starts))]
+    ids = numbers[: int(ready(key_kernel.settle, len(numbers))(numbers, width, final, starts))]
     return starts, ids.copy() if len(ids) < _WASTE * len(numbers) else ids
 
 
@@ -316,7 +319,8 @@ def _look_up(layout: FeaturePlan, text: TaggedText, names: Sequence[str], thread
         def work(k: int, keys: Keys = keys, out: Ids = out, bounds: list[int] = bounds) -> int:
             mine, homes = slice(bounds[k], bounds[k + 1]), np.empty(key_kernel.AHEAD, np.int64)
             part = keys[mine]
-            missing = int(key_kernel.find_keys(table, part, _ONE_GROUP, _NO_NUMBER, out[mine], homes))
+            find = ready(key_kernel.find_keys, len(part))
+            missing = int(find(table, part, _ONE_GROUP, _NO_NUMBER, out[mine], homes))
             return missing - int(np.count_nonzero(part == key_kernel.NONE))
 
         unknown += sum(_each(threads, work))
@@ -330,5 +334,5 @@ def _table_of(names: Sequence[str]) -> KeyTable:
     check_distinct(names, "features")
     strings = packed(names, "the features of the model")
     keys = np.empty(len(names), np.uint64)
-    template_kernel.keys_of_names(strings.pool, strings.starts, keys)
+    ready(template_kernel.keys_of_names, len(strings.pool))(strings.pool, strings.starts, keys)
     return key_kernel.table_of(keys, np.zeros(len(names), np.uint16))

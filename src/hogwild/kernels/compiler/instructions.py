@@ -29,7 +29,9 @@ def instruction(twin: Callable[..., Any], returns: Any = types.void) -> Callable
 
             return returns(*map(_widened, given)), build
 
-        return intrinsic(definition)
+        emitted = intrinsic(definition)
+        emitted.twin = twin
+        return emitted
 
     return (lambda emit: twin) if nb.config.DISABLE_JIT else wrap
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import CellType, FunctionType
+from types import CellType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, TypeVar, cast
 
 import numba as nb
@@ -101,7 +101,7 @@ def ready(compiled: Any, work: int) -> Any:
     """
     if work > _LITTLE or _AHEAD or nb.config.DISABLE_JIT or compiled.overloads or _is_kept(compiled):
         return compiled
-    return _plain(compiled)
+    return in_python(compiled)
 
 
 _AHEAD: list[bool] = []
@@ -122,12 +122,31 @@ def _is_kept(compiled: Any) -> bool:
 
 
 @functools.cache
-def _plain(compiled: Any) -> Callable[..., Any]:
+def in_python(compiled: Any) -> Any:
+    """A kernel, or a part of one, as the Python that it is written in: for what is not worth a compiler."""
+    if nb.config.DISABLE_JIT:
+        return compiled
     return cast(Callable[..., Any], np.errstate(over="ignore")(_written_out(compiled.py_func)))
 
 
-def _written_out(fn: Any) -> Any:
-    return _changed(fn, _written_out, lambda value: isinstance(value, CPUDispatcher))
+@functools.cache
+def _written_out(source: Any) -> Any:
+    if hasattr(source, "twin"):  # an instruction
+        return source.twin
+    if hasattr(source, "otherwise"):  # code chosen by the type of its first argument
+        return lambda first, *rest: _written_out(source.find(type(first)))(first, *rest)
+    if isinstance(source, ModuleType):
+        members = {name: _written_out(_source_of(value)) for name, value in vars(source).items() if _has_code(value)}
+        return SimpleNamespace(**{**vars(source), **members})
+    return _changed(source, _written_out, lambda value: _has_code(value) or _is_module(value))
+
+
+def _has_code(value: Any) -> bool:
+    return isinstance(value, CPUDispatcher) or hasattr(value, "otherwise") or hasattr(value, "twin")
+
+
+def _is_module(value: Any) -> bool:
+    return isinstance(value, ModuleType) and value.__name__.startswith("hogwild.kernels.")
 
 
 _CHANGING: set[Any] = set()
@@ -145,9 +164,9 @@ def _changed(fn: Any, change: Callable[[Any], Any], concerns: Callable[[Any], bo
     _CHANGING.add(fn)
     try:
         found = {name: fn.__globals__.get(name) for name in fn.__code__.co_names}
-        changed = {name: change(value.py_func) for name, value in found.items() if concerns(value)}
+        changed = {name: change(_source_of(value)) for name, value in found.items() if concerns(value)}
         cells = tuple(
-            CellType(change(cell.cell_contents.py_func)) if concerns(cell.cell_contents) else cell
+            CellType(change(_source_of(cell.cell_contents))) if concerns(cell.cell_contents) else cell
             for cell in fn.__closure__ or ()
         )
         if not changed and cells == (fn.__closure__ or ()):
@@ -155,6 +174,10 @@ def _changed(fn: Any, change: Callable[[Any], Any], concerns: Callable[[Any], bo
         return FunctionType(fn.__code__, {**fn.__globals__, **changed}, fn.__name__, fn.__defaults__, cells)
     finally:
         _CHANGING.discard(fn)
+
+
+def _source_of(value: Any) -> Any:
+    return getattr(value, "py_func", value)
 
 
 def inner(fn: F) -> F:
@@ -326,5 +349,5 @@ def explain(task: Any, error: NumbaError) -> str:
 
 __all__ = [
     "OPTIONS", "NumbaError", "allocating", "checked", "choice", "compiling_ahead", "entry", "exact", "explain", "fresh",
-    "in_package", "inlined", "inner", "kernel", "loop", "open_kernel", "ready", "renewed", "spelled_out",
+    "in_package", "in_python", "inlined", "inner", "kernel", "loop", "open_kernel", "ready", "renewed", "spelled_out",
 ]  # fmt: skip

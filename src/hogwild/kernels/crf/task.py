@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.arrays import Chains, Ids, Offsets, ValuedChains
-from hogwild.kernels.compiler.jit import choice, inner
+from hogwild.kernels.compiler.jit import choice, in_python, inner
 from hogwild.kernels.simd.rows8 import LANES
 
 
@@ -105,7 +105,7 @@ def places_of(task: Any, tokens: int) -> Any:
 
 def floats_for(task: Any, tokens: int) -> int:
     """Cells of scratch for a sentence of so many tokens."""
-    places = places_of(task, tokens)
+    places = in_python(places_of)(task, tokens)
     matrices = tokens if isinstance(task.edges, RichEdges) else 1
     return int(places.edges + places.size * matrices)
 

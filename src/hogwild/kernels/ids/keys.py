@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Keys, Offsets
-from hogwild.kernels.compiler.jit import kernel
+from hogwild.kernels.compiler.jit import kernel, ready
 from hogwild.kernels.compiler.prefetch import prefetch
 from hogwild.kernels.compiler.rng import mix
 from hogwild.kernels.ids.hashing import fold, to_id
@@ -60,7 +60,7 @@ def table_of(keys: Keys, groups: npt.NDArray[np.uint16], room: int = 0) -> KeyTa
     table = make_table(room or 1 << max(len(keys).bit_length(), 4))
     table.keys[: len(keys)], table.groups[: len(keys)] = keys, groups
     table.size[0] = len(keys)
-    fill_cells(table)
+    ready(fill_cells, len(table.cells))(table)
     return table
 
 

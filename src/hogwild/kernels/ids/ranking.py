@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Ids
-from hogwild.kernels.compiler.jit import allocating, kernel
+from hogwild.kernels.compiler.jit import kernel
 
 _COMMON = 1 << 16  # counts from here on are sorted one against the other: few ids have them
 _FEW = 1 << 14  # ids that are as soon sorted without compiled code
@@ -29,7 +29,7 @@ def ranks_of(counts: npt.NDArray[np.int64]) -> tuple[Ids, Ids]:
         rank[original] = np.arange(len(counts), dtype=np.int32)
         return rank, original
     original = np.empty(len(counts), np.int32)
-    common = int(order_by_count(counts, original))
+    common = int(order_by_count(counts, np.zeros(_COMMON + 2, np.int64), original))
     head = original[:common]
     head[:] = head[np.argsort(-counts[head], kind="stable")]
     rank = np.empty(len(counts), np.int32)
@@ -44,10 +44,12 @@ def count_ids(ids: Any, counts: Any) -> None:
         counts[ids[k]] += 1
 
 
-@allocating
-def order_by_count(counts: Any, original: Any) -> int:
-    """Counting sort of ids by falling count; returns how many ids share the first bucket, of the largest counts."""
-    starts = np.zeros(_COMMON + 2, np.int64)
+@kernel
+def order_by_count(counts: Any, starts: Any, original: Any) -> int:
+    """Counting sort of ids by falling count; returns how many ids share the first bucket, of the largest counts.
+
+    starts: zeros, for where each bucket begins.
+    """
     for ident in range(len(counts)):
         starts[_COMMON - min(counts[ident], _COMMON) + 1] += 1
     common = starts[1]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import ORDER_KEY, Floats, Ids, Offsets
-from hogwild.kernels.compiler.jit import inner
+from hogwild.kernels.compiler.jit import in_python, inner
 from hogwild.kernels.compiler.rng import mix
 from hogwild.kernels.crf.task import ChainTask, floats_for
 from hogwild.kernels.crf.task import places_of as chain_places
@@ -191,7 +191,7 @@ def places_of(task: Any, tokens: int, sentences: int, times: int) -> Any:
 
 def room_for(task: Any, tokens: int, sentences: int, times: int) -> tuple[int, int]:
     """Floats and ints of scratch that a visit needs."""
-    places = places_of(task, tokens, sentences, times)
+    places = in_python(places_of)(task, tokens, sentences, times)
     return int(places.chain) + floats_for(task.chain, times), int(places.marks) + times + sentences + task.pace.window
 
 
