@@ -20,6 +20,8 @@ def test_a_run_writes_its_report_and_its_log_makes_the_same(hogwild, files, tmp_
     (run,), (again,) = data_of(tmp_path / "a.html")["runs"], data_of(tmp_path / "b.html")["runs"]
     assert run["verdict"]["metrics"]["auc"] == done.json["metrics"]["auc"]
     assert run["verdict"]["speed"] == {"value": done.json["throughput"]["units_per_second"], "unit": "nonzeros"}
+    assert run["verdict"]["score"] == {"name": "accuracy", "value": done.json["metrics"]["accuracy"]}  # judged by it
+    assert run["verdict"]["held_out"] == done.json["metrics"]["loss"] != run["verdict"]["loss"]
     assert run["about"]["command"].startswith("hogwild train classifier ")
     assert run["about"]["seed"] == 1
     assert run["options"]["train.lr"] == "0.2"

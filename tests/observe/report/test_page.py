@@ -32,7 +32,7 @@ def test_what_counts_is_there_without_the_script():
     text = re.sub(r"<script.*?</script>|<style.*?</style>", "", page, flags=re.DOTALL)
     for part in (
         "<b>0.75</b> auc",
-        "<b>0.5</b> loss",
+        "<b>0.6</b> held-out loss",
         "<b>1 M</b> nonzeros/s",
         "<b>12</b> s of training",
         "seed 7",

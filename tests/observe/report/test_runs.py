@@ -26,7 +26,7 @@ def test_a_run_has_what_its_log_says():
     run = run_of(records(), "mine")
     assert run.verdict["score"] == {"name": "auc", "value": 0.75}
     assert run.verdict["speed"] == {"value": 1e6, "unit": "nonzeros"}
-    assert (run.verdict["loss"], run.verdict["seconds"]) == (0.5, 12.0)
+    assert (run.verdict["loss"], run.verdict["held_out"], run.verdict["seconds"]) == (0.5, 0.6, 12.0)
     assert run.about["command"] == "hogwild train classifier 'a b.svm'"
     assert (run.about["seed"], run.about["threads"], run.about["reason"]) == (7, 3, "done")
     assert run.options == {"train.lr": "0.2"}

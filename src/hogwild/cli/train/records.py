@@ -25,6 +25,7 @@ class Records:
         self._options = options
         self._recorder = Recorder()
         self._logs: Logs
+        self._program: Any = None
         self._machine = describe()  # before this run makes a load of its own
         if options.watch.report:
             check_report_path(options.watch.report)
@@ -33,7 +34,7 @@ class Records:
     def open(self, program: Any) -> Iterator[Records]:
         """While the run goes on; first what it is."""
         with Logs(self._options.watch.log_dir) as logs:
-            self._logs = logs
+            self._logs, self._program = logs, program
             about = self._about(program)
             logs.add(about)
             self._recorder.add(about)
@@ -52,7 +53,10 @@ class Records:
 
     def end(self, summary: dict[str, Any]) -> str:
         """The run is over, and this came of it; why the log could not take it, if so."""
-        told = {"event": "summary", **{name: value for name, value in summary.items() if name != "trace"}}
+        asked = self._options.train.best_by
+        judged = self._program.best_by if asked == "auto" else asked
+        kept = {name: value for name, value in summary.items() if name != "trace"}
+        told = {"event": "summary", "judged_by": judged, **kept}
         problem = log_summary(self._options.watch.log_dir, told)
         if path := self._options.watch.report:
             self._recorder.add(told)

@@ -143,8 +143,10 @@ def _facts(run: Run) -> Iterable[tuple[str, float]]:
     verdict = run.verdict
     if "score" in verdict:
         yield verdict["score"]["name"], verdict["score"]["value"]
-    if "loss" in verdict:
-        yield "loss", verdict["loss"]
+    if "held_out" in verdict:
+        yield "held-out loss", verdict["held_out"]
+    elif "loss" in verdict:
+        yield "training loss", verdict["loss"]
     if "speed" in verdict:
         yield f"{verdict['speed']['unit']}/s", verdict["speed"]["value"]
     if "speed_up" in verdict:
@@ -176,10 +178,15 @@ def _machine(machine: dict[str, str]) -> Iterable[str]:
             yield {"cores": f"{value} cores", "load_before": load, "python": f"Python {value}"}.get(name, value)
 
 
+_COLUMNS = {
+    "score": "score", "held_out": "held-out loss", "loss": "training loss", "speed": "speed", "seconds": "seconds",
+}  # fmt: skip
+
+
 def _overview(runs: Sequence[Run]) -> str:
     """A row a run, with what its curves look like and whether they are shown."""
-    names = [name for name in ("score", "loss", "speed", "seconds") if any(name in run.verdict for run in runs)]
-    heads = "".join(f'<th scope="col" class="n">{name}</th>' for name in names)
+    names = [name for name in _COLUMNS if any(name in run.verdict for run in runs)]
+    heads = "".join(f'<th scope="col" class="n">{_COLUMNS[name]}</th>' for name in names)
     rows = []
     for k, run in enumerate(runs):
         cells = "".join(f'<td class="n">{_cell(run, name)}</td>' for name in names)

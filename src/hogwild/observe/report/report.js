@@ -119,9 +119,11 @@
     const lines = each((run, k) => {
       const line = progressLine(k, "speed");
       if (line.y.filter(known).length > 1) return [line];
+      const { speed, seconds } = run.verdict, all = Math.max(0, ...run.epochs.map((epoch) => epoch.samples || 0));
+      const each = speed && seconds && all ? speed.value * seconds / all : 1;  // units of a sample
       let before = 0;
       return [epochLine(k, (epoch) => {
-        const done = known(epoch.samples) && epoch.epoch_seconds ? (epoch.samples - before) / epoch.epoch_seconds : null;
+        const done = known(epoch.samples) && epoch.epoch_seconds ? each * (epoch.samples - before) / epoch.epoch_seconds : null;
         before = epoch.samples;
         return done;
       })];

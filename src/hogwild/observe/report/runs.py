@@ -40,7 +40,7 @@ class Run:
     about: dict[str, Any] = field(default_factory=dict)
     """program, mode, threads, sharing, command, version, seed, machine, reason."""
     verdict: dict[str, Any] = field(default_factory=dict)
-    """score (name, value), loss, speed (value, unit), seconds; what is not known is left out."""
+    """score (name, value), loss, held_out (its loss), speed (value, unit), seconds; what is not known is left out."""
     options: dict[str, str] = field(default_factory=dict)
     progress: dict[str, Numbers] = field(default_factory=dict)
     """Curves within epochs: seconds, samples, epochs, loss, lr, speed."""
@@ -325,6 +325,7 @@ def _take_finished(run: Run, record: Record) -> None:
 def _take_summary(run: Run, record: Record) -> None:
     if metrics := numbers(record.get("metrics")):
         run.verdict["metrics"] = metrics
+        run.about["judged_by"] = text(record.get("judged_by") or "")
         run.about["evaluated_on"] = text(record.get("evaluated_on") or "")
     unit = _dict(record.get("throughput")).get("unit")
     if isinstance(unit, str) and "speed" in run.verdict:
@@ -350,7 +351,10 @@ def _judge(run: Run) -> None:
     best = [epoch["metrics"] for epoch in run.epochs if epoch["best"] and epoch["metrics"]]
     metrics = run.verdict.pop("metrics", None) or (best or [last.get("metrics") or {}])[-1]
     run.about.setdefault("reason", "not finished")
-    for name in (*_SCORES, *(each for each in metrics if each.startswith(("ndcg", "recall", "spearman")))):
+    run.verdict |= {"held_out": metrics["loss"]} if "loss" in metrics else {}
+    judged = run.about.get("judged_by", "")
+    first = [name for name in metrics if name != "loss" and name.split("@")[0] == judged]
+    for name in (*first, *_SCORES, *(each for each in metrics if each.startswith(("ndcg", "recall", "spearman")))):
         if name in metrics:
             run.verdict["score"] = {"name": name, "value": metrics[name]}
             break
