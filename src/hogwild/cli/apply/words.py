@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from hogwild.cli.apply.options import EvaluateOptions, given
+from hogwild.cli.apply.options import EvaluateOptions, WordConfig, given
 from hogwild.cli.flags import Page
 from hogwild.cli.summary import add_row, make_table, points, print_evaluation, print_json, print_tables, say_notes
 from hogwild.config import ShowConfig
@@ -149,6 +149,18 @@ def evaluate_words(options: EvaluateOptions) -> int:
     if wrong:
         _fail(wrong)
     return 0
+
+
+def measure_words(path: str, files: tuple[str, ...]) -> dict[str, float]:
+    """The means over tests of words."""
+    from hogwild.programs.words.evaluation import evaluate_test, try_tests
+    from hogwild.programs.words.vectors import Vectors
+
+    tests, wrong = try_tests(files)
+    if wrong:
+        _fail(wrong)
+    vectors = Vectors.load(path)
+    return _metrics([evaluate_test(vectors, test, WordConfig.restrict_vocab) for test in tests])
 
 
 def _fail(wrong: list[InputError]) -> NoReturn:
