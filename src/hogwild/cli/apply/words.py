@@ -152,15 +152,15 @@ def evaluate_words(options: EvaluateOptions) -> int:
 
 
 def measure_words(path: str, files: tuple[str, ...]) -> dict[str, float]:
-    """The means over tests of words."""
-    from hogwild.programs.words.evaluation import evaluate_test, try_tests
+    """The means over tests of words; and `known`, the share of their lines whose words all have vectors: the others
+    count for nothing, so that fewer words look better than they are."""
+    from hogwild.programs.words.evaluation import evaluate_test, read_tests
     from hogwild.programs.words.vectors import Vectors
 
-    tests, wrong = try_tests(files)
-    if wrong:
-        _fail(wrong)
-    vectors = Vectors.load(path)
-    return _metrics([evaluate_test(vectors, test, WordConfig.restrict_vocab) for test in tests])
+    tests, vectors = read_tests(files), Vectors.load(path)
+    scores = [evaluate_test(vectors, test, WordConfig.restrict_vocab) for test in tests]
+    known = sum(each.known for score in scores for each in (score.pairs, score.total) if each is not None)
+    return {**_metrics(scores), "known": known / max(1, sum(score.lines for score in scores))}
 
 
 def _fail(wrong: list[InputError]) -> NoReturn:

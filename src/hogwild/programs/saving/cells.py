@@ -1,8 +1,8 @@
 """Small models: cells of 16 or 8 bits in place of 32, and rows of zeros left out; all is widened again when loaded.
 
 An array `name` of float32 becomes `name` of fewer bits; with 8 bits `name.scale`, what the cells of a group are
-multiplied by; and where rows are left out `name.kept`, a bit for each row. `config.json` says of each such array what was
-done. A file can ask for no more than a few thousand times its own size: one row of 1024 is kept at least.
+multiplied by; and where rows are left out `name.kept`, a bit for each row. `config.json` says of each such array what
+was done. A file can ask for no more than a few thousand times its own size: one row of 1024 is kept at least.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def lightest(weights: npt.NDArray[Any], pruned: float, what: str) -> npt.NDArray
     [2, 3]
     """
     there = np.flatnonzero(weights)
-    count = left_out(len(there), pruned, what)
+    count = left_out(len(there), pruned, f"{what} that weigh something")
     return np.sort(there[np.argsort(weights[there], kind="stable")[:count]])
 
 
@@ -112,7 +112,7 @@ def left_out(there: int, pruned: float, what: str) -> int:
     count = round(pruned * there) if pruned < 1 else int(pruned)
     if count >= there:
         raise ConfigError(
-            f"pruned is {pruned:g}, and the model has {there:,} {what} that weigh something; leave out fewer."
+            f"pruned is {pruned:g}, and the model has {there:,} {what}; leave out fewer."
         )
     return count
 
