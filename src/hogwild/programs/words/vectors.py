@@ -51,7 +51,8 @@ def open_vectors(path: Path, verify: bool = False) -> Opened:
     where = path / CONFIG
     program = mapped.config.get("program")
     if program != PROGRAM:
-        raise ModelError(f"{where}: a model of the program {brief(program)} has no word vectors; give another.")
+        more = "; export it as .onnx or .safetensors" if program == "text_classifier" else "; give another"
+        raise ModelError(f"{where}: a model of the program {brief(program)} has no word vectors{more}.")
     arrays = widened(mapped.config, mapped.arrays.get(WEIGHTS, {}), f"{path / WEIGHTS}")
     matrix = arrays.get("vectors")
     if matrix is None or matrix.dtype != np.dtype("<f4") or matrix.ndim != 2 or 0 in matrix.shape:
