@@ -42,6 +42,7 @@ _HOMES = {
     "Room": "arrays",
     "SaveError": "errors",
     "Scratch": "arrays",
+    "SmallConfig": "config",
     "Step": "arrays",
     "Table": "arrays",
     "TagScores": "programs.taggers.scores",

@@ -11,6 +11,7 @@ from .arrays import Table as Table
 from .config import CorpusConfig as CorpusConfig
 from .config import FeedConfig as FeedConfig
 from .config import RatingConfig as RatingConfig
+from .config import SmallConfig as SmallConfig
 from .config import TaggingConfig as TaggingConfig
 from .config import TrainConfig as TrainConfig
 from .errors import ClusterError as ClusterError

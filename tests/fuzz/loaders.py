@@ -14,7 +14,7 @@ import numpy as np
 
 from fuzz.harness import Target
 from fuzz.keptloaders import KEPT
-from fuzz.models import SEEDS, SLOTS_TOML, checkpoint, go_on, model, use
+from fuzz.models import SEEDS, SLOTS_TOML, SMALL, checkpoint, go_on, model, use
 from fuzz.recipes import apply_recipe, make_recipe, seed_of
 from hogwild.cli.train.classifier import Options as ClassifierOptions
 from hogwild.config.options import build, flags_of, read_toml, values_of
@@ -161,7 +161,7 @@ _PAIRS = b"# pairs\nword1\tword2\tscore\nthe\tof\t3.5\nand\tto\t1\nin\tthe\t0.25
 _ANALOGIES = b": one\nthe of and to\nin the of and\n: two\nto in the of\n"
 
 LOADERS = [
-    Target("model", lambda: _seeds(tuple(SEEDS), load_changed_model), load_changed_model, change=_change_model),
+    Target("model", lambda: _seeds((*SEEDS, *SMALL), load_changed_model), load_changed_model, change=_change_model),
     Target("checkpoint", lambda: _seeds(_RESUMED, resume_changed), resume_changed, change=_change_checkpoint),
     Target("sealed", _sealed, read_changed_file),
     Target("options", lambda: {"a.toml": _TOML}, read_options),

@@ -10,10 +10,12 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fuzz.recipes import open_seed
 from hogwild.cli.apply import evaluate, export, inspect, predict, recommenders, words
 from hogwild.cli.apply.options import ReadConfig, WriteConfig
-from hogwild.config import CorpusConfig, FeedConfig, ShowConfig, TaggingConfig, TrainConfig
+from hogwild.config import CorpusConfig, FeedConfig, ShowConfig, SmallConfig, TaggingConfig, TrainConfig
 from hogwild.executor.readers.checkpoint import KIND as CHECKPOINT
 from hogwild.executor.readers.checkpoint import checkpoint_path, identity_of, load_checkpoint, save_checkpoint
 from hogwild.executor.run import AsyncExecutor
@@ -87,8 +89,16 @@ SEEDS = {
     "ratings": Seed(lambda: MatrixFactorization(dim=2), "a.csv", _RATINGS, lambda path: (open_ratings(path), None)),
     "ranking": Seed(lambda: MatrixFactorization(dim=2), "a.txt", _PAIRS, lambda path: (open_ratings(path), None)),
     "crf": Seed(lambda: CRF(rich_edge_min_count=2, average=True), "a.txt", _TAGGED, _tagged),
-    "word2vec": Seed(lambda: Word2Vec(dim=4), "a.txt", _WORDS, _words),
+    "word2vec": Seed(lambda: Word2Vec(dim=8), "a.txt", _WORDS, _words),
 }
+SMALL = {
+    "text-small": ("text", SmallConfig(int8=True, pruned=0.5)),
+    "fm-small": ("fm", SmallConfig(pruned=0.3)),
+    "ratings-small": ("ratings", SmallConfig(int8=True)),
+    "crf-small": ("crf", SmallConfig(half=True, pruned=2)),
+    "word2vec-small": ("word2vec", SmallConfig(int8=True, pruned=1)),
+}
+"""Small models: the seed that each is made of, and how."""
 RUN = {"epochs": 3, "threads": 2, "lr": 0.05, "sharing": "hot"}
 
 
@@ -108,14 +118,20 @@ def learnt(name: str) -> tuple[Any, FeedConfig | None]:
 
 @cache
 def model(name: str) -> Sealed:
-    """The first weights of a program, saved; nothing is trained."""
-    feed, config = learnt(name)
-    program = SEEDS[name].make()
+    """The first weights of a program, saved; nothing is trained. Those of a small one are drawn at random."""
+    seed, small = SMALL.get(name, (name, None))
+    feed, config = learnt(seed)
+    program = SEEDS[seed].make()
     program.startup(feed, 1)
     program.finish(feed)
+    if small is not None:
+        draw = np.random.default_rng(7)
+        for array in program.weights:
+            array[:] = draw.normal(size=array.shape)
     path = _home() / f"{name}.model"
     labels = getattr(feed, "labels", ())
-    save_model(path, program, feed_schema=feed.schema, feed_config=config, labels=labels, metrics={"loss": 0.5})
+    save_model(path, program, feed_schema=feed.schema, feed_config=config, labels=labels, metrics={"loss": 0.5},
+               small=small)  # fmt: skip
     return open_seed(path, MODEL)
 
 
@@ -153,6 +169,7 @@ def go_on(name: str, output: Path) -> None:
 
 def use(name: str, path: Path) -> None:
     """Whatever commands do with a model."""
+    name = SMALL.get(name, (name,))[0]
     (path.parent / "slots.toml").write_text(SLOTS_TOML)
     data = str(_home() / name / SEEDS[name].file)
     show, read = ShowConfig(quiet=True), ReadConfig(cache=False)

@@ -25,6 +25,7 @@ from hogwild.config.models import (
     FMConfig,
     LinearConfig,
     RecommenderConfig,
+    SmallConfig,
     SparseMLPConfig,
     TextConfig,
     Word2VecConfig,
@@ -46,6 +47,6 @@ __all__ = [
     "ClusterConfig", "Column", "Columns", "CorpusConfig", "Directory",
     "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig", "MadeRatingsConfig", "Mode", "Optimizer",
     "RatingConfig", "RecommenderConfig", "RecommenderTrainConfig", "SaveConfig", "ScheduleName", "Sharing",
-    "ShowConfig", "SparseConfig", "SparseMLPConfig", "TagScheme", "TaggerModel", "TaggerTrainConfig", "TaggingConfig",
-    "TextConfig", "TrainConfig", "WatchConfig", "Word2VecConfig", "WordTrainConfig", "cache_home",
+    "ShowConfig", "SmallConfig", "SparseConfig", "SparseMLPConfig", "TagScheme", "TaggerModel", "TaggerTrainConfig",
+    "TaggingConfig", "TextConfig", "TrainConfig", "WatchConfig", "Word2VecConfig", "WordTrainConfig", "cache_home",
 ]  # fmt: skip

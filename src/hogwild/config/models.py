@@ -328,6 +328,29 @@ class BiLSTMConfig(Config):
 
 
 @dataclass(frozen=True)
+class SmallConfig(Config):
+    """Smaller models, for use."""
+
+    half: bool = False
+    """Write a model directory with cells of 16 bits (float16)."""
+    int8: bool = False
+    """Write a model directory with cells of 8 bits, and a scale for each row."""
+    pruned: Annotated[float, Shown("SHARE|COUNT")] = 0.0
+    """Write a model directory without this share of its rows, or so many of them: the features that weigh least, of
+    word vectors the rarest words."""
+
+    @property
+    def cells(self) -> str:
+        """What cells become."""
+        return "float16" if self.half else "int8" if self.int8 else "float32"
+
+    def check(self) -> None:
+        require(self, "int8", not (self.half and self.int8), "cells have 16 bits or 8; leave --half or --int8 out.")
+        fits = 0 <= self.pruned < 1 or (self.pruned % 1 == 0 and 1 <= self.pruned < 2**40)
+        require(self, "pruned", fits, "it is a share below 1, or a whole number of rows. Try 0.5.")
+
+
+@dataclass(frozen=True)
 class RecommenderConfig(Config):
     """Options of recommenders."""
 

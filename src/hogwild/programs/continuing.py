@@ -105,6 +105,7 @@ def join(program: Program, old: Program, feed: Any, reopen: Callable[[Any], Any]
 def begin_from(program: Program, old: Program, feed: Any, seed: int) -> list[str]:
     """Start a program up on such a feed, with the weights of the old one where both have the same names; returns what
     the user should know, a sentence each."""
+    program.small = old.small
     program.expect(old, feed)
     if program.weights is not None:
         return []

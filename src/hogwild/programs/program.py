@@ -61,6 +61,8 @@ class Program(ABC):
     """What turns further data into the features of this model: that of its first feed; None: not known."""
     feed_config: FeedConfig | None = None
     """How the files of a saved model were read; None: not known."""
+    small: str = ""
+    """How the model that it was loaded from was made smaller, such as `int8`; "" for one that has all its bits."""
     means: Sequence[float] = ()
     """Of the columns of an array without names: they stand for numbers that are missing."""
 
@@ -172,7 +174,9 @@ class Program(ABC):
 
     def started_notes(self) -> list[str]:
         """What the user should know once the program has seen the data, a sentence each."""
-        return []
+        if not self.small:
+            return []
+        return [f"the model to go on from is small ({self.small}): training begins at its rounded weights."]
 
     def tables(self) -> Mapping[str, Table]:
         """How each weight array is shared; by default one dense row for each entry of its first axis."""
@@ -294,6 +298,15 @@ class Program(ABC):
     def saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options and arrays of a model on disk; those of a program that predicts the same, if that is smaller."""
         return self.options(), self.arrays()
+
+    def compact(self, pruned: float) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Options and arrays of a small model, for use only, without what weighs least: a share of its rows, or so many
+        of them; 0 for none. ConfigError where the rows of a program cannot be left out."""
+        if pruned:
+            raise ConfigError(
+                f"pruned is {pruned:g}, and a {type(self).__name__} needs all its rows; use half or int8 alone."
+            )
+        return self.saved()
 
     @classmethod
     def earlier(cls, options: Mapping[str, Any]) -> dict[str, Any]:

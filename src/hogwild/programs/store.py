@@ -14,12 +14,20 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from hogwild.config import FeedConfig
+from hogwild.config import FeedConfig, SmallConfig
 from hogwild.config.options import convert, options_of
 from hogwild.errors import ConfigError, HogwildError, ModelError, SaveError, brief, shorten
 from hogwild.feeds.tables.schema import check_schema
 from hogwild.programs.program import Metrics, Program
-from hogwild.programs.saving.sealed import Sealed, check_sealed_output, read_sealed, remove_sealed, write_sealed
+from hogwild.programs.saving.cells import CELLS, narrow, widen
+from hogwild.programs.saving.sealed import (
+    SMALL_VERSION,
+    Sealed,
+    check_sealed_output,
+    read_sealed,
+    remove_sealed,
+    write_sealed,
+)
 from hogwild.programs.saving.tensors import Arrays
 
 PROGRAMS = {
@@ -67,10 +75,12 @@ def save_model(
     feed_config: FeedConfig | None = None,
     labels: Sequence[str] = (),
     metrics: Metrics | None = None,
+    small: SmallConfig | None = None,
 ) -> None:
     """Save a model as the directory `path`, in one step: a reader sees the old model or the new one.
 
     feed_schema, feed_config: what turns further data into its features; those of the program by default.
+    small: with fewer bits, or without some rows, for use: `SmallConfig(int8=True, pruned=0.5)`.
 
     Raises SaveError, with what stood at `path` untouched, when it cannot be written or is not a model of ours.
 
@@ -84,7 +94,7 @@ def save_model(
         raise ConfigError(f"{program!r} is no program; write save_model(path, program).")
     numbers = {name: value if math.isfinite(value) else None for name, value in (metrics or {}).items()}
     reading = feed_config or program.feed_config
-    options, arrays = saved_parts(program, state=False)
+    options, arrays = saved_parts(program, state=False) if small is None else program.compact(small.pruned)
     config: dict[str, Any] = {
         "program": program.name,
         "options": options,
@@ -95,7 +105,12 @@ def save_model(
     }
     if program.means:
         config["means"] = list(program.means)
-    write_sealed(Path(path), KIND, config, {WEIGHTS: arrays})
+    if small is None:
+        write_sealed(Path(path), KIND, config, {WEIGHTS: arrays})
+        return
+    arrays, done = narrow(arrays, small.cells)
+    config["small"] = {"cells": small.cells, "pruned": small.pruned, "arrays": done}
+    write_sealed(Path(path), KIND, config, {WEIGHTS: arrays}, SMALL_VERSION)
 
 
 def metrics_of(path: str | PathLike[str]) -> Metrics:
@@ -133,7 +148,9 @@ def load_model(path: str | PathLike[str], program: Program | None = None) -> Mod
     elif program.name != name:
         raise ModelError(f"{where}: is a model of the program {brief(name)}, not of {program.name!r}.")
     program.recall(options)
-    restore(program, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
+    arrays = widened(config, arrays_of(sealed, WEIGHTS, path), f"{path / WEIGHTS}")
+    program.small = made_small(config, where)
+    restore(program, arrays, f"{path / WEIGHTS}")
     program.schema, program.feed_config = _schema(config, where), _feed_config(config.get("feed"), where)
     program.means = _means(config, where)
     return Model(
@@ -161,6 +178,21 @@ def arrays_of(sealed: Sealed, name: str, path: Path) -> Arrays:
     if name not in sealed.arrays:
         raise ModelError(f"{path / 'config.json'}: lists no {name}; copy the directory again from where it was made.")
     return sealed.arrays[name]
+
+
+def widened(config: Mapping[str, Any], arrays: Arrays, where: str) -> Arrays:
+    """The arrays of a model as float32, those of a small one too. where: the file that holds them."""
+    return widen(arrays, config["small"].get("arrays"), where) if isinstance(config.get("small"), dict) else arrays
+
+
+def made_small(config: Mapping[str, Any], where: str) -> str:
+    """How a model was made smaller, in a word or two; "" for one that was not."""
+    small = config.get("small")
+    if small is None:
+        return ""
+    if not isinstance(small, dict) or small.get("cells") not in CELLS or type(small.get("pruned")) not in (int, float):
+        raise ModelError(f"{where}: 'small' does not say how the model was made small; copy the directory again.")
+    return ", ".join([small["cells"], *["pruned"] * (small["pruned"] != 0)])
 
 
 def restore(program: Program, arrays: Arrays, where: str) -> None:

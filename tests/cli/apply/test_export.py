@@ -83,3 +83,58 @@ def test_a_model_as_a_graph(hogwild, refused, tmp_path, monkeypatch):
     monkeypatch.setattr("hogwild.pytorch.onnx.find_spec", lambda name: None)
     assert 'pip install "hogwild[onnx]"' in refused("export", tmp_path / "m", tmp_path / "n.onnx")
     assert not (tmp_path / "n.onnx").exists()
+
+
+# -- smaller models ---------------------------------------------------------------------------------------------------
+
+
+def test_a_small_model_is_used_as_any_other(hogwild, files, tmp_path):
+    whole, small, test = tmp_path / "whole", tmp_path / "small", files / "test.svm"
+    hogwild("train", "classifier", files / "train.svm", "--lr", 0.2, "--threads", 1, "--output", whole, "--quiet")
+    said = hogwild("export", whole, small, "--int8", "--pruned", 0.2, "--valid", test, "--json").json
+    assert (said["int8"], said["half"], said["pruned"], said["program"]) == (True, False, 0.2, "linear")
+    assert said["bytes"]["after"] == sum(file.stat().st_size for file in small.iterdir())
+    for model, when in ((whole, "before"), (small, "after")):
+        measured = hogwild("evaluate", model, test, "--json").json["metrics"]
+        assert measured == said["metrics"][when]
+    assert abs(said["metrics"]["after"]["accuracy"] - said["metrics"]["before"]["accuracy"]) < 0.1
+    both = [hogwild("predict", model, test).out.split() for model in (whole, small)]
+    assert len(both[1]) == 500
+    assert np.mean([one == other for one, other in zip(*both, strict=True)]) > 0.9
+    table = hogwild("export", whole, small, "--half", "--valid", test).out  # our own directory is replaced
+    assert f"{said['bytes']['before']:,}" in table
+    assert "accuracy" in table
+    assert hogwild("export", whole, small, "--half", "--quiet") == (0, "", "")
+    again = ("--start", small, "--lr", 0.1, "--epochs", 1, "--json")
+    on = hogwild("train", "classifier", files / "train.svm", *again).json
+    assert any("is small (float16): training begins at its rounded weights" in note for note in on["notes"])
+
+
+def test_fewer_words_are_known(hogwild, model, tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    said = hogwild("export", model, tmp_path / "small", "--pruned", 3, "--valid", pairs, "--json").json
+    assert said["metrics"]["before"]["known"] == 0.75
+    assert said["metrics"]["after"]["known"] == 0.75
+    said = hogwild("export", model, tmp_path / "small", "--pruned", 5, "--valid", pairs, "--json").json
+    assert said["metrics"]["after"]["known"] == 0
+    assert said["metrics"]["after"]["spearman"] is None
+    assert Vectors.load(tmp_path / "small").words == ("king", "man", "woman")
+    assert "woman" in hogwild("neighbors", tmp_path / "small", "king").out
+
+
+def test_flags_of_small_models_where_they_mean_nothing(refused, model, tmp_path):
+    small = tmp_path / "small"
+    for name in ("v.bin", "v.vec.gz", "v.safetensors", "v.onnx"):
+        assert "--int8 writes a model directory" in refused("export", model, tmp_path / name, "--int8")
+    assert "--half writes a model directory" in refused("export", model, "-", "--half")
+    assert "--format is for files" in refused("export", model, small, "--half", "--format", "text")
+    assert "--words is for files" in refused("export", model, small, "--half", "--words", "w.txt")
+    assert "--valid tells what" in refused("export", model, tmp_path / "v.vec", "--valid", "w.txt")
+    assert "leave --half or --int8 out" in refused("export", model, small, "--half", "--int8")
+    assert "a share below 1" in refused("export", model, small, "--pruned", 1.5)
+    assert "the model has 8 words; leave out fewer" in refused("export", model, small, "--pruned", 8)
+    assert "is an output, and the model" in refused("export", model, model, "--half")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    assert "stays as it is" in refused("export", model, tmp_path / "mine", "--half", code=1)
+    assert not small.exists()

@@ -14,6 +14,7 @@ import hogwild
 from hogwild.config import FeedConfig
 
 PAGE = (Path(__file__).parents[3] / "docs" / "format.md").read_text(encoding="utf-8")
+SMALL_READER = re.search(r"```python\n(def load_small.*?)```", PAGE, re.DOTALL)[1]  # type: ignore[index]
 READER = re.search(r"```python\n(import collections.*?)```", PAGE, re.DOTALL)[1]  # type: ignore[index]
 
 TEXTS = ["Don't stop – it’s fine", "naïve Ünïcode «text» 12 times times", "a", "", "eight byte characters eightbyt"]
@@ -78,10 +79,18 @@ def test_the_reader_scores_as_we_do(kind: Any, columns: tuple[str, ...], config:
     names: dict[str, Any] = {}
     exec(compile(READER, "format.md", "exec"), names)
     saved, arrays = names["load"](tmp_path / "model")
-    expected = program.scores(_keep(rows, *(name for name in columns if name != "label")))
+    bare = _keep(rows, *(name for name in columns if name != "label"))
+    expected = program.scores(bare)
     found = [names["score"](saved, arrays, row) for row in rows]
     np.testing.assert_allclose(np.array(found).reshape(expected.shape), expected, rtol=2e-4, atol=2e-5)
     assert float(np.ptp(expected)) > 0.01
     new = {**rows[0], **dict.fromkeys(("color", "kind"), "never seen")}
     ours = program.scores([{name: new[name] for name in columns if name != "label"}])
     np.testing.assert_allclose(names["score"](saved, arrays, new).reshape(ours.shape), ours, rtol=2e-4, atol=2e-5)
+    exec(compile(SMALL_READER, "format.md", "exec"), names)
+    for how in ({"half": True}, {"int8": True, "pruned": 0.3}):
+        small = hogwild.SmallConfig(**how)
+        hogwild.save_model(tmp_path / "small", program, feed_schema=feed.schema, feed_config=config, small=small)
+        expected = hogwild.load_model(tmp_path / "small").program.scores(bare)
+        found = [names["score"](*names["load_small"](tmp_path / "small"), row) for row in rows]
+        np.testing.assert_allclose(np.array(found).reshape(expected.shape), expected, rtol=2e-4, atol=2e-5)

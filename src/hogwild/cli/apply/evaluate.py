@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 from hogwild.cli.apply.options import EVALUATE as PAGE
-from hogwild.cli.apply.options import RECOMMENDERS, refuse
+from hogwild.cli.apply.options import RECOMMENDERS, ReadConfig, TaggedConfig, refuse
 from hogwild.cli.apply.options import EvaluateOptions as Options
 from hogwild.errors import ConfigError
 
-__all__ = ["PAGE", "Options", "run"]
+__all__ = ["PAGE", "Options", "measure", "run"]
 
 
 def run(options: Options) -> int:
@@ -47,3 +48,31 @@ def run(options: Options) -> int:
     from hogwild.cli.apply.rows import evaluate_rows
 
     return evaluate_rows(options, model, began)
+
+
+def measure(path: str, files: tuple[str, ...]) -> dict[str, float]:
+    """The metrics that `hogwild evaluate` prints for a model and files that are read as those of training."""
+    from hogwild.machine import cores
+    from hogwild.programs.store import load_model
+    from hogwild.programs.taggers.tagger import Tagger
+    from hogwild.programs.words.vectors import holds_words
+
+    if holds_words(Path(path)):
+        from hogwild.cli.apply.words import measure_words
+
+        return measure_words(path, files)
+    model = load_model(path)
+    program: Any = model.program
+    if isinstance(program, Tagger):
+        from hogwild.cli.apply.taggers import open_tagged
+
+        found: dict[str, float] = program.evaluate(open_tagged(model, files, ReadConfig(), TaggedConfig()), cores())
+    elif program.name in RECOMMENDERS:
+        from hogwild.cli.apply.recommenders import open_pairs
+
+        found = program.evaluate(open_pairs(model, files, ReadConfig(), program.loss == "squared"), cores())
+    else:
+        from hogwild.cli.apply.rows import open_for
+
+        found = program.evaluate(open_for(model, files, ReadConfig()), cores())
+    return found

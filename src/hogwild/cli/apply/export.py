@@ -1,15 +1,18 @@
-"""`hogwild export`: word vectors, or the weights of any model, as a file that other tools open."""
+"""`hogwild export`: word vectors, or the weights of any model, as a file that other tools open; or a smaller model."""
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from hogwild.cli.apply.options import given
 from hogwild.cli.flags import Page
 from hogwild.cli.outputs import check_outputs
-from hogwild.cli.summary import print_json, say_notes
-from hogwild.config import ShowConfig
+from hogwild.cli.summary import add_row, make_table, print_json, print_tables, say_notes
+from hogwild.config import Files, ShowConfig, SmallConfig
 from hogwild.config.kinds import File
 from hogwild.config.options import Shown
 from hogwild.errors import ConfigError
@@ -20,13 +23,15 @@ PAGE = Page(
     """Write the vectors of a model of words in the text or binary format of word2vec, which gensim, spaCy, fastText
 and others open, with subwords as a model of fastText; or the weights of a model of any kind as a safetensors file,
 under the names that the guides give; or a model of rows, texts or tags as an ONNX graph, which other runtimes compute.
+With --half, --int8 or --pruned: a smaller model directory, which hogwild uses as any other (--valid: what it costs).
 
 Examples:
   hogwild export model vectors.vec
   hogwild export model vectors.bin
   hogwild export vectors.bin vectors.txt.gz --format text
   hogwild export clicks weights.safetensors
-  hogwild export clicks clicks.onnx""",
+  hogwild export clicks clicks.onnx
+  hogwild export clicks small --int8 --pruned 0.5 --valid test.csv""",
 )
 
 
@@ -49,14 +54,23 @@ class Options:
     model: Annotated[str, Shown("MODEL", positional=True)] = ""
     """Directory of a trained model, or a file of word vectors."""
     file: Annotated[str, Shown("FILE", positional=True)] = ""
-    """File to write; names that end in .gz, .xz or .zst are compressed, - is standard output."""
+    """File to write; names that end in .gz, .xz or .zst are compressed, - is standard output. With --half, --int8 or
+    --pruned a directory."""
+    small: SmallConfig = field(default_factory=SmallConfig)
+    valid: Files = ()
+    """With --half, --int8 or --pruned: measure both models on this file (what `hogwild evaluate` takes)."""
     write: WriteConfig = field(default_factory=WriteConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
 
 
 def run(options: Options) -> int:
     """Write the file."""
-    check_outputs([options.file], [options.show.config], [options.model])
+    check_outputs([options.file], [options.show.config, *options.valid], [options.model])
+    smaller = given(options.small)
+    if smaller:
+        return _write_small(options, smaller[0])
+    if options.valid:
+        raise ConfigError("--valid tells what --half, --int8 or --pruned cost; give one of them, or leave it out.")
     wanted = options.write.format
     if wanted == "auto" and options.file.endswith((".safetensors", ".onnx")):
         wanted = "onnx" if options.file.endswith(".onnx") else "safetensors"
@@ -67,6 +81,47 @@ def run(options: Options) -> int:
         what = "weights" if wanted in whole else "vectors"
         raise ConfigError(f"--json and the {what} cannot both go to standard output; name a file.")
     return whole[wanted](options) if wanted in whole else _write_vectors(options, wanted)
+
+
+def _write_small(options: Options, flag: str) -> int:
+    """flag: what asks for it."""
+    from hogwild.cli.apply.evaluate import measure
+    from hogwild.programs.store import check_model_output, load_model, save_model
+    from hogwild.programs.words.files import format_of_name
+
+    for name in given(options.write):
+        raise ConfigError(f"{name} is for files, and {flag} writes a model directory; leave one of them out.")
+    if options.file == "-" or options.file.endswith((".safetensors", ".onnx")) or format_of_name(options.file):
+        raise ConfigError(
+            f"{flag} writes a model directory, and {options.file} is the name of a file; name a directory, or leave "
+            f"{flag} out."
+        )
+    check_model_output(options.file)
+    before = measure(options.model, options.valid) if options.valid else {}
+    model = load_model(options.model)
+    save_model(
+        options.file, model.program, feed_schema=model.schema, feed_config=model.feed_config, labels=model.labels,
+        small=options.small,
+    )  # fmt: skip
+    after = measure(options.file, options.valid) if options.valid else {}
+    sizes = {"before": _size(options.model), "after": _size(options.file)}
+    if options.show.json:
+        print_json({
+            "model": options.model, "output": options.file, "program": model.program.name, **vars(options.small),
+            "bytes": sizes, "metrics": {"before": before, "after": after},
+        })  # fmt: skip
+    elif not options.show.quiet:
+        table = make_table(["", options.model, options.file])
+        add_row(table, "bytes", *(f"{size:,}" for size in sizes.values()))
+        for name, value in before.items():
+            add_row(table, name, f"{value:.4f}", f"{after.get(name, math.nan):.4f}")
+        print_tables([table])
+    return 0
+
+
+def _size(directory: str) -> int:
+    """Bytes of the files of a model."""
+    return sum(file.stat().st_size for file in Path(directory).iterdir())
 
 
 def _write_onnx(options: Options) -> int:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from hogwild.cli.apply.options import EvaluateOptions, given
+from hogwild.cli.apply.options import EvaluateOptions, WordConfig, given
 from hogwild.cli.flags import Page
 from hogwild.cli.summary import add_row, make_table, points, print_evaluation, print_json, print_tables, say_notes
 from hogwild.config import ShowConfig
@@ -149,6 +149,18 @@ def evaluate_words(options: EvaluateOptions) -> int:
     if wrong:
         _fail(wrong)
     return 0
+
+
+def measure_words(path: str, files: tuple[str, ...]) -> dict[str, float]:
+    """The means over tests of words; and `known`, the share of their lines whose words all have vectors: the others
+    count for nothing, so that fewer words look better than they are."""
+    from hogwild.programs.words.evaluation import evaluate_test, read_tests
+    from hogwild.programs.words.vectors import Vectors
+
+    tests, vectors = read_tests(files), Vectors.load(path)
+    scores = [evaluate_test(vectors, test, WordConfig.restrict_vocab) for test in tests]
+    known = sum(each.known for score in scores for each in (score.pairs, score.total) if each is not None)
+    return {**_metrics(scores), "known": known / max(1, sum(score.lines for score in scores))}
 
 
 def _fail(wrong: list[InputError]) -> NoReturn:

@@ -116,6 +116,7 @@ class WordVectorsJob(Job):
         vectors = Vectors.load(start)
         vectors.norms  # noqa: B018  # numbers that are not finite are said now
         more: dict[str, Any] = {}
+        small = ""
         theirs: dict[str, Any] = {"dim": vectors.dim}
         matrix = vectors.matrix
         if vectors.parts is not None:  # a model of words with subwords, or a file of fastText
@@ -124,8 +125,9 @@ class WordVectorsJob(Job):
             theirs |= dict(parts.training)
         if Path(start).is_dir():
             model: Any = load_model(start)
+            small = model.program.small
             if vectors.parts is None:
-                more = {"outputs": model.program.arrays()["outputs"], "counts": model.program.counts}
+                more = {"outputs": model.program.arrays().get("outputs"), "counts": model.program.counts}
             theirs = vars(model.program.config) | {name: model.schema[name] for name in KEPT if name in model.schema}
         self._take_over(theirs)
         if vectors.dim != self.options.word2vec.dim:
@@ -141,6 +143,7 @@ class WordVectorsJob(Job):
         if program.config.loss == "hs":
             more.pop("outputs", None)  # forks of a tree of other counts are other forks
         program.begin_with(vectors.words, matrix, **more)
+        program.small = small
         self.known = vectors.words
         digest = hashlib.sha256("\n".join(vectors.words).encode())
         digest.update(vectors.matrix.tobytes())

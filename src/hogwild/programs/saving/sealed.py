@@ -76,6 +76,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 VERSION = 2  # since 2 a CRF may leave zeros out
+SMALL_VERSION = 3  # of models with small cells: see cells.py
 CONFIG = "config.json"
 CONFIG_LIMIT = 16 << 20
 """Bytes of the longest config.json that is read or written."""
@@ -114,8 +115,13 @@ class Mapped:
 # -- writing ----------------------------------------------------------------------------------------------------
 
 
-def write_sealed(path: Path, kind: str, config: Mapping[str, Any], arrays: Mapping[str, Arrays]) -> None:
-    """Replace the directory `path` in one step by one that holds `config` and a file for each group of arrays."""
+def write_sealed(
+    path: Path, kind: str, config: Mapping[str, Any], arrays: Mapping[str, Arrays], version: int = VERSION
+) -> None:
+    """Replace the directory `path` in one step by one that holds `config` and a file for each group of arrays.
+
+    version: of the format, the oldest that has all that is written, so that older programs read what they can.
+    """
 
     def fill(new: Path) -> None:
         lists: dict[str, Any] = {}
@@ -124,7 +130,7 @@ def write_sealed(path: Path, kind: str, config: Mapping[str, Any], arrays: Mappi
         for name, (_, entries) in lists.items():
             files[name] = _write(new / name, [encode_entries(entries)])
         places = {name: place for name, (place, _) in lists.items()}
-        whole = {"format": _format(kind), "version": VERSION, **inside, "vocabularies": places, "files": files}
+        whole = {"format": _format(kind), "version": version, **inside, "vocabularies": places, "files": files}
         # Half of a surrogate pair, which UTF-8 cannot hold, is escaped as JSON escapes it.
         text = json.dumps(whole, indent=2, ensure_ascii=False, default=plain).encode("utf-8", "backslashreplace")
         if len(text) > CONFIG_LIMIT:
@@ -303,8 +309,9 @@ def _check_format(config: dict[str, Any], where: Path, kind: str) -> None:
         raise ModelError(f"{where}: this is a {found.removeprefix('hogwild ')[:40]}, not a {kind}.")
     if type(version) is not int or version < 1:
         raise ModelError(f"{where}: the format version is {brief(version)}; copy the file again.")
-    if version > VERSION:
-        raise ModelError(f"{where}: format version {version}, but this hogwild reads up to {VERSION}; upgrade hogwild.")
+    if version > SMALL_VERSION:
+        known = f"but this hogwild reads up to {SMALL_VERSION}; upgrade hogwild"
+        raise ModelError(f"{where}: format version {version}, {known}.")
 
 
 def _files(config: dict[str, Any], where: Path) -> dict[str, dict[str, Any]]:

@@ -109,7 +109,7 @@ def decode(buffer: Any, where: str) -> dict[str, npt.NDArray[Any]]:
     size = len(buffer)
     length = int.from_bytes(buffer[:_LENGTH], "little")
     if size < _LENGTH or length > min(HEADER_LIMIT, size - _LENGTH):
-        raise _damaged(where, f"a header of {length:,} bytes does not fit a file of {size:,}")
+        raise damaged(where, f"a header of {length:,} bytes does not fit a file of {size:,}")
     header = parse_object(buffer[_LENGTH : _LENGTH + length], f"{where} (header)")
     header.pop("__metadata__", None)
     places = sorted((_place(name, entry, where), name) for name, entry in header.items())
@@ -117,15 +117,15 @@ def decode(buffer: Any, where: str) -> dict[str, npt.NDArray[Any]]:
     for (begin, stop, code, shape), name in places:
         if begin != end or stop > size - data:
             place = f"bytes {begin:,} to {stop:,}, over another or past the end"
-            raise _damaged(where, f"array {brief(name)} lies at {place}")
+            raise damaged(where, f"array {brief(name)} lies at {place}")
         end = stop
         dtype = np.dtype(_DTYPES[code])
         flat = np.frombuffer(buffer, dtype, math.prod(shape), data + begin)
         if dtype.kind == "b" and (flat.view(np.uint8) > 1).any():  # NumPy trusts that they are not
-            raise _damaged(where, f"array {brief(name)} holds what is neither true nor false")
+            raise damaged(where, f"array {brief(name)} holds what is neither true nor false")
         arrays[name] = flat.reshape(shape)
     if end != size - data:
-        raise _damaged(where, f"{size - data - end:,} bytes belong to no array")
+        raise damaged(where, f"{size - data - end:,} bytes belong to no array")
     return arrays
 
 
@@ -133,19 +133,19 @@ def _place(name: str, entry: Any, where: str) -> tuple[int, int, str, tuple[int,
     """begin, end, dtype code and shape of an entry of the header, after every check that concerns it alone."""
     shown = brief(name)
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise _damaged(where, f"array {shown} needs dtype, shape and data_offsets")
+        raise damaged(where, f"array {shown} needs dtype, shape and data_offsets")
     code, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(code, str) or code not in _DTYPES:
-        raise _damaged(where, f"array {shown} has the unknown dtype {brief(code)}")
+        raise damaged(where, f"array {shown} has the unknown dtype {brief(code)}")
     # Dimensions of 0 do not count: NumPy multiplies the others before it sees that there is nothing.
     if not _lengths(shape) or len(shape) > _DIMENSIONS or math.prod(n or 1 for n in shape) >= _CELLS:
-        raise _damaged(where, f"array {shown} has an impossible shape")
+        raise damaged(where, f"array {shown} has an impossible shape")
     if not _lengths(offsets) or len(offsets) != 2:
-        raise _damaged(where, f"array {shown} has impossible offsets")
+        raise damaged(where, f"array {shown} has impossible offsets")
     begin, end = offsets
     needed = math.prod(shape) * np.dtype(_DTYPES[code]).itemsize
     if end - begin != needed:
-        raise _damaged(where, f"array {shown} of shape {brief(shape)} and dtype {code} has {end - begin:,} bytes")
+        raise damaged(where, f"array {shown} of shape {brief(shape)} and dtype {code} has {end - begin:,} bytes")
     return begin, end, code, tuple(shape)
 
 
@@ -168,5 +168,6 @@ def _lengths(numbers: Any) -> bool:
     return isinstance(numbers, list) and all(type(n) is int and n >= 0 for n in numbers)
 
 
-def _damaged(where: str, what: str) -> ModelError:
+def damaged(where: str, what: str) -> ModelError:
+    """The error of a file that is not as it was written."""
     return ModelError(f"{where}: {what}; copy the directory again from where it was made.")

@@ -18,6 +18,7 @@ from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import cell_names, row_cells, row_table
 from hogwild.machine import check_memory
 from hogwild.programs.program import RowIds, plain_constants
+from hogwild.programs.saving.cells import lightest
 from hogwild.programs.sparse.quantities import QUANTITIES, loss_of, start_of
 from hogwild.programs.sparse.supervised import ClassWeight, Supervised, checked_weight
 
@@ -25,6 +26,7 @@ from hogwild.programs.sparse.supervised import ClassWeight, Supervised, checked_
 
 
 Arrays = dict[str, npt.NDArray[Any]]
+_BY_FEATURE = ("weight", "factors", "embedding", "wide")  # arrays with a row a feature
 
 
 def ranked(table: Floats, cells: int, order: Ids | None) -> Floats:
@@ -203,6 +205,18 @@ class Tabled(Supervised):
     def _in_own_order(self, table: Floats) -> Floats:
         """What stands as `table` does, in the features' own order."""
         return natural(table, self.cells, self.order)
+
+    def compact(self, pruned: float) -> tuple[dict[str, Any], Arrays]:
+        """Rows of zeros for the features that weigh least, by the length of their rows."""
+        options, arrays = self.saved()
+        if not pruned:
+            return options, arrays
+        rows = {name: arrays[name].copy() for name in _BY_FEATURE if name in arrays}
+        squares = [(part.reshape(len(part), -1).astype(np.float64) ** 2).sum(axis=1) for part in rows.values()]
+        gone = lightest(np.sum(squares, axis=0), pruned, "features")
+        for part in rows.values():
+            part[gone] = 0
+        return options, {**arrays, **rows}
 
 
 # -- Memory for tables of weights: asked of the system page by page, in large pages where it allows them --------------

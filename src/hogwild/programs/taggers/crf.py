@@ -309,13 +309,20 @@ class CRF(RowProgram, Tagger):
 
     def saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Zeros are not stored, and with l1 neither are features that weigh nothing."""
-        options, arrays = self.options(), self.arrays()
-        if not self.config.l1:
-            return options, crf_weights.without_zeros(arrays)
+        if self.config.l1:
+            return self._without(self.arrays())
+        return self.options(), crf_weights.without_zeros(self.arrays())
+
+    def compact(self, pruned: float) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Without the features that weigh least, by the length of their weights, those of rich edges too."""
+        return self._without(crf_weights.lightened(self.arrays(), pruned)) if pruned else self.saved()
+
+    def _without(self, arrays: dict[str, npt.NDArray[Any]]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Options and arrays without the features that weigh nothing."""
         kept, arrays = crf_weights.pruned(arrays, len(self.tags))
         left_out = self.pruned + len(self.names) - len(kept)
-        options |= {"names": [self.names[k] for k in kept.tolist()], "pruned": left_out}
-        return options, crf_weights.without_zeros(arrays)
+        more = {"names": [self.names[k] for k in kept.tolist()], "pruned": left_out}
+        return {**self.options(), **more}, crf_weights.without_zeros(arrays)
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
         """nodes (features, tags); edges (tags, tags); rich, with rich_pairs (former * tags + tag) and rich_starts.

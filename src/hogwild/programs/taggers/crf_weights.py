@@ -16,6 +16,7 @@ from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.kernels.crf.task import ChainWeights
 from hogwild.kernels.simd.rows8 import LANES
 from hogwild.machine import check_memory
+from hogwild.programs.saving.cells import lightest
 from hogwild.programs.saving.tensors import Arrays, no_others, required
 
 # -- Which pairs of neighbouring tags the rich edges of a CRF weigh ---------------------------------------------------
@@ -195,6 +196,17 @@ def pruned(arrays: Arrays, tags: int) -> tuple[npt.NDArray[np.int64], dict[str, 
     counts = np.bincount(owner, minlength=len(starts) - 1)[rich]
     pairs = RichPairs(np.append(0, np.cumsum(counts)).astype(np.int64), arrays["rich_pairs"][weighs], tags)
     return kept, pack(Plain(arrays["nodes"][kept], arrays["edges"], arrays["rich"][weighs]), pairs)
+
+
+def lightened(arrays: Arrays, share: float) -> dict[str, npt.NDArray[Any]]:
+    """Arrays of `pack` with zeros for the features that weigh least: this share of them, or so many."""
+    nodes, rich, starts = np.array(arrays["nodes"]), np.array(arrays["rich"]), arrays["rich_starts"]
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    squares = (nodes.astype(np.float64) ** 2).sum(axis=1)
+    gone = lightest(squares + np.bincount(owner, rich.astype(np.float64) ** 2, len(nodes)), share, "features")
+    nodes[gone] = 0
+    rich[np.isin(owner, gone)] = 0
+    return {**arrays, "nodes": nodes, "rich": rich}
 
 
 def without_zeros(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

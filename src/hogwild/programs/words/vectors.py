@@ -21,13 +21,15 @@ from hogwild.feeds.io.source import open_sources
 from hogwild.machine import cores
 from hogwild.messages import shown
 from hogwild.programs.saving.sealed import CONFIG, Mapped, map_sealed
-from hogwild.programs.store import KIND, WEIGHTS
+from hogwild.programs.saving.tensors import Arrays
+from hogwild.programs.store import KIND, WEIGHTS, widened
 from hogwild.programs.words.fasttext import is_fasttext, read_fasttext, write_fasttext
 from hogwild.programs.words.files import Format, format_of_name, read_vectors, write_vectors
 from hogwild.programs.words.similarity import Nearest, nearest, norms_of, units
 from hogwild.programs.words.subwords import Parts, Spelling, grams_of, mean_vectors
 
-# -- The vectors in the directory of a model: mapped, so that opening takes milliseconds and processes share memory ---
+# -- The vectors in the directory of a model: mapped, so that opening takes milliseconds and processes share memory.
+# -- Those of a small model are widened, which takes memory of its own
 
 
 PROGRAM = "word2vec"
@@ -49,19 +51,20 @@ def open_vectors(path: Path, verify: bool = False) -> Opened:
     where = path / CONFIG
     program = mapped.config.get("program")
     if program != PROGRAM:
-        raise ModelError(f"{where}: a model of the program {brief(program)} has no word vectors; give another.")
-    matrix = mapped.arrays.get(WEIGHTS, {}).get("vectors")
+        more = "; export it as .onnx or .safetensors" if program == "text_classifier" else "; give another"
+        raise ModelError(f"{where}: a model of the program {brief(program)} has no word vectors{more}.")
+    arrays = widened(mapped.config, mapped.arrays.get(WEIGHTS, {}), f"{path / WEIGHTS}")
+    matrix = arrays.get("vectors")
     if matrix is None or matrix.dtype != np.dtype("<f4") or matrix.ndim != 2 or 0 in matrix.shape:
         raise ModelError(f"{path / WEIGHTS}: holds no matrix `vectors` of float32; copy the directory again.")
-    counts = mapped.arrays[WEIGHTS].get("counts")
+    counts = arrays.get("counts")
     if counts is not None and (counts.dtype != np.dtype("<i8") or counts.shape != matrix.shape[:1]):
         raise ModelError(f"{path / WEIGHTS}: its `counts` are no int64 for each word; copy the directory again.")
-    return Opened(_words(mapped, where), matrix, counts, _parts(mapped, path))
+    return Opened(_words(mapped, where), matrix, counts, _parts(mapped.config.get("options"), arrays, path))
 
 
-def _parts(mapped: Mapped, path: Path) -> Parts | None:
+def _parts(options: Any, arrays: Arrays, path: Path) -> Parts | None:
     """What words with subwords are made of; None where words are one whole."""
-    options = mapped.config.get("options")
     if not isinstance(options, dict) or not options.get("subwords"):
         return None
     known = {item.name for item in fields(Word2VecConfig)}
@@ -69,11 +72,12 @@ def _parts(mapped: Mapped, path: Path) -> Parts | None:
         config = Word2VecConfig(**{name: value for name, value in options.items() if name in known})
     except HogwildError as error:
         raise ModelError(f"{path / CONFIG}: {error}") from None
-    arrays = mapped.arrays[WEIGHTS]
     rows = len(arrays["vectors"])
     tables = {}
     for name, count in (("inputs", rows), ("grams", config.buckets), ("outputs", rows)):
         table = arrays.get(name)
+        if table is None and name == "outputs":  # of a small model
+            continue
         if table is None or table.dtype != np.dtype("<f4") or table.shape != (count, arrays["vectors"].shape[1]):
             raise ModelError(f"{path / WEIGHTS}: its `{name}` do not fit its vectors; copy the directory again.")
         tables[name] = table

@@ -33,6 +33,7 @@ from hogwild.kernels.word2vec.windows import (
 from hogwild.machine import check_memory, cores
 from hogwild.programs.program import CompiledProgram, Metrics, RowIds
 from hogwild.programs.row_ids import hash_names
+from hogwild.programs.saving.cells import left_out
 from hogwild.programs.saving.tensors import no_others, required
 from hogwild.programs.words.subwords import Grams, Parts, Spelling, grams_of, mean_vectors
 from hogwild.programs.words.vectors import Vectors
@@ -89,6 +90,7 @@ class Word2Vec(CompiledProgram):
         self._scale = 1.0
         self._depth = 0  # forks of a word at the most, with hierarchical softmax
         self._longest = 0  # n-grams of a word at the most
+        self._bare = False  # whether it has no outputs, as a small model has none, because it was not trained since
 
     @property
     def spelling(self) -> Spelling | None:
@@ -127,6 +129,7 @@ class Word2Vec(CompiledProgram):
         if not isinstance(feed, Corpus):
             raise ConfigError(f"{type(feed).__name__} is no text; use hogwild.open_corpus or hogwild.corpus_of.")
         feed.check().check_trainable()
+        self._bare = False
         goes_on, before = self._goes_on, self._earlier if self._goes_on else self._known_counts()
         self._goes_on = False
         if self.weights is not None and self.words == feed.words:
@@ -300,6 +303,11 @@ class Word2Vec(CompiledProgram):
 
     def evaluate(self, feed: Corpus, threads: int = 1) -> Metrics:
         """The loss a word of a text in the model's vocabulary, on windows and negatives that are always the same."""
+        if self._bare:
+            raise ConfigError(
+                "this model is small and has vectors only, which tell no loss of a text; measure it by tests of words "
+                "(hogwild evaluate), or use the model that it was made of."
+            )
         if feed.words != self.words[: len(feed.words)]:
             raise ConfigError("this text has another vocabulary; use open_corpus(..., vocabulary=program.words).")
         # Nothing is learnt here, so that stretches of one length serve every text.
@@ -335,7 +343,7 @@ class Word2Vec(CompiledProgram):
         inputs, outputs, grams = self._unpadded()
         if self.spelling is None:
             return Vectors(self.words, inputs, self._known_counts())
-        parts = Parts(self.spelling, inputs, grams, outputs, vars(self.config))
+        parts = Parts(self.spelling, inputs, grams, None if self._bare else outputs, vars(self.config))
         return Vectors(self.words, self._means(), self._known_counts(), parts)
 
     def _means(self) -> Floats:
@@ -438,14 +446,15 @@ class Word2Vec(CompiledProgram):
     def expect(self, old: Any, feed: Corpus) -> None:
         """The vectors, outputs and counts of an old model; `startup` finds them by their words."""
         arrays = old.arrays()
-        self.begin_with(old.options()["words"], arrays["vectors"], arrays["outputs"], arrays["counts"])
+        self.begin_with(old.options()["words"], arrays["vectors"], arrays.get("outputs"), arrays["counts"])
 
     def options(self) -> dict[str, Any]:
         """Its parameters, and its words."""
         return {**vars(self.config), "words": [self.words[row] for row in self._order().tolist()]}
 
     def arrays(self, state: bool = False) -> dict[str, npt.NDArray[Any]]:
-        """Vectors and outputs without the zeros that fill their rows, and how often each word occurred."""
+        """Vectors and outputs without the zeros that fill their rows, and how often each word occurred; a small model
+        has no outputs."""
         if self.weights is None:
             raise ConfigError("this program has no weights yet; train it, or load one.")
         order = self._order()
@@ -456,14 +465,27 @@ class Word2Vec(CompiledProgram):
         if self.config.subwords:
             made = self._in_order(self._means(), order)
             arrays = {**arrays, "vectors": made, "inputs": arrays["vectors"], "grams": np.ascontiguousarray(grams)}
+        if self._bare:
+            del arrays["outputs"]
         arrays["counts"] = self.counts[order]
         # A run that goes on counts its text once.
         return {**arrays, "earlier": self._earlier[order]} if state else arrays
 
+    def compact(self, pruned: float) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Without outputs, which only training needs, and without the rarest words."""
+        options, arrays = self.options(), self.arrays()
+        arrays.pop("outputs", None)
+        if pruned:
+            kept = len(self.words) - left_out(len(self.words), pruned, "words")
+            options["words"] = options["words"][:kept]
+            arrays = {name: array if name == "grams" else array[:kept] for name, array in arrays.items()}
+        return options, arrays
+
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over vectors for the words that it was made with."""
         shape = len(self.words), self.config.dim
-        vectors, outputs = (required(arrays, name, shape) for name in ("vectors", "outputs"))
+        vectors = required(arrays, "vectors", shape)
+        outputs = required(arrays, "outputs", shape) if "outputs" in arrays else None
         counts = required(arrays, "counts", shape[:1], np.int64)
         parts = {}
         if self.config.subwords:
@@ -474,6 +496,7 @@ class Word2Vec(CompiledProgram):
         if not all(isinstance(word, str) for word in self.words):
             raise ModelError("the options of the model do not say its words.")
         self.begin_with(self.words, vectors, outputs, counts, **parts)
+        self._bare = outputs is None
         if "earlier" in arrays:
             earlier = required(arrays, "earlier", shape[:1], np.int64)
             if (earlier < 0).any() or (earlier > counts).any():
