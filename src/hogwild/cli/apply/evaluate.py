@@ -18,7 +18,7 @@ def run(options: Options) -> int:
     from hogwild.cli.own import program_from
     from hogwild.programs.store import load_model
     from hogwild.programs.taggers.tagger import Tagger
-    from hogwild.programs.words.vectors import holds_words
+    from hogwild.programs.words.mapped import holds_words
 
     if holds_words(Path(options.model)):
         from hogwild.cli.apply.words import evaluate_words
