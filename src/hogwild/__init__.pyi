@@ -78,8 +78,8 @@ from .programs.taggers.bilstm import BiLSTM as BiLSTM
 from .programs.taggers.crf import CRF as CRF
 from .programs.taggers.scores import TagScores as TagScores
 from .programs.taggers.scores import score_tags as score_tags
-from .programs.words.vectors import Vectors as Vectors
 from .programs.words.doc2vec import Doc2Vec as Doc2Vec
+from .programs.words.vectors import Vectors as Vectors
 from .programs.words.word2vec import Word2Vec as Word2Vec
 
 __version__: str

@@ -29,7 +29,8 @@ from reference.word2vec import Pick
 
 WORDS = 7
 # Documents of several sentences, of none, of one word; the last one ends with the text. 8 words a visit.
-IDS = [0, 1, 2, 0, -1, 3, 0, -1, -1, 1, 4, 4, 0, 2, 5, 5, 1, 2, 3, 0, 1, 6, 0, -1, 5, -1, 0, 6, 1, 0, 2, 3, 1, 0, 0, 5, 1]
+IDS = [0, 1, 2, 0, -1, 3, 0, -1, -1, *[1, 4, 4, 0, 2, 5, 5, 1, 2, 3, 0, 1, 6, 0], -1, 5, -1]
+IDS += [0, 6, 1, 0, 2, 3, 1, 0, 0, 5, 1]
 ENDS = [5, 8, 9, 24, 26, 37]
 KINDS = pytest.mark.parametrize("kind", [Dm, Dbow, DmTree, DbowTree])
 ONE = np.float32(1)

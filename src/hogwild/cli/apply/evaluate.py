@@ -33,6 +33,10 @@ def run(options: Options) -> int:
 
         return evaluate_tags(options, model, began)
     refuse(options.tagged, "taggers", "this model is none")
+    if model.program.name == "doc2vec":
+        from hogwild.cli.apply.words import evaluate_documents
+
+        return evaluate_documents(options, model, began)
     if model.program.name in RECOMMENDERS:
         from hogwild.cli.apply.recommenders import evaluate_pairs
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -78,8 +78,9 @@ class Documents(Corpus):
 
 
 def open_documents(
-    paths: Paths, config: DocumentConfig | None = None, vocabulary: Sequence[str] | None = None
-) -> Documents:
+    paths: Paths, config: DocumentConfig | None = None, vocabulary: Sequence[str] | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> Documents:  # fmt: skip
     """Open files of documents: encoded once into memory-mapped word ids, found again on the next run.
 
     Parameters
@@ -91,6 +92,8 @@ def open_documents(
         How files are read.
     vocabulary
         Words to encode with, instead of those that the texts have often enough; other words are left out.
+    schema
+        `Documents.schema` of those that a model was trained on, whose columns a table has where `config` names none.
 
     Examples
     --------
@@ -98,10 +101,11 @@ def open_documents(
     """
     config = config or DocumentConfig()
     sources = open_sources(paths, config)
-    texts = FileTexts(sources, config)
+    texts = FileTexts(sources, config, schema or {})
     options = {name: value for name, value in asdict(config).items() if name != "cache"}
     given, _ = wanted_words(vocabulary, ())
-    key = cache.key_from({"documents": {**options, "format": texts.form}, "vocabulary": given}, sources)
+    exact = {**options, **texts.columns, "format": texts.form}
+    key = cache.key_from({"documents": exact, "vocabulary": given}, sources)
 
     def write(directory: Path) -> None:
         maker = _DocumentMaker(config.vocabulary(), [source.name for source in sources], texts, given is not None)
@@ -149,6 +153,7 @@ class _Given:
     """Texts of the caller's. tags: of those read so far; none where they have none."""
 
     replaced = 0
+    columns: ClassVar[dict[str, str]] = {"text": "", "id": ""}
 
     def __init__(self, texts: Iterable[Any]) -> None:
         self._texts = list(texts)
@@ -229,7 +234,8 @@ class _DocumentMaker(Maker):
             writer.write("counts", chosen.counts)
             writer.write_strings("words", "letters", chosen.words)
             writer.write_strings("titles", "title_letters", tags)
-            writer.seal({**whole, "notes": self.notes})
+            schema = {**whole["schema"], "format": "documents", **self._texts.columns}
+            writer.seal({**whole, "schema": schema, "notes": self.notes})
 
 
 def _check_tags(tags: list[str], where: str) -> None:

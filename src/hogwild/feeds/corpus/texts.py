@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-
 from hogwild.config import DocumentConfig, FeedConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.io.blocks import blocks_of, check_utf8, head_of
@@ -48,12 +47,17 @@ class FileTexts:
     """The texts of files, as often as they are iterated over. tags: of those read so far; none where they are numbers.
 
     Lines are documents, empty ones too, so that the number of a line is that of its document. Of a table a malformed
-    row is an error: skipped, it would change the numbers of those behind it.
+    row is an error: skipped, it would change the numbers of those behind it. like: has the columns of training, which
+    are those of a table where the configuration names none.
     """
 
-    def __init__(self, sources: Sequence[Source], config: DocumentConfig) -> None:
+    def __init__(self, sources: Sequence[Source], config: DocumentConfig, like: Mapping[str, Any]) -> None:
         self.sources, self.config = sources, config
         self.form = form_of(sources, config)
+        given = {"text": config.text, "id": config.id}
+        usual = {name: str(like.get(name, "")) for name in given} if self.form != "lines" else {}
+        self.columns = {name: column or usual.get(name, "") for name, column in given.items()}
+        self._asked = bool(config.id)  # else tags are as in training, if there are any
         self.tags: list[str] = []
         self.replaced = 0
 
@@ -96,12 +100,12 @@ class FileTexts:
         """The names of the columns of texts and of tags."""
         from hogwild.feeds.tables.columns import find_column, list_columns
 
-        wanted = self.config.text or next((name for name in names if name.lower() == _TEXT), "")
+        wanted = self.columns["text"] or next((name for name in names if name.lower() == _TEXT), "")
         if not wanted and len(names) > 1:
             raise ConfigError(f"{where}: which column holds the texts? Name it with --text; {list_columns(names)}.")
         found = [find_column(wanted or names[0], names, "--text", where)]
-        if self.config.id:
-            found.append(find_column(self.config.id, names, "--id", where))
+        if self._asked or self.columns["id"] in names:
+            found.append(find_column(self.columns["id"], names, "--id", where))
         return found
 
     def _arrow(self, source: Source) -> Iterator[tuple[Any, list[tuple[str, Any]]]]:
@@ -121,7 +125,7 @@ class FileTexts:
         rows = delimited.sample_rows(head, dialect)
         if not rows:
             return
-        asked = FeedConfig(text=self.config.text, label=self.config.id)
+        asked = FeedConfig(text=self.columns["text"], label=self.columns["id"])
         header = columns.has_header(rows[0], rows[1:], asked, None, FieldRules())
         names = columns.names_of(rows[0]) if header else columns.numbers_of(len(rows[0]))
         chosen = self._chosen(names, source.name)

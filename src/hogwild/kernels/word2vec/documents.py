@@ -1,6 +1,6 @@
 """Paragraph vectors: a text has a row of its own, by which its words are found.
 
-DM: a word is told from random words, or found in the tree, by the mean or the sum of its neighbours and of its document.
+DM: a word is told from random words, or found in the tree, by the mean or the sum of its neighbours and its document.
 DBOW: by its document alone; there the window is 0, and inputs may have no rows. So both are CBOW with one more row, and
 with `Alternating` words learn from each other too, by skip-gram on the same text.
 

@@ -16,7 +16,7 @@ from hogwild.kernels.compiler.jit import choice, inner, kernel
 from hogwild.kernels.simd.rows16 import LANES, move_rows, weigh
 from hogwild.kernels.word2vec import passes
 from hogwild.kernels.word2vec.cbow import Cbow, gather, rows_in
-from hogwild.kernels.word2vec.passes import add, ask_for, name_rows, own_place, own_side, score, seen_by
+from hogwild.kernels.word2vec.passes import add, ask_for, name_rows, own_place, own_side, score
 from hogwild.kernels.word2vec.skipgram import SkipGram
 from hogwild.kernels.word2vec.windows import pick_windows, pick_words, plan_of
 

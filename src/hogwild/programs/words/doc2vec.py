@@ -136,7 +136,7 @@ class Doc2Vec(CompiledProgram):
         feed.check().check_trainable()
         if self.weights is None:
             self.vocabulary, self.tags, self.size, self.counts = feed.words, feed.tags, feed.parts, feed.counts.copy()
-            self._allocate(seed)
+            self.weights = self._made(seed)
             self.weights.documents[feed.sizes == 0] = 0
         elif (self.vocabulary, self.tags, self.size) != (feed.words, feed.tags, feed.parts):
             raise ConfigError("it was trained on other documents; infer vectors of new ones, or train a new program.")
@@ -202,7 +202,7 @@ class Doc2Vec(CompiledProgram):
         """The tags of all documents, numbers where they have no others."""
         return self.tags or tuple(map(str, range(self.size)))
 
-    def _allocate(self, seed: int) -> None:
+    def _made(self, seed: int) -> DocumentEmbeddings:
         """Rows as those of word vectors begin: inputs and documents at random, outputs zero."""
         cells, random = self._near.cells, np.random.default_rng(np.random.SeedSequence((seed, 104729)))
         self.check_memory(len(self.vocabulary), self.size)
@@ -210,7 +210,7 @@ class Doc2Vec(CompiledProgram):
                   for name, table in self.tables().items()}  # fmt: skip
         for name in ("inputs", "documents"):
             scatter(tables[name], self.config.dim, random)
-        self.weights = DocumentEmbeddings(**tables)
+        return DocumentEmbeddings(**tables)
 
     def check_memory(self, words: int, documents: int) -> int:
         """The bytes of the weights of so many words and documents; ConfigError if this machine has not so many."""
@@ -371,7 +371,7 @@ class Doc2Vec(CompiledProgram):
         if (counts < 0).any() or not all(np.isfinite(array).all() for array in found.values()):
             raise ModelError("its counts or vectors hold numbers that none of ours do.")
         self.counts = np.array(counts)
-        self._allocate(seed=0)
+        self.weights = self._made(seed=0)
         for name, array in found.items():
             getattr(self.weights, {"vectors": "inputs"}.get(name, name))[:, :dim] = array
 
