@@ -2,8 +2,8 @@
 
 Reviews of IMDB, lower-cased, words and signs apart. Each system trains all epochs in each round, with the same options,
 in turns; the best round counts for speed, and the mean over rounds (seeds) for quality. Seconds are those of training,
-without vocabulary and compiler. The classifier (logistic regression) learns from the vectors of half of the reviews; it is
-tested on those of the other half, which were trained too without their labels (`trained`), and on vectors that are
+without vocabulary and compiler. The classifier (logistic regression) learns from the vectors of half of the reviews; it
+is tested on those of the other half, which were trained too without their labels (`trained`), and on vectors that are
 inferred for reviews that were never seen (`inferred`).
 """
 

@@ -147,7 +147,8 @@ def _write_vectors(options: Options, wanted: Any) -> int:
         vectors = Vectors(words, vectors[words])
     chosen = vectors.format_of(options.file) if wanted == "auto" else wanted
     changed = vectors.save(options.file, chosen or "text")
-    notes = [f"{counted(changed, kind[:-1])} with blanks or ends of lines written with `_` for each."] if changed else []
+    names = counted(changed, "tag" if options.write.documents else "word")
+    notes = [f"{names} with blanks or ends of lines written with `_` for each."] if changed else []
     say_notes(notes, options.show.quiet)
     if options.show.json:
         print_json({

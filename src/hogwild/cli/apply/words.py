@@ -1,5 +1,5 @@
-"""Vectors of words and documents in use: `hogwild neighbors` (the nearest to a word or a document), `hogwild evaluate` on
-tests of words or on documents, and `hogwild predict` for documents (vectors of new ones)."""
+"""Vectors of words and documents in use: `hogwild neighbors` (the nearest to a word or a document), `hogwild evaluate`
+on tests of words or on documents, and `hogwild predict` for documents (vectors of new ones)."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ PAGE = Page(
     "hogwild neighbors",
     """Show the words that are nearest to a word, for each of several words; unknown ones are named at the end
 (with subwords, as in fastText's models, hardly any is). With
---minus, those nearest to the sum of all words minus these: king - man + woman. With --documents, of a model of documents
-the same for tags of documents, which are the numbers of lines, from 0, where they have no others.
+--minus, those nearest to the sum of all words minus these: king - man + woman. With --documents, of a model of
+documents the same for its documents, by their tags, which are the numbers of lines, from 0, where they have no others.
 
 Examples:
   hogwild neighbors model paris
