@@ -24,7 +24,7 @@ from hogwild.kernels.word2vec.documents import (
 from hogwild.kernels.word2vec.skipgram import SkipGram
 from hogwild.kernels.word2vec.tree import hang_words, plan_cbow_tree
 from problems.word2vec_visits import FUSED, GRADIENT, PAIR, make_task, make_text, picks_of, run_visit, scratch_for
-from reference import documents as twin
+from reference import word2vec as twin
 from reference.word2vec import Pick
 
 WORDS = 7

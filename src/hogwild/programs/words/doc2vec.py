@@ -368,8 +368,8 @@ class Doc2Vec(CompiledProgram):
         found = {name: required(arrays, name, shape) for name, shape in shapes.items()}
         counts = required(arrays, "counts", (words,), np.int64)
         no_others(arrays, (*shapes, "counts"), "a model of documents")
-        if (counts < 0).any() or not all(np.isfinite(array).all() for array in found.values()):
-            raise ModelError("its counts or vectors hold numbers that none of ours do.")
+        if (counts < 0).any():
+            raise ModelError("array counts counts less than nothing.")
         self.counts = np.array(counts)
         self.weights = self._made(seed=0)
         for name, array in found.items():
