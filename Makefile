@@ -93,6 +93,7 @@ bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/linear.py
 	$(PEERS)/bin/python benchmarks/growth.py
 	$(PEERS)/bin/python benchmarks/word2vec.py --quality
+	$(PEERS)/bin/python benchmarks/doc2vec.py
 	$(PEERS)/bin/python benchmarks/crf.py --quality
 	$(PEERS)/bin/python benchmarks/crf_c1.py
 	$(PEERS)/bin/python benchmarks/bilstm.py --quality

@@ -52,7 +52,7 @@ LONG = (  # whose blocks start Ray or processes, or train for long
     "cluster.md", "crfsuite.md", "devices.md", "experiments.md", "feeds.md", "guide-bilstm.md", "guide-ctr.md",
     "guide-fm.md", "guide-linear.md", "guide-own.md", "guide-pytorch.md", "guide-recommender.md",
     "estimators.md", "guide-tagger.md", "guide-text-classifier.md", "guide-word2vec.md", "modes.md", "report.md",
-    "theory.md",
+    "guide-doc2vec.md", "theory.md",
 )  # fmt: skip
 
 

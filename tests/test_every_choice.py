@@ -60,6 +60,11 @@ def _ratings() -> Any:
     return hogwild.ratings_of(*names, np.where(users % 2 == items % 2, 4.5, 1.5))
 
 
+def _documents() -> Any:
+    texts = [" ".join(words) for words in word_topics.sentences(80)]
+    return hogwild.documents_of(texts, hogwild.DocumentConfig(min_count=1))
+
+
 def _sentences() -> Any:
     return crf.make_feed(3, 3, lengths=[6, 9, 4, 7] * 20, features=15)
 
@@ -74,6 +79,9 @@ KINDS = {
     "bilstm": Kind(lambda **o: hogwild.BiLSTM(**{**TINY, **o}), lambda: tagged.made_feed(80)),
     "skip-gram": Kind(lambda **_: word_topics.made(), lambda: word_topics.corpus(80), ("",)),
     "cbow": Kind(lambda **_: word_topics.made(cbow=True), lambda: word_topics.corpus(80), ("",)),
+    "dm": Kind(lambda **_: hogwild.Doc2Vec(dim=16, sample=0), _documents, ("",)),
+    "dbow": Kind(lambda **_: hogwild.Doc2Vec(dim=16, sample=0, dbow=True), _documents, ("",)),
+    "dbow with words": Kind(lambda **_: hogwild.Doc2Vec(dim=16, sample=0, dbow=True, words=True), _documents, ("",)),
 }
 
 
@@ -110,7 +118,7 @@ def test_private_copies_lose_no_visit(name: str, rule: str, sharing: str) -> Non
     assert all(math.isfinite(epoch.loss) for epoch in epochs)
 
 
-TRACED = [("linear", "sgd"), ("mlp", "adam"), ("crf", "sgd"), ("bilstm", "adam"), ("skip-gram", "")]
+TRACED = [("linear", "sgd"), ("mlp", "adam"), ("crf", "sgd"), ("bilstm", "adam"), ("skip-gram", ""), ("dbow", "")]
 
 
 @pytest.mark.parametrize(("name", "rule"), TRACED)

@@ -9,6 +9,7 @@ from .arrays import Scratch as Scratch
 from .arrays import Step as Step
 from .arrays import Table as Table
 from .config import CorpusConfig as CorpusConfig
+from .config import DocumentConfig as DocumentConfig
 from .config import FeedConfig as FeedConfig
 from .config import RatingConfig as RatingConfig
 from .config import SmallConfig as SmallConfig
@@ -34,6 +35,9 @@ from .executor.run import AsyncExecutor as AsyncExecutor
 from .executor.search.tune import tune as tune
 from .executor.train import async_executor as async_executor
 from .executor.train import train as train
+from .feeds.corpus.documents import Documents as Documents
+from .feeds.corpus.documents import documents_of as documents_of
+from .feeds.corpus.documents import open_documents as open_documents
 from .feeds.corpus.feed import Corpus as Corpus
 from .feeds.corpus.open import corpus_of as corpus_of
 from .feeds.corpus.open import open_corpus as open_corpus
@@ -75,6 +79,7 @@ from .programs.taggers.bilstm import BiLSTM as BiLSTM
 from .programs.taggers.crf import CRF as CRF
 from .programs.taggers.scores import TagScores as TagScores
 from .programs.taggers.scores import score_tags as score_tags
+from .programs.words.doc2vec import Doc2Vec as Doc2Vec
 from .programs.words.vectors import Vectors as Vectors
 from .programs.words.word2vec import Word2Vec as Word2Vec
 

@@ -33,7 +33,10 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     ("line", "offered"),
     [
         ("hogwild tr", ["train"]),
-        ("hogwild train ", ["classifier", "ctr", "module", "recommender", "regressor", "tagger", "word2vec"]),
+        (
+            "hogwild train ",
+            ["classifier", "ctr", "doc2vec", "module", "recommender", "regressor", "tagger", "word2vec"],
+        ),
         ("hogwild train word2vec --sta", ["--start"]),
         ("hogwild train word2vec --no-cb", ["--no-cbow"]),
         ("hogwild train cl", ["classifier"]),

@@ -15,10 +15,11 @@ import numpy as np
 from fuzz.recipes import open_seed
 from hogwild.cli.apply import evaluate, export, inspect, predict, recommenders, words
 from hogwild.cli.apply.options import ReadConfig, WriteConfig
-from hogwild.config import CorpusConfig, FeedConfig, ShowConfig, SmallConfig, TaggingConfig, TrainConfig
+from hogwild.config import CorpusConfig, DocumentConfig, FeedConfig, ShowConfig, SmallConfig, TaggingConfig, TrainConfig
 from hogwild.executor.readers.checkpoint import KIND as CHECKPOINT
 from hogwild.executor.readers.checkpoint import checkpoint_path, identity_of, load_checkpoint, save_checkpoint
 from hogwild.executor.run import AsyncExecutor
+from hogwild.feeds.corpus.documents import open_documents
 from hogwild.feeds.corpus.open import open_corpus
 from hogwild.feeds.open import open_feed
 from hogwild.feeds.ratings.open import open_ratings
@@ -32,6 +33,7 @@ from hogwild.programs.sparse.text_classifier import TextClassifier
 from hogwild.programs.store import KIND as MODEL
 from hogwild.programs.store import load_model, save_model
 from hogwild.programs.taggers.crf import CRF
+from hogwild.programs.words.doc2vec import Doc2Vec
 from hogwild.programs.words.word2vec import Word2Vec
 
 _SVMLIGHT = "".join(f"{k % 2} {1 + k % 5}:1 {7 + k % 3}:0.5\n" for k in range(40))
@@ -79,6 +81,10 @@ def _words(path: Path) -> tuple[Any, FeedConfig | None]:
     return open_corpus(path, CorpusConfig(min_count=1, cache=False)), None
 
 
+def _documents(path: Path) -> tuple[Any, FeedConfig | None]:
+    return open_documents(path, DocumentConfig(min_count=1, cache=False)), None
+
+
 SEEDS = {
     "linear": Seed(lambda: Linear(l2=1e-3), "a.svm", _SVMLIGHT, _feed(format="svmlight")),
     "linear-classes": Seed(Linear, "a.csv", _TABLE, _feed(min_count=2)),
@@ -90,6 +96,7 @@ SEEDS = {
     "ranking": Seed(lambda: MatrixFactorization(dim=2), "a.txt", _PAIRS, lambda path: (open_ratings(path), None)),
     "crf": Seed(lambda: CRF(rich_edge_min_count=2, average=True), "a.txt", _TAGGED, _tagged),
     "word2vec": Seed(lambda: Word2Vec(dim=8), "a.txt", _WORDS, _words),
+    "doc2vec": Seed(lambda: Doc2Vec(dim=4, dbow=True), "a.txt", _WORDS, _documents),
 }
 SMALL = {
     "text-small": ("text", SmallConfig(int8=True, pruned=0.5)),

@@ -58,6 +58,7 @@ def tuning(job: type[Job]) -> Callable[[Any], int]:
 COMMANDS = (
     Entry(("train", "classifier"), "train.classifier", "Train a classifier on svmlight, CSV, Parquet or text files"),
     Entry(("train", "ctr"), "train.ctr", "Train a model of clicks on logs: MultiSlot, TFRecord, Criteo, CSV"),
+    Entry(("train", "doc2vec"), "train.doc2vec", "Train vectors of documents, by DM or DBOW"),
     Entry(("train", "module"), "train.module", "Train a PyTorch module of your own, without locks"),
     Entry(("train", "recommender"), "train.recommender", "Train a recommender on ratings or on what users have"),
     Entry(("train", "regressor"), "train.regressor", "Train a regression on svmlight, CSV or Parquet files"),
@@ -74,7 +75,7 @@ COMMANDS = (
     Entry(("recommend",), "apply.recommenders", "Write the best items for users"),
     Entry(("similar",), "apply.similar", "Write the items, or users, most like others"),
     Entry(("inspect",), "apply.inspect", "Show the strongest weights of a tagger or a linear model"),
-    Entry(("neighbors",), "apply.words", "Show the words nearest to a word"),
+    Entry(("neighbors",), "apply.words", "Show the words nearest to a word, or documents to a document"),
     Entry(("export",), "apply.export", "Write word vectors as a file that other tools open"),
     Entry(("make-dataset", "sparse"), "make.sparse", "Make a sparse problem that can be learned"),
     Entry(("make-dataset", "clicks"), "make.clicks", "Make clicks that can be learned, with slots and numbers"),

@@ -22,6 +22,7 @@ from hogwild.config.kinds import (
 from hogwild.config.models import (
     BiLSTMConfig,
     CRFConfig,
+    Doc2VecConfig,
     FMConfig,
     LinearConfig,
     RecommenderConfig,
@@ -31,8 +32,9 @@ from hogwild.config.models import (
     Word2VecConfig,
 )
 from hogwild.config.places import cache_home
-from hogwild.config.reading import MISSING, CorpusConfig, FeedConfig, RatingConfig, TaggingConfig
+from hogwild.config.reading import MISSING, CorpusConfig, DocumentConfig, FeedConfig, RatingConfig, TaggingConfig
 from hogwild.config.training import (
+    DocumentTrainConfig,
     RecommenderTrainConfig,
     SaveConfig,
     ShowConfig,
@@ -44,7 +46,8 @@ from hogwild.config.training import (
 
 __all__ = [
     "MISSING", "AsynGradBiLSTMConfig", "AsynGradConfig", "BiLSTMConfig", "CRFConfig", "ClassConfig", "ClicksConfig",
-    "ClusterConfig", "Column", "Columns", "CorpusConfig", "Directory",
+    "ClusterConfig", "Column", "Columns", "CorpusConfig", "Directory", "Doc2VecConfig", "DocumentConfig",
+    "DocumentTrainConfig",
     "FMConfig", "FeedConfig", "File", "Files", "Format", "LinearConfig", "MadeRatingsConfig", "Mode", "Optimizer",
     "RatingConfig", "RecommenderConfig", "RecommenderTrainConfig", "SaveConfig", "ScheduleName", "Sharing",
     "ShowConfig", "SmallConfig", "SparseConfig", "SparseMLPConfig", "TagScheme", "TaggerModel", "TaggerTrainConfig",

@@ -171,8 +171,8 @@ class TextConfig(Config):
 
 
 @dataclass(frozen=True)
-class Word2VecConfig(Config):
-    """Options of word vectors."""
+class NearbyConfig(Config):
+    """What models of words that stand near each other have in common."""
 
     dim: int = 100
     """Numbers in a vector."""
@@ -190,12 +190,29 @@ class Word2VecConfig(Config):
     words more often."""
     sample: float = 1e-4
     """Words more frequent than this share of the text are left out now and then; 0: never."""
+    pair_negatives: bool = False
+    """Draw new negatives for each pair. Default: draw them once for a run of words, which is faster."""
+
+    def check(self) -> None:
+        require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 100.")
+        require(self, "window", 1 <= self.window <= 100, "it must lie between 1 and 100. Try 5.")
+        require(self, "negatives", 1 <= self.negatives <= 100, "it must lie between 1 and 100. Try 5.")
+        fits = -10 <= self.negative_exponent <= 10
+        require(self, "negative_exponent", fits, "it must lie between -10 and 10. Try 0.75.")
+        require(self, "sample", 0 <= self.sample <= 1, "it is a share between 0 (keep all words) and 1. Try 1e-4.")
+        for name, usual in (("negatives", 5), ("negative_exponent", 0.75), ("pair_negatives", False)):
+            idle = self.loss == "hs" and getattr(self, name) != usual
+            require(self, name, not idle, "hierarchical softmax (loss hs) has no negatives; leave it out.")
+
+
+@dataclass(frozen=True)
+class Word2VecConfig(NearbyConfig):
+    """Options of word vectors."""
+
     cbow: bool = False
     """Predict a word from the mean of its neighbours (CBOW). Default: predict the neighbours from it (skip-gram)."""
     cbow_by: Literal["mean", "sum"] = "mean"
     """With --cbow: put the neighbours together as their mean or as their sum."""
-    pair_negatives: bool = False
-    """Draw new negatives for each pair. Default: draw them once for a run of words, which is faster."""
     subwords: Subwords = ""
     """Make words of their parts too: of n-grams of so many letters, such as 3:6, which gives vectors to words that were
     never seen, as fastText does. Default: words are one whole."""
@@ -208,21 +225,34 @@ class Word2VecConfig(Config):
         return letters_of(self.subwords)
 
     def check(self) -> None:
-        require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 100.")
-        require(self, "window", 1 <= self.window <= 100, "it must lie between 1 and 100. Try 5.")
-        require(self, "negatives", 1 <= self.negatives <= 100, "it must lie between 1 and 100. Try 5.")
-        fits = -10 <= self.negative_exponent <= 10
-        require(self, "negative_exponent", fits, "it must lie between -10 and 10. Try 0.75.")
-        require(self, "sample", 0 <= self.sample <= 1, "it is a share between 0 (keep all words) and 1. Try 1e-4.")
+        super().check()
         idle = self.cbow_by != "mean" and not self.cbow
         require(self, "cbow_by", not idle, "skip-gram looks from one word at a time; add cbow, or leave it out.")
-        for name, usual in (("negatives", 5), ("negative_exponent", 0.75), ("pair_negatives", False)):
-            idle = self.loss == "hs" and getattr(self, name) != usual
-            require(self, name, not idle, "hierarchical softmax (loss hs) has no negatives; leave it out.")
         letters_of(self.subwords)
         require(self, "buckets", 1 <= self.buckets < 2**31, "it must lie between 1 and 2147483647. Try 2000000.")
         idle = self.buckets != 2_000_000 and not self.subwords
         require(self, "buckets", not idle, "it is for n-grams of letters; add subwords, or leave it out.")
+
+
+@dataclass(frozen=True)
+class Doc2VecConfig(NearbyConfig):
+    """Options of paragraph vectors."""
+
+    dbow: bool = False
+    """Predict words from their document alone (DBOW). Default: from their document and their neighbours (DM)."""
+    dm_by: Literal["mean", "sum"] = "mean"
+    """Without --dbow: put document and neighbours together as their mean or as their sum."""
+    words: bool = False
+    """With --dbow: learn word vectors too, by skip-gram in the same run. Without --dbow there always are some."""
+
+    def check(self) -> None:
+        super().check()
+        idle = self.dm_by != "mean" and self.dbow
+        require(self, "dm_by", not idle, "DBOW puts nothing together; leave out dbow, or dm_by.")
+        require(self, "words", self.dbow or not self.words, "DM always learns word vectors; leave it out.")
+        for name, usual in (("window", 5), ("window_form", "shrinking")):
+            idle = self.dbow and not self.words and getattr(self, name) != usual
+            require(self, name, not idle, "DBOW without words has no neighbours; add words, or leave it out.")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
@@ -174,8 +174,8 @@ def _is_form(form: str) -> bool:
 
 
 @dataclass(frozen=True)
-class CorpusConfig(SourceConfig):
-    """How running text is read."""
+class VocabularyConfig(SourceConfig):
+    """Which words of a text are kept."""
 
     min_count: int = 5
     """Words that occur less often are left out."""
@@ -186,12 +186,6 @@ class CorpusConfig(SourceConfig):
     Rounded down to a power of two."""
     lowercase: bool = False
     """Lower-case the text."""
-    phrases: int = 0
-    """Passes that join pairs of words which occur together more often than by chance (`new_york`); 0: none."""
-    phrase_threshold: float = 10.0
-    """Pairs with a higher score become phrases."""
-    phrase_min_count: int = 5
-    """Occurrences that a pair does not get counted for its score; those that have no more are no phrases."""
     max_token: int = 1000
     """Longest word in bytes; a longer one is left out and counted."""
 
@@ -200,10 +194,48 @@ class CorpusConfig(SourceConfig):
         require(self, "max_vocab", 0 <= self.max_vocab < 2**31, "it must lie between 0 (no limit) and 2147483647.")
         fits = 2 <= self.max_vocabulary <= 1 << 30
         require(self, "max_vocabulary", fits, "it must lie between 2 and 1073741824. Try 4194304.")
+        require(self, "max_token", 1 <= self.max_token <= 1 << 20, "it must lie between 1 and 1048576. Try 1000.")
+
+
+@dataclass(frozen=True)
+class CorpusConfig(VocabularyConfig):
+    """How running text is read."""
+
+    phrases: int = 0
+    """Passes that join pairs of words which occur together more often than by chance (`new_york`); 0: none."""
+    phrase_threshold: float = 10.0
+    """Pairs with a higher score become phrases."""
+    phrase_min_count: int = 5
+    """Occurrences that a pair does not get counted for its score; those that have no more are no phrases."""
+
+    def check(self) -> None:
+        super().check()
         require(self, "phrases", 0 <= self.phrases <= 10, "it must lie between 0 (none) and 10. Try 1.")
         require_not_negative(self, "phrase_threshold", remedy="Try 10; higher gives fewer phrases.")
         require_not_negative(self, "phrase_min_count", remedy="Try 5.")
-        require(self, "max_token", 1 <= self.max_token <= 1 << 20, "it must lie between 1 and 1048576. Try 1000.")
+
+
+@dataclass(frozen=True)
+class DocumentConfig(VocabularyConfig):
+    """How documents are read."""
+
+    format: Literal["auto", "lines", "csv", "tsv", "parquet", "arrow", "jsonl"] = "auto"
+    """Kind of file: `lines`, a document each, or a table; `auto` goes by name, and by content for Parquet and Arrow."""
+    text: Column = ""
+    """Column of a table with the texts, by name or number. Default: `text`, else the only one."""
+    id: Column = ""
+    """Column of a table with the tags of documents, by name or number. Default: rows are numbered from 0, as lines
+    are."""
+
+    def check(self) -> None:
+        super().check()
+        for name in ("text", "id"):
+            table = self.format != "lines" or not getattr(self, name)
+            require(self, name, table, "it is a column of a table, and the files hold lines; leave it out.")
+
+    def vocabulary(self) -> CorpusConfig:
+        """What reads words takes."""
+        return CorpusConfig(**{item.name: getattr(self, item.name) for item in fields(VocabularyConfig)})
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,18 @@ class WordTrainConfig(TrainConfig):
 
 
 @dataclass(frozen=True)
+class DocumentTrainConfig(WordTrainConfig):
+    """How training of paragraph vectors runs: as of word vectors, with other defaults."""
+
+    epochs: int = 10
+    """Times that every word is visited."""
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: 0.15; 0.025 with --dbow and for sums."""
+
+    _rates: ClassVar[str] = "Try 0.15, with dbow 0.025"
+
+
+@dataclass(frozen=True)
 class TaggerTrainConfig(TrainConfig):
     """How training of taggers runs: as all training, with other defaults."""
 

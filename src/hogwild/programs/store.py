@@ -33,6 +33,7 @@ from hogwild.programs.saving.tensors import Arrays
 PROGRAMS = {
     "bilstm": "hogwild.programs.taggers.bilstm:BiLSTM",
     "crf": "hogwild.programs.taggers.crf:CRF",
+    "doc2vec": "hogwild.programs.words.doc2vec:Doc2Vec",
     "fm": "hogwild.programs.sparse.fm:FactorizationMachine",
     "linear": "hogwild.programs.sparse.linear:Linear",
     "matrix-factorization": "hogwild.programs.recommender.program:MatrixFactorization",

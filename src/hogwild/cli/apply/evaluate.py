@@ -19,7 +19,7 @@ def run(options: Options) -> int:
     from hogwild.cli.own import program_from
     from hogwild.programs.store import load_model
     from hogwild.programs.taggers.tagger import Tagger
-    from hogwild.programs.words.vectors import holds_words
+    from hogwild.programs.words.mapped import holds_words
 
     if holds_words(Path(options.model)):
         from hogwild.cli.apply.words import evaluate_words
@@ -34,6 +34,10 @@ def run(options: Options) -> int:
 
         return evaluate_tags(options, model, began)
     refuse(options.tagged, "taggers", "this model is none")
+    if model.program.name == "doc2vec":
+        from hogwild.cli.apply.words import evaluate_documents
+
+        return evaluate_documents(options, model, began)
     if model.program.name in RECOMMENDERS:
         from hogwild.cli.apply.recommenders import evaluate_pairs
 

@@ -29,6 +29,7 @@ Examples:
   hogwild export model vectors.vec
   hogwild export model vectors.bin
   hogwild export vectors.bin vectors.txt.gz --format text
+  hogwild export documents docs.bin --documents
   hogwild export clicks weights.safetensors
   hogwild export clicks clicks.onnx
   hogwild export clicks small --int8 --pruned 0.5 --valid test.csv""",
@@ -42,6 +43,8 @@ class WriteConfig:
     format: Literal["auto", "text", "binary", "fasttext", "safetensors", "onnx"] = "auto"
     """auto: text for .vec and .txt, binary for .bin, or fasttext where words have subwords; safetensors for
     .safetensors, onnx for .onnx."""
+    documents: bool = False
+    """Of a model of documents: write the vectors of its documents, by their tags, not those of its words."""
     words: File = ""
     """Write the vectors of the words of this file, one a line, instead of those of the vocabulary: with subwords, of
     words that were never seen too."""
@@ -75,8 +78,11 @@ def run(options: Options) -> int:
     if wanted == "auto" and options.file.endswith((".safetensors", ".onnx")):
         wanted = "onnx" if options.file.endswith(".onnx") else "safetensors"
     whole = {"safetensors": _write_tensors, "onnx": _write_onnx}
-    if options.write.words and wanted in whole:
-        raise ConfigError("--words is for files of word vectors; leave it out.")
+    for flag, value in (("--words", options.write.words), ("--documents", options.write.documents)):
+        if value and wanted in whole:
+            raise ConfigError(f"{flag} is for files of vectors; leave it out.")
+    if options.write.words and options.write.documents:
+        raise ConfigError("--words names words, and --documents asks for documents; leave one of them out.")
     if options.show.json and options.file == "-":
         what = "weights" if wanted in whole else "vectors"
         raise ConfigError(f"--json and the {what} cannot both go to standard output; name a file.")
@@ -186,19 +192,23 @@ def _write_vectors(options: Options, wanted: Any) -> int:
     began = time.perf_counter()
     if wanted == "auto" and format_of_name(options.file) is None and not piped:
         raise ConfigError(f"the name {options.file} tells no format; let it end in .vec or .bin, or give --format.")
-    vectors = Vectors.load(options.model)
+    kind: Any = "documents" if options.write.documents else "words"
+    if options.write.documents and Path(options.model).is_file():
+        raise ConfigError(f"{options.model}: a file of vectors does not know documents; leave --documents out.")
+    vectors = Vectors.load(options.model, kind=kind)
     if options.write.words:
         words = _read_words(options.write.words)
         vectors = Vectors(words, vectors[words])
     chosen = vectors.format_of(options.file) if wanted == "auto" else wanted
     changed = vectors.save(options.file, chosen or "text")
-    notes = [f"{counted(changed, 'word')} with blanks or ends of lines written with `_` for each."] if changed else []
+    names = counted(changed, "tag" if options.write.documents else "word")
+    notes = [f"{names} with blanks or ends of lines written with `_` for each."] if changed else []
     say_notes(notes, options.show.quiet)
     if options.show.json:
         print_json({
-            "model": options.model, "file": options.file, "format": chosen, "words": len(vectors), "dim": vectors.dim,
+            "model": options.model, "file": options.file, "format": chosen, kind: len(vectors), "dim": vectors.dim,
             "changed": changed, "seconds": time.perf_counter() - began, "notes": notes,
         })  # fmt: skip
     elif not options.show.quiet and not piped:
-        show(f"{options.file}: {len(vectors):,} words, {vectors.dim} numbers each, {chosen}")
+        show(f"{options.file}: {len(vectors):,} {kind}, {vectors.dim} numbers each, {chosen}")
     return 0

@@ -59,7 +59,7 @@ def run(options: Options) -> int:
     from hogwild.programs.inspect import Asked, strongest_of
     from hogwild.programs.store import load_model
     from hogwild.programs.taggers.tagger import Tagger
-    from hogwild.programs.words.vectors import holds_words
+    from hogwild.programs.words.mapped import holds_words
 
     if holds_words(Path(options.model)):
         raise ConfigError(f"{options.model}: word vectors have no weights by name; see hogwild neighbors.")

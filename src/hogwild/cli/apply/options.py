@@ -82,7 +82,8 @@ EVALUATE = Page(
     "hogwild evaluate",
     """Measure a trained model on labelled files; a tagger on tagged text, type by type (chunks as CoNLL counts them);
 or word vectors, of a model or a file, on tests of words: pairs with a score (Spearman's rank correlation) and analogies
-in `: sections` (accuracy).
+in `: sections` (accuracy); or a model of documents on documents: the loss of their second halves by vectors that the
+first ones give.
 
 Examples:
   hogwild evaluate model test.svm
@@ -149,10 +150,12 @@ class EvaluateOptions:
 PREDICT = Page(
     "hogwild predict",
     """Write the predictions of a trained model, one a line, in the order of the rows. Of a tagger: the text again with
-the predicted tags as its last column; segmented text with spaces between its words.
+the predicted tags as its last column; segmented text with spaces between its words. Of a model of documents: vectors of
+the texts, in the text format of word2vec, or binary for a name that ends in .bin; gensim and others open both.
 
 Examples:
   hogwild predict model new.svm > labels.txt
+  hogwild predict documents new.txt --output new.vec
   hogwild predict model new.csv --proba --output chances.tsv.gz
   zcat new.svm.gz | hogwild predict model -
   hogwild predict model new.txt --top 3 --proba > labels.tsv
@@ -188,6 +191,20 @@ class WriteConfig(OutputConfig):
 
 
 @dataclass(frozen=True)
+class InferConfig:
+    """Models of documents."""
+
+    epochs: int = 0
+    """Times that the words of a text are visited to find its vector; 0: 10."""
+    seed: int = 1
+    """Makes the random numbers by which a vector is found; the same text and seed give the same vector."""
+
+    def __post_init__(self) -> None:
+        require(self, "epochs", 0 <= self.epochs <= 100_000, "it must lie between 1 and 100000. Try 10.")
+        require(self, "seed", 0 <= self.seed < 2**63, "it must not be negative and fit 63 bits. Try 1.")
+
+
+@dataclass(frozen=True)
 class PredictOptions:
     """All flags of the command."""
 
@@ -201,4 +218,5 @@ class PredictOptions:
     write: WriteConfig = field(default_factory=WriteConfig)
     read: ReadConfig = field(default_factory=ReadConfig)
     tagged: TaggedConfig = field(default_factory=TaggedConfig)
+    inferred: InferConfig = field(default_factory=InferConfig)
     show: ShowConfig = field(default_factory=ShowConfig)

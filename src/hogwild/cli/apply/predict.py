@@ -28,6 +28,12 @@ def run(options: Options) -> int:
     began = time.perf_counter()
     model = load_model(options.model, program_from(options.program) if options.program else None)
     program: Any = model.program
+    if program.name == "doc2vec":
+        from hogwild.cli.apply.words import predict_documents
+
+        refuse(options.tagged, "taggers", "this model is none")
+        return predict_documents(options, model, began)
+    refuse(options.inferred, "models of documents", "this model is none")
     if not hasattr(program, "predict"):
         raise ConfigError(f"{options.model}: a {program.name} model predicts nothing; see hogwild neighbors.")
     if isinstance(program, Tagger):

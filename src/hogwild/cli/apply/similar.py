@@ -68,7 +68,7 @@ def run(options: Options) -> int:
         raise ConfigError("--json lists the names itself; leave --output out.")
     program: Any = load_model(options.model).program
     if program.name not in RECOMMENDERS:
-        remedy = "see hogwild neighbors" if program.name == "word2vec" else "a recommender has"
+        remedy = "see hogwild neighbors" if program.name in ("word2vec", "doc2vec") else "a recommender has"
         raise ConfigError(f"{options.model}: a {program.name} model has no items or users that are alike; {remedy}.")
     names = list(names_given(options.names))
     if not names:

@@ -82,7 +82,7 @@ def _try(job: Sequence[str]) -> Iterator[str]:
 def _for_model(options: Options, made: Path) -> Iterator[list[str]]:
     """Prediction from files, and of one row."""
     from hogwild.programs.store import load_model
-    from hogwild.programs.words.vectors import holds_words
+    from hogwild.programs.words.mapped import holds_words
 
     if holds_words(Path(options.model)):
         if options.rows:

@@ -1,4 +1,5 @@
-"""Word vectors in use: `hogwild neighbors` (the words nearest to a word), and `hogwild evaluate` on tests of words."""
+"""Vectors of words and documents in use: `hogwild neighbors` (the nearest to a word or a document), `hogwild evaluate`
+on tests of words or on documents, and `hogwild predict` for documents (vectors of new ones)."""
 
 from __future__ import annotations
 
@@ -8,9 +9,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from hogwild.cli.apply.options import EvaluateOptions, WordConfig, given
+from hogwild.cli.apply.options import EvaluateOptions, PredictOptions, WordConfig, given, refuse
 from hogwild.cli.flags import Page
-from hogwild.cli.summary import add_row, make_table, points, print_evaluation, print_json, print_tables, say_notes
+from hogwild.cli.summary import (
+    add_row,
+    make_table,
+    metrics_text,
+    points,
+    print_evaluation,
+    print_json,
+    print_prediction,
+    print_tables,
+    say_notes,
+)
 from hogwild.config import ShowConfig
 from hogwild.config.options import Shown, require
 from hogwild.errors import ConfigError, InputError
@@ -19,6 +30,7 @@ from hogwild.messages import say
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from hogwild.feeds.corpus.documents import Documents
     from hogwild.programs.words.evaluation import SectionScore, WordScore
     from hogwild.programs.words.vectors import Similar, Vectors
 
@@ -26,10 +38,12 @@ PAGE = Page(
     "hogwild neighbors",
     """Show the words that are nearest to a word, for each of several words; unknown ones are named at the end
 (with subwords, as in fastText's models, hardly any is). With
---minus, those nearest to the sum of all words minus these: king - man + woman.
+--minus, those nearest to the sum of all words minus these: king - man + woman. With --documents, of a model of
+documents the same for its documents, by their tags, which are the numbers of lines, from 0, where they have no others.
 
 Examples:
   hogwild neighbors model paris
+  hogwild neighbors documents 17 42 --documents
   hogwild neighbors model monday seven green --topn 5
   hogwild neighbors vectors.vec king woman --minus man --json""",
 )
@@ -39,6 +53,8 @@ Examples:
 class SearchConfig:
     """What is looked for."""
 
+    documents: bool = False
+    """Of a model of documents: look for documents, by their tags, not for words."""
     minus: Annotated[tuple[str, ...], Shown("WORD")] = ()
     """Word to subtract: the others are added up, and there is one table."""
     topn: int = 10
@@ -58,7 +74,7 @@ class Options:
     model: Annotated[str, Shown("MODEL", positional=True)] = ""
     """Directory of a trained model, or a file of word vectors (.vec, .txt, .bin; .gz and others too)."""
     words: Annotated[tuple[str, ...], Shown("WORD...", positional=True)] = ()
-    """Words as they stand in the vocabulary."""
+    """Words as they stand in the vocabulary, or tags of documents."""
     search: SearchConfig = field(default_factory=SearchConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
 
@@ -68,7 +84,7 @@ def run(options: Options) -> int:
     from hogwild.programs.words.vectors import Vectors
 
     began = time.perf_counter()
-    vectors = Vectors.load(options.model)
+    vectors = Vectors.load(options.model, kind="documents" if options.search.documents else "words")
     loaded = time.perf_counter()
     found, unknown = _search(vectors, options)
     seconds = {"load": loaded - began, "search": time.perf_counter() - loaded}
@@ -78,7 +94,8 @@ def run(options: Options) -> int:
             {"words": list(words), "minus": minus, "neighbors": [{"word": w, "similarity": s} for w, s in similar]}
             for words, similar in found
         ]
-        shape: dict[str, Any] = {"words": len(vectors), "dim": vectors.dim}
+        kind = "documents" if options.search.documents else "words"
+        shape: dict[str, Any] = {kind: len(vectors), "dim": vectors.dim}
         print_json({"model": options.model, **shape, "queries": queries, "unknown": unknown, "seconds": seconds})
     else:
         _print_neighbors(found, options.search.minus)
@@ -223,3 +240,72 @@ def _print_scores(scores: list[WordScore]) -> None:
             add_row(table, section.section, *numbers, f"{points(section.oov)} %", bold=section is score.total)
         tables += [Text(f" {shown(score.file)}"), table] if several else [table]
     print_tables(tables)
+
+
+# -- documents --------------------------------------------------------------------------------------------------------
+
+
+_OF_DOCUMENTS = ("--format", "--invalid-utf8", "--pipe", "--cache")  # of the options of reading
+_FORMS = ("csv", "tsv", "parquet", "arrow", "jsonl")
+
+
+def _open_documents(options: EvaluateOptions | PredictOptions, model: Any) -> Documents:
+    """The documents of the files in the words of the model, with columns as in training."""
+    from hogwild.config import DocumentConfig
+    from hogwild.feeds.corpus.documents import open_documents
+
+    read, schema = options.read, model.schema
+    for flag in given(read):
+        if flag not in _OF_DOCUMENTS:
+            raise ConfigError(f"{flag} is not for models of documents; leave it out.")
+    form: Any = {"same": "auto", "auto": "auto", "text": "lines"}.get(read.format, read.format)
+    if form not in ("auto", "lines", *_FORMS):
+        raise ConfigError(f"--format {read.format} is not for documents; they are text or one of {', '.join(_FORMS)}.")
+    config = DocumentConfig(
+        min_count=1, lowercase=bool(schema.get("lowercase")), max_token=int(schema.get("max_token", 1000)), format=form,
+        invalid_utf8="replace" if read.invalid_utf8 == "replace" else "stop", pipe=read.pipe, cache=read.cache,
+    )  # fmt: skip
+    return open_documents(options.files, config, model.program.vocabulary, schema)
+
+
+def predict_documents(options: PredictOptions, model: Any, began: float) -> int:
+    """Write the vectors of documents, in the text or binary format of word2vec; returns the exit code."""
+    from hogwild.messages import counted, listed
+    from hogwild.programs.words.files import format_of_name
+    from hogwild.programs.words.vectors import Vectors
+
+    for flag in given(options.write):
+        if flag != "--output":
+            raise ConfigError(f"{flag} is not for models of documents; leave it out.")
+    feed, output = _open_documents(options, model), options.write.output
+    vectors, known = model.program.infer_all(feed, options.inferred.epochs, options.inferred.seed)
+    tags = feed.names()
+    form = format_of_name(output) or "text"
+    Vectors(tags, vectors, kind="documents").save(output, form)
+    notes = [note for note in feed.notes if "no word of the vocabulary" not in note]
+    if not known.all():
+        without = [tags[row] for row in (~known).nonzero()[0].tolist()]
+        notes.append(f"{counted(len(without), 'document')} without a word that the model knows, whose vectors are all"
+                     f" zeros: {listed(without)}.")  # fmt: skip
+    say_notes(notes, options.show.quiet)
+    print_prediction(
+        options, model.program.name, len(tags), began, dim=vectors.shape[1], format=form,
+        unknown=int((~known).sum()), notes=notes,
+    )  # fmt: skip
+    return 0
+
+
+def evaluate_documents(options: EvaluateOptions, model: Any, began: float) -> int:
+    """Print the loss of the second halves of documents by vectors of the first ones; returns the exit code."""
+    from hogwild.machine import cores
+
+    refuse(options.recommended, "recommenders and classifiers", "this model is none")
+    feed = _open_documents(options, model)
+    loaded = time.perf_counter()
+    say_notes(list(feed.notes), options.show.quiet)
+    metrics = model.program.evaluate(feed, cores())
+    if options.show.json:
+        print_evaluation(options, model.program.name, feed.parts, metrics, (began, loaded), notes=list(feed.notes))
+    else:
+        print(f"{feed.parts:,} documents: {metrics_text(metrics)}")
+    return 0

@@ -59,7 +59,7 @@ class Sentences:
                 place += len(ids)
         return result
 
-    def _batches(self) -> Iterator[tuple[list[str], list[int]]]:
+    def _batches(self) -> Iterator[tuple[list[Any], list[int]]]:
         """Words, and where sentences end among them."""
         tokens: list[str] = []
         ends: list[int] = []
@@ -76,7 +76,7 @@ class Sentences:
                 tokens, ends = [], []
         yield tokens, ends
 
-    def _encode(self, words: Words, tokens: list[str], ends: list[int]) -> Any:
+    def _encode(self, words: Words, tokens: list[Any], ends: list[int]) -> Any:
         try:
             if self._config.lowercase:
                 tokens = [token.lower() for token in tokens]
@@ -137,7 +137,7 @@ def open_corpus(
     config = config or CorpusConfig()
     sources = open_sources(paths, config)
     options = {name: value for name, value in asdict(config).items() if name != "cache"}
-    given, kept = _wanted(vocabulary, keep)
+    given, kept = wanted_words(vocabulary, keep)
     key = cache.key_from({"corpus": options, "vocabulary": given} | ({"keep": kept} if kept else {}), sources)
     tables = threads or usual_threads()
 
@@ -145,7 +145,7 @@ def open_corpus(
         return read_texts(sources, config, words, scratch)
 
     def write(directory: Path) -> None:
-        _Maker(config, [source.name for source in sources], tables, kept).make(read, given, directory)
+        Maker(config, [source.name for source in sources], tables, kept).make(read, given, directory)
 
     return cache.open_entry(write, sources, key, map_corpus, config.cache)
 
@@ -181,15 +181,15 @@ def corpus_of(
         raise InputError(
             f"the sentences are {type(sentences).__name__}; give lists of words, or open a file with open_corpus."
         )
-    given, kept = _wanted(vocabulary, keep)
+    given, kept = wanted_words(vocabulary, keep)
 
     def write(directory: Path) -> None:
-        _Maker(config, [], 1, kept).make(Sentences(sentences, config), given, directory)
+        Maker(config, [], 1, kept).make(Sentences(sentences, config), given, directory)
 
     return cache.make_entry(write, [], "", map_corpus, keep=False)
 
 
-class _Encoded(NamedTuple):
+class Encoded(NamedTuple):
     """A text as ids: where they are, what they stand for, and the words with their counts."""
 
     stretches: list[Stretch]
@@ -198,8 +198,11 @@ class _Encoded(NamedTuple):
     total: int
 
 
-class _Maker:
+class Maker:
     """The steps from a pass over the text to a directory that holds the corpus."""
+
+    bare = False
+    """Whether texts will do in which no word is known: where there is a vocabulary, and nothing to be learnt."""
 
     def __init__(self, config: CorpusConfig, names: list[str], threads: int, keep: list[str]) -> None:
         self.config, self.names, self.threads, self.keep = config, names, threads, keep
@@ -222,25 +225,31 @@ class _Maker:
         if self.config.phrases:
             encoded = self._with_phrases(encoded, given)
         name = ", ".join(self.names) or "the sentences"
-        if not encoded.total:
+        if not encoded.total and not self.bare:
             raise InputError(f"{name}: no words; is the file empty?")
         if given is None:
             chosen = rank(encoded.words, self.config, name, self.keep)
         else:
-            chosen = _choose_given(encoded.words, given, vocabulary or [], name)
+            chosen = _choose_given(encoded.words, given, vocabulary or [])
+            if not chosen.counts.any() and not self.bare:
+                raise InputError(f"{name}: no word of the text is in the vocabulary; is it that of another language?")
         self.notes += chosen.notes
         whole = {"total": encoded.total, "schema": schema_of(self.config), "notes": self.notes, "sources": self.names}
         maps = [through(ids, chosen.final) for ids in encoded.maps]
-        ids = settled(encoded.stretches, maps, self.threads)
+        self.write(directory, encoded._replace(maps=maps), chosen, whole)
+
+    def write(self, directory: Path, encoded: Encoded, chosen: Vocabulary, whole: dict[str, Any]) -> None:
+        """Write the text in the ids of the vocabulary; of several ends of sentences one is left."""
+        ids = settled(encoded.stretches, encoded.maps, self.threads)
         write_corpus(directory, ids, chosen.words, chosen.counts, whole)
 
-    def _open_pass(self, read: Read) -> _Encoded:
+    def _open_pass(self, read: Read) -> Encoded:
         """Count all words; once more, if there were too many of them to be held."""
         found = count_texts(read, self.config, self.threads, self.scratch)
         whole, maps = merge(found.tables, self.config.lowercase)
         if not found.lost:
             self._note(found)
-            return _Encoded(found.in_order(), maps, whole, found.seen)
+            return Encoded(found.in_order(), maps, whole, found.seen)
         rare = "rarer ones may be" if found.lost >= self.config.min_count else "rarer ones are below --min-count"
         most = most_words(self.config)
         self.notes.append(f"More than {most:,} different words (--max-vocabulary), so that rare ones were dropped while"
@@ -249,7 +258,7 @@ class _Maker:
         whole.encode_strings(word.encode() for word in self.keep)
         return self._closed_pass(read, whole)
 
-    def _closed_pass(self, read: Read, base: Words) -> _Encoded:
+    def _closed_pass(self, read: Read, base: Words) -> Encoded:
         """Encode with the words of a table."""
         found = read([base.closed(self.config.max_token) for _ in range(self.threads)], self.scratch)
         self._note(found)
@@ -257,16 +266,16 @@ class _Maker:
         for table in found.tables:
             counted_words.counts[:] += table.counts
         same = np.arange(len(base), dtype=np.int32)
-        return _Encoded(found.in_order(), [same] * len(found.tables), counted_words, found.seen)
+        return Encoded(found.in_order(), [same] * len(found.tables), counted_words, found.seen)
 
-    def _with_phrases(self, encoded: _Encoded, given: Words | None) -> _Encoded:
+    def _with_phrases(self, encoded: Encoded, given: Words | None) -> Encoded:
         text = settled(encoded.stretches, encoded.maps, self.threads)
         whole = encoded.words.opened()
         wanted = Wanted(given or known(self.keep), only=given is not None)
         joined = join_phrases(text, whole, self.config, self.scratch, self.threads, wanted)
         self.notes += joined.notes
         same = np.arange(len(whole), dtype=np.int32)
-        return _Encoded(joined.stretches, [same], whole, encoded.total - joined.joins)
+        return Encoded(joined.stretches, [same], whole, encoded.total - joined.joins)
 
     def _note(self, found: TextPass) -> None:
         self.notes += pass_notes(found.odd, self.config)
@@ -304,13 +313,11 @@ def schema_of(config: CorpusConfig) -> dict[str, Any]:
     return {"format": "corpus"} | {name: getattr(config, name) for name in KEPT}
 
 
-def _choose_given(found: Words, given: Words, vocabulary: list[str], name: str) -> Vocabulary:
+def _choose_given(found: Words, given: Words, vocabulary: list[str]) -> Vocabulary:
     """The given words with the counts that they have in the text."""
     final = places_in(given, found)
     counts = np.zeros(len(given), np.int64)
     np.add.at(counts, final[final >= 0], found.counts[final >= 0])
-    if not counts.any():
-        raise InputError(f"{name}: no word of the text is in the vocabulary; is it that of another language?")
     return Vocabulary(tuple(vocabulary), counts, final)
 
 
@@ -417,7 +424,7 @@ def _left_out(words: int, occurrences: int, why: str) -> str:
     return f"{counted(words, 'word')} left out that {verb} {why}: {counted(occurrences, 'occurrence')}."
 
 
-def _wanted(vocabulary: Sequence[str] | None, keep: Sequence[str]) -> tuple[list[str] | None, list[str]]:
+def wanted_words(vocabulary: Sequence[str] | None, keep: Sequence[str]) -> tuple[list[str] | None, list[str]]:
     """The vocabulary that the caller gave, if any, and the words that are to stay in that of the text."""
     if vocabulary is not None and len(keep):
         raise InputError("there is a vocabulary and there are words to keep; give one of the two.")

@@ -31,7 +31,7 @@ DTYPES = {
     "lines": "int64", "original": "int32", "counts": "int64", "words": "uint8", "letters": "int32",
     "starts": "int64", "tags": "int32", "codes": "int32", "columns": "uint8", "column_letters": "int32",
     "users": "int32", "items": "int32",
-    "slots": "uint16", "dense": "float32",
+    "slots": "uint16", "dense": "float32", "titles": "uint8", "title_letters": "int32",
 }
 _PIECE = 1 << 24  # bytes that a thread checks at a time
 # Linux: pages that are never written need no memory set aside, so that data may be larger than memory.

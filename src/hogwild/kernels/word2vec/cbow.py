@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.kernels.compiler.jit import inner, kernel
+from hogwild.kernels.compiler.jit import choice, inner, kernel
 from hogwild.kernels.simd.rows16 import LANES, weigh
 from hogwild.kernels.word2vec import passes
 from hogwild.kernels.word2vec.passes import add, add_two, place_in, score, seen_by
@@ -41,9 +41,26 @@ def _sizes(task: Any) -> Any:
     return (task.shared, 2) if task.shared > 0 else (task.negatives, 1)
 
 
-@inner
-def gather_means(task: Any, plan: Any, place: Any, near: Any, base: int, scratch: Any) -> None:
-    """A centre's row is the mean of its neighbours, whose places in `near` stand from `base` on; or their sum."""
+@choice
+def gather(task: Any, text: Any, plan: Any, place: Any, weights: Any, scratch: Any) -> None:
+    """Make the rows of all centres, and set those of their gradients to zero."""
+
+
+@choice
+def rows_in(task: Any, plan: Any, at: int, ints: Any) -> Any:
+    """Of how many rows that of the centre at a position is the mean; 0: it is not looked for."""
+
+
+@rows_in.of(Cbow)
+def _rows_in(task: Any, plan: Any, at: int, ints: Any) -> Any:
+    return seen_by(plan, at, ints)
+
+
+@gather.of(Cbow)
+def gather_near(task: Any, text: Any, plan: Any, place: Any, weights: Any, scratch: Any) -> None:
+    """A centre's row is the mean of its neighbours, or their sum."""
+    passes.fetch_near(task, text, plan, weights, place, scratch)
+    near, base = passes.near_side(task, weights.inputs, scratch.floats), passes.near_first(task, plan)
     floats, ints, cells, window = scratch.floats, scratch.ints, task.cells, task.window
     floats[plan.row : plan.row + place.centres * cells] = _F(0)
     floats[plan.more : plan.more + place.centres * cells] = _F(0)
@@ -51,7 +68,7 @@ def gather_means(task: Any, plan: Any, place: Any, near: Any, base: int, scratch
         low, seen = ints[plan.low + window + i], seen_by(plan, window + i, ints)
         band, slot = plan.band + i * plan.bands, low - i
         ints[plan.own + i] = plan.row + i * cells
-        share = _F(1) if task.summed else _F(1) / _F(max(1, seen))
+        share = _F(1) if task.summed else _F(1) / _F(max(1, rows_in(task, plan, window + i, ints)))
         for k in range(plan.bands):
             on = k >= slot and k <= slot + seen and k != window
             floats[band + k] = share if on else _F(0)
@@ -65,9 +82,7 @@ def _look(task: Any, text: Any, visit: int, weights: Any, scratch: Any, into: An
     count, skip = _sizes(task)
     sides = passes.Sides(weights.outputs, len(weights.inputs), weights.inputs, 0)
     place = passes.begin_visit(task, plan, text, visit, weights, sides, skip, count, into, scratch)
-    passes.fetch_near(task, text, plan, weights, place, scratch)
-    near = passes.near_side(task, weights.inputs, scratch.floats)
-    gather_means(task, plan, place, near, passes.near_first(task, plan), scratch)
+    gather(task, text, plan, place, weights, scratch)
     if task.shared == 0:
         for i in range(place.centres):
             picks = plan.picks + i * plan.negatives
@@ -103,12 +118,12 @@ def _move(task: Any, text: Any, place: Any, weights: Any, scratch: Any, into: An
     for i in range(centres):
         # A word without neighbours is as good as certain.
         found = floats[plan.negative + i * plan.negatives + i % skip]
-        floats[plan.hit + i] = found if seen_by(plan, window + i, ints) > 0 else _F(100)
+        floats[plan.hit + i] = found if rows_in(task, plan, window + i, ints) > 0 else _F(100)
     loss = 0.0
     for i in range(0, centres, LANES):
         loss += np.float64(weigh(floats, plan.hit + i, 0, -1, centres - 1 - i, _F(1), into.factor))
     for i in range(centres):
-        known = weight if seen_by(plan, window + i, ints) > 0 else _F(0)
+        known = weight if rows_in(task, plan, window + i, ints) > 0 else _F(0)
         loss += np.float64(passes.weigh_negatives(plan, i, skip, count + skip, known, into.factor, floats))
         floats[plan.negative + i * plan.negatives + i % skip] = floats[plan.hit + i]
     for i in range(0, centres, skip):

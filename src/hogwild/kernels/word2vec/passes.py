@@ -204,6 +204,18 @@ def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
 
 
 @inner
+def apply_to_three(task: Any, weights: Any, third: Any, scratch: Any, step: Any) -> None:
+    """As `apply`, where rows behind those of inputs and outputs are rows of a third table."""
+    first, second = len(weights.inputs), len(weights.inputs) + len(weights.outputs)
+    for k in range(scratch.count[0]):
+        row = scratch.rows[k]
+        table = weights.inputs if row < first else (weights.outputs if row < second else third)
+        row -= 0 if row < first else (first if row < second else second)
+        for c in range(task.cells):
+            table[row, c] -= step.rate * scratch.grads[k, c]  # RACE(lost update): docs/races.md
+
+
+@inner
 def begin_visit(
     task: Any, plan: Any, text: Any, visit: int, weights: Any, sides: Any, skip: int, each: int, into: Any, scratch: Any
 ) -> Any:
@@ -340,11 +352,15 @@ def seen_by(plan: Any, at: int, ints: Any) -> int:
     return ints[plan.high + at] - ints[plan.low + at]
 
 
-@inner
-def own_count(task: Any, plan: Any, i: int, each: int, ints: Any) -> int:
-    """Negatives that centre i has for itself, of `each` at the most: so many a neighbour."""
-    at = task.window + i
-    return min(each, seen_by(plan, at, ints) * task.negatives)
+@choice
+def own_count(task: Any, plan: Any, i: int, each: int, ints: Any) -> Any:
+    """Negatives that centre i has for itself, of `each` at the most."""
+
+
+@own_count.of(WordTask)
+def _own_count(task: Any, plan: Any, i: int, each: int, ints: Any) -> Any:
+    """So many a neighbour."""
+    return min(each, seen_by(plan, task.window + i, ints) * task.negatives)
 
 
 @inner

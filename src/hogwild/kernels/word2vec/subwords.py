@@ -104,13 +104,7 @@ def _fused(task: Any, samples: Any, visit: Any, weights: Any, scratch: Any, step
 
 @apply.of(*ALL)
 def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
-    first, second = len(weights.inputs), len(weights.inputs) + len(weights.outputs)
-    for k in range(scratch.count[0]):
-        row = scratch.rows[k]
-        table = weights.inputs if row < first else (weights.outputs if row < second else weights.grams)
-        row -= 0 if row < first else (first if row < second else second)
-        for c in range(task.cells):
-            table[row, c] -= step.rate * scratch.grads[k, c]  # RACE(lost update): docs/races.md
+    passes.apply_to_three(task, weights, weights.grams, scratch, step)
 
 
 @inner

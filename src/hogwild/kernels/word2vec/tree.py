@@ -15,8 +15,8 @@ from hogwild.arrays import Floats, Offsets
 from hogwild.kernels.compiler.jit import choice, inner, kernel
 from hogwild.kernels.simd.rows16 import LANES, move_rows, weigh
 from hogwild.kernels.word2vec import passes
-from hogwild.kernels.word2vec.cbow import Cbow, gather_means
-from hogwild.kernels.word2vec.passes import add, ask_for, name_rows, own_place, own_side, score, seen_by
+from hogwild.kernels.word2vec.cbow import Cbow, gather, rows_in
+from hogwild.kernels.word2vec.passes import add, ask_for, name_rows, own_place, own_side, score
 from hogwild.kernels.word2vec.skipgram import SkipGram
 from hogwild.kernels.word2vec.windows import pick_windows, pick_words, plan_of
 
@@ -182,12 +182,10 @@ def _look_cbow(task: Any, text: Any, visit: int, weights: Any, scratch: Any, int
         scratch.grads[:number, :] = _F(0)
     for i in range(place.centres):
         size = 0
-        if seen_by(plan, window + i, ints) > 0:  # a word without neighbours is not looked for
+        if rows_in(task, plan, window + i, ints) > 0:  # a word without neighbours is not looked for
             size = _add_way(text, plan, i, size, ints[window + i] // cells, scratch)
         _end_ways(task, plan, weights, i, size, scratch)
-    passes.fetch_near(task, text, plan, weights, place, scratch)
-    near = passes.near_side(task, weights.inputs, scratch.floats)
-    gather_means(task, plan, place, near, passes.near_first(task, plan), scratch)
+    gather(task, text, plan, place, weights, scratch)
     return place
 
 

@@ -139,7 +139,8 @@ class Plan(NamedTuple):
     position `window` on), then up to `window` after it.
     ints: places (the first cell of the row of each position), low and high (the window of each centre, itself
     included; before that: its sentence), own (places in floats of a centre's row), picks (places of negatives).
-    With more than words to look at: near (places in floats of a position's row) and size (forks of a centre).
+    With more than words to look at: near (where in the text a centre stands, then places in floats of a position's row,
+    or the place of its document) and size (forks of a centre).
     floats: band[i, q - p + window] belongs to centre i at position p and its neighbour q; negatives[i] to its
     negatives; hits[i] to centre i itself; rows and more have a row for each centre, far one for each position; signs
     beside negatives, where these are forks.
@@ -193,7 +194,10 @@ def plan_of(stretch: int, window: int, picks: int, own: bool, cells: int) -> Any
 
 @kernel
 def pick_words(text: Any, visit: int, stretch: int, window: int, cells: int, plan: Any, scratch: Any) -> Any:
-    """The words that stay, and where the sentence of each begins and ends; returns (first, centres, end) positions."""
+    """The words that stay, and where the sentence of each begins and ends; returns (first, centres, end) positions.
+
+    Of centres also where they stand in the text, for who asks. With a window of 0 there are no neighbours.
+    """
     ids, ints = text.ids, scratch.ints
     start = visit * stretch
     stop = min(start + stretch, len(ids))
@@ -218,6 +222,7 @@ def pick_words(text: Any, visit: int, stretch: int, window: int, cells: int, pla
             # Written in any case, kept only if the word stays: no branch that nobody can foresee.
             ints[at] = np.int64(word) * cells
             ints[plan.low + at] = sentence
+            ints[plan.near + at] = position
             at += int(stays(seed, position, text.stay[word]))
     centres = at - window
     last = at + window
@@ -235,7 +240,7 @@ def pick_words(text: Any, visit: int, stretch: int, window: int, cells: int, pla
     for at in range(end - 1, first - 1, -1):
         same = at + 1 < end and ints[plan.low + at + 1] == ints[plan.low + at]
         ints[plan.high + at] = ints[plan.high + at + 1] if same else at
-    return first, centres, end
+    return first, centres, end if window > 0 else first
 
 
 @kernel

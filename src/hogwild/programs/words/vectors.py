@@ -5,112 +5,24 @@ from __future__ import annotations
 import os
 import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import Floats
-from hogwild.config import Word2VecConfig
 from hogwild.errors import ConfigError, HogwildError, InputError, ModelError, UnknownWordError, brief
 from hogwild.feeds.io.source import open_sources
 from hogwild.machine import cores
 from hogwild.messages import shown
-from hogwild.programs.saving.sealed import CONFIG, Mapped, map_sealed
-from hogwild.programs.saving.tensors import Arrays
-from hogwild.programs.store import KIND, WEIGHTS, widened
 from hogwild.programs.words.fasttext import is_fasttext, read_fasttext, write_fasttext
 from hogwild.programs.words.files import Format, format_of_name, read_vectors, write_vectors
+from hogwild.programs.words.mapped import Counts, Kind, Opened, open_vectors
 from hogwild.programs.words.similarity import Nearest, nearest, norms_of, units
 from hogwild.programs.words.subwords import Parts, Spelling, grams_of, mean_vectors
-
-# -- The vectors in the directory of a model: mapped, so that opening takes milliseconds and processes share memory.
-# -- Those of a small model are widened, which takes memory of its own
-
-
-PROGRAM = "word2vec"
-Counts = npt.NDArray[np.int64]
-
-
-class Opened(NamedTuple):
-    """What reads the words of a model, its matrix, mapped, how often each word occurred, and what words are made of."""
-
-    read: Callable[[], Sequence[str]]
-    matrix: Floats
-    counts: Counts | None
-    parts: Parts | None = None
-
-
-def open_vectors(path: Path, verify: bool = False) -> Opened:
-    """The vectors of a model; raises ModelError for what does not fit."""
-    mapped = _map(path, verify)
-    where = path / CONFIG
-    program = mapped.config.get("program")
-    if program != PROGRAM:
-        more = "; export it as .onnx or .safetensors" if program == "text_classifier" else "; give another"
-        raise ModelError(f"{where}: a model of the program {brief(program)} has no word vectors{more}.")
-    arrays = widened(mapped.config, mapped.arrays.get(WEIGHTS, {}), f"{path / WEIGHTS}")
-    matrix = arrays.get("vectors")
-    if matrix is None or matrix.dtype != np.dtype("<f4") or matrix.ndim != 2 or 0 in matrix.shape:
-        raise ModelError(f"{path / WEIGHTS}: holds no matrix `vectors` of float32; copy the directory again.")
-    counts = arrays.get("counts")
-    if counts is not None and (counts.dtype != np.dtype("<i8") or counts.shape != matrix.shape[:1]):
-        raise ModelError(f"{path / WEIGHTS}: its `counts` are no int64 for each word; copy the directory again.")
-    return Opened(_words(mapped, where), matrix, counts, _parts(mapped.config.get("options"), arrays, path))
-
-
-def _parts(options: Any, arrays: Arrays, path: Path) -> Parts | None:
-    """What words with subwords are made of; None where words are one whole."""
-    if not isinstance(options, dict) or not options.get("subwords"):
-        return None
-    known = {item.name for item in fields(Word2VecConfig)}
-    try:
-        config = Word2VecConfig(**{name: value for name, value in options.items() if name in known})
-    except HogwildError as error:
-        raise ModelError(f"{path / CONFIG}: {error}") from None
-    rows = len(arrays["vectors"])
-    tables = {}
-    for name, count in (("inputs", rows), ("grams", config.buckets), ("outputs", rows)):
-        table = arrays.get(name)
-        if table is None and name == "outputs":  # of a small model
-            continue
-        if table is None or table.dtype != np.dtype("<f4") or table.shape != (count, arrays["vectors"].shape[1]):
-            raise ModelError(f"{path / WEIGHTS}: its `{name}` do not fit its vectors; copy the directory again.")
-        tables[name] = table
-    return Parts(Spelling(*config.letters, config.buckets), **tables, training=vars(config))
-
-
-def _map(path: Path, verify: bool) -> Mapped:
-    try:
-        return map_sealed(path, KIND, verify)
-    except FileNotFoundError:
-        raise ModelError(
-            f"{path}: there is no such model; give the output directory of a finished training, or a file of vectors."
-        ) from None
-
-
-def _words(mapped: Mapped, where: Path) -> Callable[[], Sequence[str]]:
-    """The words: in a file of their own, or in the configuration where they are few."""
-    if ("options", "words") in mapped.lists:
-        return mapped.lists["options", "words"]
-    options = mapped.config.get("options")
-    words = options.get("words") if isinstance(options, dict) else None
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ModelError(f"{where}: lists no words; copy the directory again from where it was made.")
-    return lambda: words
-
-
-def holds_words(path: Path) -> bool:
-    """Whether there are word vectors at the path: a file of them, or a model of words that can be opened."""
-    try:
-        return path.is_file() or _map(path, verify=False).config.get("program") == PROGRAM
-    except ModelError:
-        return False
-
 
 # -- Words and the rows they stand for. Both directions are made when they are first needed, not before ---------------
 
@@ -130,13 +42,15 @@ class WordIndex:
         How many there must be.
     error
         Kind of error for words that cannot be used; `where` begins its message.
+    kind
+        What they are: words, or tags of documents.
     """
 
     def __init__(
         self, read: Callable[[], Sequence[str]], size: int, where: str = "words",
-        error: type[HogwildError] = InputError,
+        error: type[HogwildError] = InputError, kind: Kind = "words",
     ) -> None:  # fmt: skip
-        self._read, self._size, self._where, self._error = read, size, where, error
+        self._read, self._size, self._where, self._error, self._kind = read, size, where, error, kind
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -179,6 +93,8 @@ class WordIndex:
             close = self.suggest(word) if k < _GUESSED else ""
             named.append(f"'{shown(word)}'" + (f" (did you mean {close}?)" if close else ""))
         verb = "is" if len(unknown) == 1 else "are"
+        if self._kind == "documents":
+            return f"{', '.join(named)} {verb} not among the tags of {len(self.rows):,} documents."
         return f"{', '.join(named)} {verb} not in the vocabulary of {len(self.rows):,} words."
 
     def suggest(self, word: str) -> str:
@@ -235,6 +151,8 @@ class Vectors:
         How often each word occurred in the text; None where nobody knows, as with vectors from a file.
     parts
         What the words are made of, if they have subwords: then words that are not there have vectors too.
+    kind
+        `documents` where the words are tags of documents, for messages.
 
     Examples
     --------
@@ -257,12 +175,12 @@ class Vectors:
 
     def __init__(
         self, words: Sequence[str], matrix: npt.ArrayLike, counts: npt.ArrayLike | None = None,
-        parts: Parts | None = None,
+        parts: Parts | None = None, kind: Kind = "words",
     ) -> None:  # fmt: skip
         kept = tuple(words)
         if not all(isinstance(word, str) for word in kept):
             raise InputError("words must be texts; write Vectors(words, matrix).")
-        self._fill(WordIndex(lambda: kept, len(kept)), _checked(matrix, len(kept)), InputError, "the matrix")
+        self._fill(WordIndex(lambda: kept, len(kept), kind=kind), _checked(matrix, len(kept)), InputError, "the matrix")
         self.counts, self.parts = None if counts is None else np.asarray(counts, np.int64), parts
         if self.counts is not None and self.counts.shape != (len(kept),):
             raise InputError(f"{len(kept):,} words need as many counts, not an array of shape {self.counts.shape}.")
@@ -469,8 +387,9 @@ class Vectors:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], format: AnyFormat | Literal["auto"] = "auto", verify: bool = False
-    ) -> Vectors:
+        cls, path: str | os.PathLike[str], format: AnyFormat | Literal["auto"] = "auto", verify: bool = False,
+        kind: Kind = "words",
+    ) -> Vectors:  # fmt: skip
         """Vectors of a trained model, of a file in the text or binary format of word2vec, or of a model of fastText.
 
         Parameters
@@ -482,6 +401,8 @@ class Vectors:
             `text`, `binary` or `fasttext` where the file should not be looked at to find out.
         verify
             Compare the checksums of a model too. Its sizes always are.
+        kind
+            `documents`: of a model of documents those of its documents, by their tags; else those of its words.
         """
         if format not in ("auto", *get_args(AnyFormat)):
             raise ConfigError(f"format is {brief(format)}; choose auto, text, binary or fasttext.")
@@ -490,7 +411,7 @@ class Vectors:
             made = _made(found, InputError, str(path))
             made._index.rows  # noqa: B018  # words that stand twice are said now
             return made
-        return _made(open_vectors(Path(path), verify), ModelError, str(path))
+        return _made(open_vectors(Path(path), verify, kind), ModelError, str(path), kind)
 
     def save(self, path: str | os.PathLike[str], format: AnyFormat | Literal["auto"] = "auto") -> int:
         """Write a file in the text or binary format of word2vec, or as a model of fastText, which others open.
@@ -533,9 +454,9 @@ def _read_file(path: str | os.PathLike[str], format: str) -> Opened:
     return Opened(lambda: model.words, matrix, model.counts, parts)
 
 
-def _made(opened: Opened, error: type[HogwildError], where: str) -> Vectors:
+def _made(opened: Opened, error: type[HogwildError], where: str, kind: Kind = "words") -> Vectors:
     made = Vectors.__new__(Vectors)
-    made._fill(WordIndex(opened.read, len(opened.matrix), where, error), opened.matrix, error, where)
+    made._fill(WordIndex(opened.read, len(opened.matrix), where, error, kind), opened.matrix, error, where)
     made.counts, made.parts = opened.counts, opened.parts
     return made
 

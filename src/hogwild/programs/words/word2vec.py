@@ -56,6 +56,13 @@ _PIECE = 1024  # visits of which the held-out loss has random numbers of their o
 _ROWS = 1 << 14  # that are made or copied at a time
 
 
+def scatter(table: Floats, dim: int, random: np.random.Generator) -> None:
+    """Set the first cells of all rows to random numbers between -1 and 1 over dim."""
+    for start in range(0, len(table), _ROWS):  # a piece at a time: no second table in memory
+        part = table[start : start + _ROWS, :dim]
+        part[:] = (2 * random.random(part.shape, np.float32) - 1) / dim
+
+
 @taking(Word2VecConfig)
 class Word2Vec(CompiledProgram):
     """Word vectors by negative sampling.
@@ -257,9 +264,10 @@ class Word2Vec(CompiledProgram):
 
     def room(self, feed: Corpus) -> Room:
         """For a stretch, its neighbours and its negatives."""
-        return self._room_for(self.task)
+        return self.room_for(self.task)
 
-    def _room_for(self, task: SkipGram | Cbow) -> Room:
+    def room_for(self, task: SkipGram | Cbow) -> Room:
+        """The same for a task of its kind, with another stretch perhaps."""
         skip = isinstance(task, SkipGram)
         if self.config.loss == "hs":
             plan = plan_skip_gram_tree(task) if skip else plan_cbow_tree(task)
@@ -317,7 +325,7 @@ class Word2Vec(CompiledProgram):
             self._longest = max(self._longest, int(np.diff(self._grams(feed).starts).max()))
         if self.config.loss == "hs":
             task = task._replace(depth=int(np.diff(self._tree(feed)[0]).max()))
-        samples, room = self.samples(feed), self._room_for(task)
+        samples, room = self.samples(feed), self.room_for(task)
         visits = -(-len(feed.samples.ids) // stretch)
         sums = np.zeros(-(-visits // _PIECE))
 
@@ -399,17 +407,12 @@ class Word2Vec(CompiledProgram):
             self.check_memory(len(self.words))
         inputs, outputs = (self._floats(len(self.words), self.cells) for _ in range(2))
         random = np.random.default_rng(np.random.SeedSequence((seed, 104729)))
-        self._scatter(inputs, random)
+        scatter(inputs, self.config.dim, random)
         self.weights = Embeddings(inputs, outputs)
         if self.config.subwords:
             grams = self._floats(self.config.buckets, self.cells)
-            self._scatter(grams, random)
+            scatter(grams, self.config.dim, random)
             self.weights = SubwordEmbeddings(inputs, outputs, grams)
-
-    def _scatter(self, table: Floats, random: np.random.Generator) -> None:
-        for start in range(0, len(table), _ROWS):  # a piece at a time: no second table in memory
-            part = table[start : start + _ROWS, : self.config.dim]
-            part[:] = (2 * random.random(part.shape, np.float32) - 1) / self.config.dim
 
     def _floats(self, rows: int, cells: int) -> Floats:
         make = self.floats_from or aligned_floats
