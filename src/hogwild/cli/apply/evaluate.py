@@ -59,7 +59,7 @@ def measure(path: str, files: tuple[str, ...]) -> dict[str, float]:
     from hogwild.machine import cores
     from hogwild.programs.store import load_model
     from hogwild.programs.taggers.tagger import Tagger
-    from hogwild.programs.words.vectors import holds_words
+    from hogwild.programs.words.mapped import holds_words
 
     if holds_words(Path(path)):
         from hogwild.cli.apply.words import measure_words
@@ -71,6 +71,10 @@ def measure(path: str, files: tuple[str, ...]) -> dict[str, float]:
         from hogwild.cli.apply.taggers import open_tagged
 
         found: dict[str, float] = program.evaluate(open_tagged(model, files, ReadConfig(), TaggedConfig()), cores())
+    elif program.name == "doc2vec":
+        from hogwild.cli.apply.words import open_documents_for
+
+        found = program.evaluate(open_documents_for(model, files, ReadConfig()), cores())
     elif program.name in RECOMMENDERS:
         from hogwild.cli.apply.recommenders import open_pairs
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from hogwild.cli.apply.options import EvaluateOptions, PredictOptions, WordConfig, given, refuse
+from hogwild.cli.apply.options import EvaluateOptions, PredictOptions, ReadConfig, WordConfig, given, refuse
 from hogwild.cli.flags import Page
 from hogwild.cli.summary import (
     add_row,
@@ -249,12 +249,12 @@ _OF_DOCUMENTS = ("--format", "--invalid-utf8", "--pipe", "--cache")  # of the op
 _FORMS = ("csv", "tsv", "parquet", "arrow", "jsonl")
 
 
-def _open_documents(options: EvaluateOptions | PredictOptions, model: Any) -> Documents:
+def open_documents_for(model: Any, files: tuple[str, ...], read: ReadConfig) -> Documents:
     """The documents of the files in the words of the model, with columns as in training."""
     from hogwild.config import DocumentConfig
     from hogwild.feeds.corpus.documents import open_documents
 
-    read, schema = options.read, model.schema
+    schema = model.schema
     for flag in given(read):
         if flag not in _OF_DOCUMENTS:
             raise ConfigError(f"{flag} is not for models of documents; leave it out.")
@@ -265,7 +265,7 @@ def _open_documents(options: EvaluateOptions | PredictOptions, model: Any) -> Do
         min_count=1, lowercase=bool(schema.get("lowercase")), max_token=int(schema.get("max_token", 1000)), format=form,
         invalid_utf8="replace" if read.invalid_utf8 == "replace" else "stop", pipe=read.pipe, cache=read.cache,
     )  # fmt: skip
-    return open_documents(options.files, config, model.program.vocabulary, schema)
+    return open_documents(files, config, model.program.vocabulary, schema)
 
 
 def predict_documents(options: PredictOptions, model: Any, began: float) -> int:
@@ -277,7 +277,7 @@ def predict_documents(options: PredictOptions, model: Any, began: float) -> int:
     for flag in given(options.write):
         if flag != "--output":
             raise ConfigError(f"{flag} is not for models of documents; leave it out.")
-    feed, output = _open_documents(options, model), options.write.output
+    feed, output = open_documents_for(model, options.files, options.read), options.write.output
     vectors, known = model.program.infer_all(feed, options.inferred.epochs, options.inferred.seed)
     tags = feed.names()
     form = format_of_name(output) or "text"
@@ -300,7 +300,7 @@ def evaluate_documents(options: EvaluateOptions, model: Any, began: float) -> in
     from hogwild.machine import cores
 
     refuse(options.recommended, "recommenders and classifiers", "this model is none")
-    feed = _open_documents(options, model)
+    feed = open_documents_for(model, options.files, options.read)
     loaded = time.perf_counter()
     say_notes(list(feed.notes), options.show.quiet)
     metrics = model.program.evaluate(feed, cores())
