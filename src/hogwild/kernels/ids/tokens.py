@@ -205,20 +205,7 @@ def _add_grams(data: Any, first: int, last: int, recipe: Any, bags: Any, place: 
     state, word = recipe.seed, np.uint64(0)
     i = first
     while True:
-        letter, step = np.uint8(0), 1
-        if i < last:
-            byte = data[i]
-            letter = recipe.letters[byte]
-            if byte >= 0x80:
-                step = _sign(data, i, last)
-                if step > 0:
-                    letter = np.uint8(0)
-                    if size > 0 and step == 3 and _curly(data, i) and _is_letter(data, i + 3, last, recipe):
-                        letter = np.uint8(APOSTROPHE)
-                else:
-                    step = 1
-            elif byte == APOSTROPHE and size > 0 and _is_letter(data, i + 1, last, recipe):
-                letter = byte
+        letter, step = letter_at(data, i, last, size, recipe)
         if letter != 0:
             word = push(word, letter)
             size += 1
@@ -244,6 +231,26 @@ def _add_grams(data: Any, first: int, last: int, recipe: Any, bags: Any, place: 
         if i >= last:
             return place
         i += step
+
+
+@kernel
+def letter_at(data: Any, i: int, last: int, size: int, recipe: Any) -> Any:
+    """The letter to hash at i, 0 where no word goes on, and how many bytes that takes; size: of the word so far."""
+    letter, step = np.uint8(0), 1
+    if i < last:
+        byte = data[i]
+        letter = recipe.letters[byte]
+        if byte >= 0x80:
+            step = _sign(data, i, last)
+            if step > 0:
+                letter = np.uint8(0)
+                if size > 0 and step == 3 and _curly(data, i) and _is_letter(data, i + 3, last, recipe):
+                    letter = np.uint8(APOSTROPHE)
+            else:
+                step = 1
+        elif byte == APOSTROPHE and size > 0 and _is_letter(data, i + 1, last, recipe):
+            letter = byte
+    return letter, step
 
 
 @kernel
