@@ -150,9 +150,8 @@ def _layers(program: Any, feed: Feed, names: Names, output: int) -> tuple[float,
     losses = score - of_output(program.scores(others)) if entries + columns else np.zeros(0)
     ids = np.asarray(getattr(feed.samples, "ids", ()), np.int64)
     features = ids if feed.original is None else feed.original[ids].astype(np.int64)
-    dense = others.samples.dense[0] if columns else np.zeros(0)  # type: ignore[union-attr]  # made with slots
-    row = feed.samples.matrix[0] if isinstance(feed.samples, DenseRows) else getattr(feed.samples, "dense", dense)
-    numbers = np.asarray(row, np.float64).reshape(-1)
+    dense = feed.samples.matrix if isinstance(feed.samples, DenseRows) else getattr(feed.samples, "dense", ())
+    numbers = np.asarray(dense, np.float64).reshape(-1)
     values = np.asarray(getattr(feed.samples, "values", np.ones(len(ids))), np.float64)
     called = [*(names[feature] for feature in features.tolist()), *program.dense]
     each = zip(called, losses.tolist(), (*values.tolist(), *numbers.tolist()), strict=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hogwild.arrays import Floats, Ids, SlotRows, ValuedSlotRows
+from hogwild.arrays import DenseRows, Floats, Ids, SlotRows, ValuedSlotRows
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.machine import cores
-from hogwild.programs.inspecting.names import Names
+from hogwild.programs.inspecting.names import Names, holding
 from hogwild.programs.inspecting.strongest import (
     Asked,
     Columns,
@@ -34,23 +35,30 @@ def of_layers(program: Any, schema: Mapping[str, Any], asked: Asked) -> Found:
     The empty row has no category, and numbers of 0: of centred columns their mean. A category says something else in
     the company of others; this is what it says alone.
     """
-    names, features = Names(schema), program.features
-    rows = names.holding(asked.feature, features)
+    names, features = Names(schema), 0 if _of_matrix(program) else program.features
+    called = [names[k] for k in range(features)]
+    rows = np.array([k for k, name in enumerate(called) if asked.feature in name], np.int64)
+    columns = [name for name in program.dense if asked.feature in name]
+    if not len(rows) and not columns:
+        holding([*called, *program.dense], asked.feature)  # says so
     slots = names.slots(features)
     placed = rows[slots[rows] >= 0]
     found: Found = []
-    columns = list(program.dense) if not asked.feature else [name for name in program.dense if asked.feature in name]
     if len(placed):
         effects = _alone(program, placed, slots[placed])
-        listed = _listed("categories", program, effects, asked, lambda at: names[int(placed[at])])
-        found.append(listed)
+        found.append(_listed("categories", program, effects, asked, lambda at: called[placed[at]]))
     if columns:
         places = [list(program.dense).index(name) for name in columns]
         found.append(_listed("numbers", program, _raised(program, places), asked, lambda at: columns[at]))
     if not asked.tag and len(rows):
-        called = [names[k] for k in rows.tolist()]
-        found.append(lengths("embeddings", "feature", called, program.arrays()["embedding"][rows], Asked(asked.top)))
+        chosen = [called[k] for k in rows.tolist()]
+        found.append(lengths("embeddings", "feature", chosen, program.arrays()["embedding"][rows], Asked(asked.top)))
     return found
+
+
+def _of_matrix(program: Any) -> bool:
+    """Whether all that it knows are columns of numbers, without names."""
+    return bool(program.dense) and not program.has_columns
 
 
 def _listed(kind: str, program: Any, effects: Floats, asked: Asked, name: Any) -> Strongest:
@@ -91,6 +99,8 @@ def _feed(program: Any, offsets: Any, ids: Ids, slots: Any, dense: Floats | None
     rows = len(offsets) - 1
     columns = np.zeros((rows, len(program.dense)), np.float32) if dense is None else dense
     ends = np.zeros(rows, np.float32), np.ones(rows, np.float32)
+    if _of_matrix(program):
+        return Feed(DenseRows(columns, *ends), columns.shape[1], schema=dict(program.schema or {}))
     several = slots if len(program.slots or ()) > 1 else slots[:0]
     return Feed(SlotRows(offsets, ids, several, columns, *ends), program.features, schema=dict(program.schema or {}))
 
@@ -98,6 +108,11 @@ def _feed(program: Any, offsets: Any, ids: Ids, slots: Any, dense: Floats | None
 def without_each(feed: Feed) -> tuple[Feed, int, int]:
     """Of one row: rows that lack one of its entries each, then rows that have 0 in one of its dense columns each; and
     how many of both there are."""
+    if isinstance(feed.samples, DenseRows):
+        matrix = np.repeat(feed.samples.matrix, feed.samples.matrix.shape[1], axis=0)
+        np.fill_diagonal(matrix, 0)
+        ends = (np.repeat(part, len(matrix)) for part in (feed.samples.targets, feed.samples.importance))
+        return replace(feed, samples=DenseRows(matrix, *ends), lines=None, files=()), 0, len(matrix)
     row = slotted(feed.samples)
     entries, columns = len(row.ids), row.dense.shape[1]
     keep = [*(np.delete(np.arange(entries), k) for k in range(entries)), *[np.arange(entries)] * columns]
@@ -110,4 +125,4 @@ def without_each(feed: Feed) -> tuple[Feed, int, int]:
     slots = row.slots[chosen] if len(row.slots) else row.slots
     parts = (offsets, row.ids[chosen], slots, dense, *ends)
     samples = ValuedSlotRows(*parts, row.values[chosen]) if isinstance(row, ValuedSlotRows) else SlotRows(*parts)
-    return Feed(samples, feed.features, feed.original, schema=feed.schema, labelled=False), entries, columns
+    return replace(feed, samples=samples, lines=None, files=()), entries, columns

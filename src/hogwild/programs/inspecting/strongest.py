@@ -255,7 +255,7 @@ def _biases(noun: str, names: Sequence[str], biases: Floats, top: int) -> Strong
 def of_words(program: Any, schema: Mapping[str, Any], asked: Asked) -> Found:
     """The most frequent words with how often they occur and how long their vectors are, and the longest vectors."""
     no_tags(asked, "a model of words")
-    vectors = program.vectors()
+    vectors = program.vectors
     words = vectors.words
     rows = holding(words, asked.feature) if asked.feature else np.arange(len(words))
     counts, sizes = program.counts, vectors.norms
