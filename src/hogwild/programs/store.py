@@ -19,7 +19,14 @@ from hogwild.config.options import convert, options_of
 from hogwild.errors import ConfigError, HogwildError, ModelError, SaveError, brief, shorten
 from hogwild.feeds.tables.schema import check_schema
 from hogwild.programs.program import Metrics, Program
-from hogwild.programs.saving.sealed import Sealed, check_sealed_output, map_sealed, read_sealed, remove_sealed, write_sealed
+from hogwild.programs.saving.sealed import (
+    Sealed,
+    check_sealed_output,
+    map_sealed,
+    read_sealed,
+    remove_sealed,
+    write_sealed,
+)
 from hogwild.programs.saving.tensors import Arrays
 
 PROGRAMS = {

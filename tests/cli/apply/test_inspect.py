@@ -168,7 +168,8 @@ def test_pairs_of_a_factorization_machine(hogwild, clicks, tmp_path):
     for pair in pairs:
         product = float(factors[names[pair["feature"]]] @ factors[names[pair["with"]]])
         assert pair["weight"] == pytest.approx(product, abs=1e-6)
-    assert len({frozenset((pair["feature"], pair["with"])) for pair in pairs}) == len(pairs) == found["pairs"]["weights"]
+    assert len({frozenset((pair["feature"], pair["with"])) for pair in pairs}) == len(pairs)
+    assert len(pairs) == found["pairs"]["weights"]
 
 
 def test_what_categories_and_numbers_do_in_dense_layers(hogwild, clicks, tmp_path):
@@ -177,9 +178,10 @@ def test_what_categories_and_numbers_do_in_dense_layers(hogwild, clicks, tmp_pat
     found = hogwild("inspect", tmp_path / "m", "--json").json
     program = load_model(tmp_path / "m").program
     means = {"size": None, "town": None, "kind": None}
-    told = {entry["feature"]: entry["weight"] for sign in ("positive", "negative") for entry in found["categories"][sign]}
+    entries = [entry for sign in ("positive", "negative") for entry in found["categories"][sign]]
+    told = {entry["feature"]: entry["weight"] for entry in entries}
     assert {"town=a", "kind=x"} <= set(told)
-    base = program.score_row(means)[0]  # a missing number is the mean: none was missing in training, so nothing marks it
+    base = program.score_row(means)[0]  # a missing number is the mean; none was in training, so nothing marks it
     assert told["town=a"] == pytest.approx(float(program.score_row({**means, "town": "a"})[0] - base), abs=1e-5)
     assert [entry["feature"] for sign in ("positive", "negative") for entry in found["numbers"][sign]] == ["size"]
     assert found["embeddings"]["of"] == program.features

@@ -14,7 +14,7 @@ from hogwild import ConfigError, FeedConfig, InputError
 RUN = {"epochs": 3, "lr": 0.1, "mode": "serial", "quiet": True}
 ROWS = [
     {"town": town, "age": 20 + 3 * k % 50, "kind": "ab"[k % 2], "text": f"{word} film, {word} indeed"}
-    for k, (town, word) in enumerate(zip("Rome Oslo Kyiv".split() * 12, "good bad dull fine".split() * 9, strict=True))
+    for k, (town, word) in enumerate(zip(["Rome", "Oslo", "Kyiv"] * 12, ["good", "bad", "dull", "fine"] * 9, strict=True))
 ]
 TWO = ["yes" if row["town"] == "Rome" or "good" in row["text"] else "no" for row in ROWS]
 THREE = [row["town"][0] + row["kind"] for row in ROWS]
@@ -109,7 +109,8 @@ def test_factorization_machines(options):
 def test_dense_layers_by_leaving_one_out(labels):
     rows = [{name: row[name] for name in ("town", "age", "kind")} for row in ROWS]
     loss = "squared" if labels is SIZES else "auto"
-    program = trained(hogwild.SparseMLP(hidden=(8,), dim=4, batch_size=8, loss=loss), labels, FeedConfig(layout="slots"), rows)
+    layers = hogwild.SparseMLP(hidden=(8,), dim=4, batch_size=8, loss=loss)
+    program = trained(layers, labels, FeedConfig(layout="slots"), rows)
     found = check(program, rows)[0]
     assert "without that feature" in found.how
     output = program.classes.index(found.of) if labels is THREE else None
@@ -127,7 +128,8 @@ def test_dense_layers_by_leaving_one_out(labels):
 def test_a_matrix_and_numbers_without_names():
     matrix = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
     labels = (matrix[:, 0] > 0).astype(int)
-    for program in (hogwild.Linear(), hogwild.FactorizationMachine(dim=2), hogwild.SparseMLP(hidden=(4,), batch_size=8)):
+    layers = hogwild.SparseMLP(hidden=(8,), dim=4, batch_size=8)
+    for program in (hogwild.Linear(), hogwild.FactorizationMachine(dim=4), layers):
         hogwild.train(program, hogwild.feed_of(matrix, labels), **RUN)
         found = hogwild.explain(program, matrix, 2)
         assert total(found) == pytest.approx(float(program.scores(matrix)[2]), abs=1e-5)
@@ -150,7 +152,10 @@ def test_recommenders():
 # -- taggers ---------------------------------------------------------------------------------------------------------
 
 
-TEXT = [("the", "D"), ("cat", "N"), ("sees", "V"), ("a", "D"), ("dog", "N")], [("dogs", "N"), ("see", "V"), ("cats", "N")]
+TEXT = (
+    [("the", "D"), ("cat", "N"), ("sees", "V"), ("a", "D"), ("dog", "N")],
+    [("dogs", "N"), ("see", "V"), ("cats", "N")],
+)
 LINES = "".join("".join(f"{word} {tag}\n" for word, tag in sentence) + "\n" for sentence in TEXT) * 6
 
 
@@ -188,6 +193,12 @@ def test_the_tag_of_a_crf_against_the_second(sentences):
 def test_a_bilstm_by_hiding_words(sentences):
     program = hogwild.train(hogwild.BiLSTM(word_dim=8, feature_dim=4, hidden=8, batch_size=4), sentences, **RUN)
     words = [[(word,) for word, _ in TEXT[0]]]
+    kinds = {each.kind: each for each in hogwild.inspect(program, top=3)}
+    assert list(kinds) == ["transitions", "biases", "words", "features"]
+    assert kinds["words"].of == program.arrays()["words"].shape[0]
+    longest = kinds["words"].rows[0][1]
+    assert longest == pytest.approx(float(np.linalg.norm(program.arrays()["words"], axis=1).max()), rel=1e-5)
+    assert [each.kind for each in hogwild.inspect(program, tag="N")] == ["transitions", "biases"]
     found = hogwild.explain(program, words, token=1)
     assert total(found) == pytest.approx(found.score, abs=1e-4)
     assert {"2 cat", "1 the"} <= {term.name for term in found.terms}

@@ -91,7 +91,7 @@ class Spellings:
             order = _most_frequent(grams.counts, places // 4 if full else places)
             kept = make_spelt(places, 0)._replace(letters=grams.letters)
             kept.used[LETTERS] = taken
-            move_entries(grams, order, kept)
+            ready(move_entries, len(order))(grams, order, kept)
             grams = kept
         self._grams = grams
 

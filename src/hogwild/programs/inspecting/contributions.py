@@ -84,7 +84,8 @@ class _Row(NamedTuple):
     slots: npt.NDArray[np.int64]
 
 
-def _row_of(feed: Feed, known: int) -> _Row:
+def _row_of(feed: Feed, known: int, zeros: bool = False) -> _Row:
+    """The only row of a feed; zeros: with values of 0 too."""
     samples: Any = feed.samples
     if isinstance(samples, DenseRows):
         features, values = np.arange(samples.matrix.shape[1]), samples.matrix[0].astype(np.float64)
@@ -94,7 +95,7 @@ def _row_of(feed: Feed, known: int) -> _Row:
         features = (ids if feed.original is None else feed.original[ids]).astype(np.int64)
         values = np.asarray(getattr(samples, "values", np.ones(len(ids))), np.float64)
         slots = np.asarray(getattr(samples, "slots", np.zeros(0)), np.int64)
-    keep = (values != 0) & (features < known)
+    keep = ((values != 0) | zeros) & (features < known)
     return _Row(features[keep], values[keep], slots[keep] if len(slots) else slots)
 
 
@@ -130,13 +131,14 @@ def _machine(program: Any, feed: Feed, names: Names, output: int) -> tuple[float
 
 
 def _text(program: Any, feed: Feed, names: Names, output: int) -> tuple[float, list[Term], float]:
-    arrays, row = program.arrays(), _row_of(feed, program.features)
-    values = row.values if program.config.counts else np.ones(len(row.features))
-    unknown = len(feed.samples.ids) - len(row.features)  # type: ignore[union-attr]  # no dense rows here
-    total, unit = np.abs(values).sum() + unknown, program.unit_of_pooling
+    arrays, whole = program.arrays(), _row_of(feed, feed.features, zeros=True)
+    whole = whole if program.config.counts else whole._replace(values=np.ones(len(whole.features)))
+    known = whole.features < program.features  # others say nothing, and count
+    row, values = whole._replace(features=whole.features[known], values=whole.values[known]), whole.values[known]
+    total, unit = np.abs(whole.values).sum(), program.unit_of_pooling
     share = 0.0 if not total else 1 / np.sqrt(unit * total) if unit else 1 / total
     pulls = arrays["embedding"][row.features].astype(np.float64) @ arrays["output"][output].astype(np.float64)
-    return float(arrays["bias"][output]), _named(names, row._replace(values=values), pulls * values * share), 0.0
+    return float(arrays["bias"][output]), _named(names, row, pulls * values * share), 0.0
 
 
 def _layers(program: Any, feed: Feed, names: Names, output: int) -> tuple[float, list[Term], float]:

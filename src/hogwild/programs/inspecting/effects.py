@@ -11,7 +11,7 @@ import numpy as np
 from hogwild.arrays import DenseRows, Floats, Ids, SlotRows, ValuedSlotRows
 from hogwild.feeds.sparse.feed import Feed
 from hogwild.machine import cores
-from hogwild.programs.inspecting.names import Names, holding
+from hogwild.programs.inspecting.names import Named, Names, holding
 from hogwild.programs.inspecting.strongest import (
     Asked,
     Columns,
@@ -36,23 +36,21 @@ def of_layers(program: Any, schema: Mapping[str, Any], asked: Asked) -> Found:
     the company of others; this is what it says alone.
     """
     names, features = Names(schema), 0 if _of_matrix(program) else program.features
-    called = [names[k] for k in range(features)]
-    rows = np.array([k for k, name in enumerate(called) if asked.feature in name], np.int64)
     columns = [name for name in program.dense if asked.feature in name]
+    rows = names.find(asked.feature, features)
     if not len(rows) and not columns:
-        holding([*called, *program.dense], asked.feature)  # says so
-    slots = names.slots(features)
+        holding(program.dense, asked.feature)  # says so
+    called, slots = Named(names, rows), names.slots(features)
     placed = rows[slots[rows] >= 0]
     found: Found = []
     if len(placed):
         effects = _alone(program, placed, slots[placed])
-        found.append(_listed("categories", program, effects, asked, lambda at: called[placed[at]]))
+        found.append(_listed("categories", program, effects, asked, lambda at: names[int(placed[at])]))
     if columns:
         places = [list(program.dense).index(name) for name in columns]
         found.append(_listed("numbers", program, _raised(program, places), asked, lambda at: columns[at]))
     if not asked.tag and len(rows):
-        chosen = [called[k] for k in rows.tolist()]
-        found.append(lengths("embeddings", "feature", chosen, program.arrays()["embedding"][rows], Asked(asked.top)))
+        found.append(lengths("embeddings", called, program.arrays()["embedding"][rows], asked.top))
     return found
 
 
@@ -111,8 +109,8 @@ def without_each(feed: Feed) -> tuple[Feed, int, int]:
     if isinstance(feed.samples, DenseRows):
         matrix = np.repeat(feed.samples.matrix, feed.samples.matrix.shape[1], axis=0)
         np.fill_diagonal(matrix, 0)
-        ends = (np.repeat(part, len(matrix)) for part in (feed.samples.targets, feed.samples.importance))
-        return replace(feed, samples=DenseRows(matrix, *ends), lines=None, files=()), 0, len(matrix)
+        targets, importance = (np.repeat(part, len(matrix)) for part in feed.samples[1:])
+        return replace(feed, samples=DenseRows(matrix, targets, importance), lines=None, files=()), 0, len(matrix)
     row = slotted(feed.samples)
     entries, columns = len(row.ids), row.dense.shape[1]
     keep = [*(np.delete(np.arange(entries), k) for k in range(entries)), *[np.arange(entries)] * columns]

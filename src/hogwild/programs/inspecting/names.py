@@ -116,11 +116,20 @@ class Names:
             found.append(zip(of_entries.tolist(), called, strict=True))
         return chain.from_iterable(found)
 
-    def holding(self, text: str, count: int) -> Places:
-        """The features whose names hold a text."""
+    def find(self, text: str, count: int) -> Places:
+        """The features whose names hold a text; hashed ones without a name only where it begins with `hash`."""
         if not text:
             return np.arange(count)
-        return holding([self[k] for k in range(count)], text)
+        first = len(self.numeric)
+        hashed = range(first, min(first + self.hashed, count))
+        some = hashed if text.startswith("hash") else sorted(k for k in self.kept if k < count)
+        chosen = chain(range(min(first, count)), some, range(first + self.hashed, count))
+        return np.array([k for k in chosen if text in self[k]], np.int64)
+
+    def holding(self, text: str, count: int) -> Places:
+        """The same; ConfigError if there are none."""
+        found = self.find(text, count)
+        return found if len(found) else holding((), text)
 
     def slots(self, features: int) -> Ids:
         """The slot of each feature of data with slots; -1 where nothing says it."""
@@ -156,6 +165,16 @@ class Names:
             column, value = column_of(entry)
             found[k] = places.get(column, -1) if value else -1
         return found
+
+
+class Named:
+    """The names of some features, in their order."""
+
+    def __init__(self, names: Names, features: Places) -> None:
+        self._names, self._features = names, features
+
+    def __getitem__(self, place: int) -> str:
+        return self._names[int(self._features[place])]
 
 
 def holding(names: Sequence[str], text: str) -> Places:

@@ -13,7 +13,7 @@ from hogwild.arrays import Floats, Ids
 from hogwild.config.options import nearest
 from hogwild.errors import ConfigError
 from hogwild.messages import shown
-from hogwild.programs.inspecting.names import Names, Places, holding
+from hogwild.programs.inspecting.names import Named, Names, Places, holding
 
 _LISTED = 12  # tags that a message lists
 
@@ -109,11 +109,14 @@ def of_bilstm(program: Any, schema: Mapping[str, Any], asked: Asked) -> Found:
                                lambda at: (tags[kept[at]],)))  # fmt: skip
     if asked.tag:
         return found
-    axes = program.axes()
+    axes, named = program.axes(), {}
     for kind, unknown in (("words", 1), ("features", len(program.slots) - 1)):
-        names = [f"{name} unknown" if k < unknown else name for k, name in enumerate(axes[kind][0])]
-        if len(names):
-            found.append(lengths(kind, kind.removesuffix("s"), names, arrays[kind], asked))
+        named[kind] = [f"{name} unknown" if k < unknown else name for k, name in enumerate(axes[kind][0])]
+    holding([*named["words"], *named["features"]], asked.feature)
+    for kind, names in named.items():
+        rows = np.array([k for k, name in enumerate(names) if asked.feature in name], np.int64)
+        if len(rows):
+            found.append(lengths(kind, [names[k] for k in rows.tolist()], arrays[kind][rows], asked.top))
     return found
 
 
@@ -244,7 +247,7 @@ def of_factorization(program: Any, schema: Mapping[str, Any], asked: Asked) -> F
         called = [names[k] for k in held[kind]]
         if program.biased:
             found.append(_biases(noun, called, biases[rows], asked.top))
-        found.append(lengths(kind, noun, called, vectors[rows], asked._replace(feature="")))
+        found.append(lengths(kind, called, vectors[rows], asked.top))
     return found
 
 
@@ -260,7 +263,8 @@ def of_words(program: Any, schema: Mapping[str, Any], asked: Asked) -> Found:
     rows = holding(words, asked.feature) if asked.feature else np.arange(len(words))
     counts, sizes = program.counts, vectors.norms
     found: Found = []
-    for kind, order in (("frequent words", rows), ("long vectors", rows[np.argsort(-sizes[rows], kind="stable")])):
+    for kind, by in (("frequent words", counts), ("long vectors", sizes)):
+        order = rows[np.argsort(-by[rows], kind="stable")]
         told = tuple((words[k], int(counts[k]), float(sizes[k])) for k in order[: asked.top].tolist())
         found.append(Listing(kind, ("word", "count", "length"), told, of=len(rows)))
     return found
@@ -280,13 +284,11 @@ def of_arrays(arrays: Mapping[str, npt.NDArray[Any]], asked: Asked) -> Found:
     return [Listing("parameters", ("parameter", "shape", "numbers", "length", "largest"), found, 2, len(told))]
 
 
-def lengths(kind: str, head: str, names: Sequence[str], rows: Floats, asked: Asked) -> Listing:
+def lengths(kind: str, names: Sequence[str] | Named, rows: Floats, top: int) -> Listing:
     """The longest of some vectors, in the Euclidean norm."""
-    kept = holding(names, asked.feature) if asked.feature else np.arange(len(names))
-    sizes = np.sqrt((rows[kept].astype(np.float64) ** 2).sum(1))
-    best = np.argsort(-sizes, kind="stable")[: asked.top]
-    listed = tuple((names[kept[k]], float(sizes[k])) for k in best.tolist())
-    return Listing(kind, (head, "length"), listed, of=len(kept))
+    sizes = np.sqrt((rows.astype(np.float64) ** 2).sum(1))
+    listed = tuple((names[k], float(sizes[k])) for k in np.argsort(-sizes, kind="stable")[:top].tolist())
+    return Listing(kind, (kind.removesuffix("s"), "length"), listed, of=len(rows))
 
 
 def no_tags(asked: Asked, what: str) -> None:
