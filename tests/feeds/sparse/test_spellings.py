@@ -63,13 +63,16 @@ def test_only_so_many_are_kept_and_counted(monkeypatch):
     assert found.names(2) == ["town=Rome", "often"]
 
 
-def test_later_blocks_are_looked_at_less():
+def test_later_blocks_are_looked_at_less(monkeypatch):
     found = Spellings()
-    shares = []
-    for _ in range(4):
-        found.next_block()
-        shares.append(found.share(1000))
-    assert shares == [1000, 500, 334, 250]
+    assert [found.next_block(1000) for _ in range(3)] == [1000, 1000, 1000]
+    monkeypatch.setattr(spellings, "_ROWS", 3100)
+    assert [found.next_block(1000) for _ in range(3)] == [250, 200, 167]
+    monkeypatch.setattr(spellings, "_SAMPLED", 40)
+    recipe = Hashing(20, 5, 1, True, False).recipe()
+    found.add_texts(recipe, *joined([f"word{k}" for k in range(100)]))
+    found.add_texts(recipe, *joined([f"other{k}" for k in range(100)]))
+    assert sorted(found.names()) == ["other0", "other1", *(f"word{k}" for k in range(9))]
 
 
 def test_parts_of_words():

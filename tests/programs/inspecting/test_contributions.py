@@ -12,9 +12,10 @@ import hogwild
 from hogwild import ConfigError, FeedConfig, InputError
 
 RUN = {"epochs": 3, "lr": 0.1, "mode": "serial", "quiet": True}
+TOWNS, WORDS = ["Rome", "Oslo", "Kyiv"], ["good", "bad", "dull", "fine"]
 ROWS = [
     {"town": town, "age": 20 + 3 * k % 50, "kind": "ab"[k % 2], "text": f"{word} film, {word} indeed"}
-    for k, (town, word) in enumerate(zip(["Rome", "Oslo", "Kyiv"] * 12, ["good", "bad", "dull", "fine"] * 9, strict=True))
+    for k, (town, word) in enumerate(zip(TOWNS * 12, WORDS * 9, strict=True))
 ]
 TWO = ["yes" if row["town"] == "Rome" or "good" in row["text"] else "no" for row in ROWS]
 THREE = [row["town"][0] + row["kind"] for row in ROWS]

@@ -92,9 +92,8 @@ class SlotEncoder(BlockEncoder):
         self.standards.add(work.moments)
         self.unseen += work.unseen
         if self.spellings and isinstance(self.slot_ids, SlotIds) and self.slot_ids.hashed:
-            self.spellings.next_block()
             cells = self.cells(block)
-            count = self.spellings.share(int(block.parsed.counts[self.counters.ENTRIES]))
+            count = self.spellings.next_block(int(block.parsed.counts[self.counters.ENTRIES]))
             self.spellings.add_categories(self.slot_ids.spelt(cells.keys[:count], cells.slots[:count]))
 
     def chunk(self, block: Block, work: _Work) -> Chunk:

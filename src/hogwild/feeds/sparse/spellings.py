@@ -1,9 +1,9 @@
 """Names of hashed features, kept while data is read: those that are met most often in a part of it.
 
 A hash does not tell what was hashed; a model that is to be looked into has to keep names. Of text n-grams and of
-categories the most frequent ones are kept, as met in the first megabyte of the first block of the data, in half as much
-of the second, a third of the third, and so on: data in any order is looked at from end to end, and the time goes with
-the logarithm of its length.
+categories the most frequent ones are kept, as met in the first half megabyte, and of each further block in as much
+divided by its number: data in any order is looked at from end to end, and the time goes with the logarithm of its
+length.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hogwild.kernels.ids.spelling import (
 )
 from hogwild.kernels.ids.tokens import Recipe
 
-_SAMPLED = 1 << 20  # bytes of text of the first block
+_SAMPLED, _ROWS = 1 << 19, 1 << 14  # bytes of text, and rows of categories, all of which are looked at
 MOST = 100_000  # names that a model keeps
 LONGEST = 100  # bytes of a name
 _PLACES = 1 << 20  # of the table of n-grams
@@ -52,26 +52,26 @@ class Spellings:
     """
 
     def __init__(self) -> None:
-        self._blocks = 0
+        self._blocks = self._bytes = self._rows = 0  # that were looked at
         self._grams: Spelt | None = None
         self._categories: dict[str, int] = {}
 
-    def next_block(self) -> None:
-        """What is added from now on is of another block."""
+    def next_block(self, rows: int) -> int:
+        """What is added from now on is of another block; of so many rows, how many to look at: the first ones."""
         self._blocks += 1
-
-    def share(self, rows: int) -> int:
-        """Of so many rows of a block, how many to look at: the first ones."""
-        return -(-rows // max(1, self._blocks))
+        share = min(rows, max(_ROWS - self._rows, -(-rows // self._blocks)))
+        self._rows += share
+        return share
 
     def add_texts(self, recipe: Recipe, data: Bytes, bounds: Offsets) -> None:
         """Count the n-grams of texts data[bounds[k, 0]:bounds[k, 1]]."""
         ends = np.cumsum(bounds[:, 1] - bounds[:, 0])
-        count = int(np.searchsorted(ends, _SAMPLED // max(1, self._blocks), "right")) + 1
-        chosen = bounds[:count]
+        room = max(_SAMPLED - self._bytes, _SAMPLED // max(1, self._blocks))
+        chosen = bounds[: int(np.searchsorted(ends, room, "right")) + 1]
         if not len(chosen):
             return
         size = int(ends[len(chosen) - 1])
+        self._bytes += size
         self._make_room(2 * size + len(chosen), recipe)
         last_words = np.zeros((recipe.ngrams, 2), np.uint64)
         with np.errstate(over="ignore"):  # hashes wrap around; only the interpreter, with the compiler off, says so
@@ -103,8 +103,8 @@ class Spellings:
                 known[entry] = known.get(entry, 0) + count
 
     def names(self, most: int = MOST) -> list[str]:
-        """The most frequent, the most frequent first; of equal ones categories come first, then what was met first."""
-        found = [(name, count) for name, count in self._categories.items() if len(name.encode()) <= LONGEST]
+        """The most frequent, the most frequent first; of equal ones categories by name, then n-grams as they came."""
+        found = [(name, count) for name, count in sorted(self._categories.items()) if len(name.encode()) <= LONGEST]
         if self._grams is not None:
             grams, letters = self._grams, self._grams.letters[: self._grams.used[LETTERS]].tobytes()
             short = grams.spans[:, 1] - grams.spans[:, 0] <= LONGEST

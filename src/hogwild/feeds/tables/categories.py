@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, repeat
 from typing import Any, NamedTuple
 
@@ -327,19 +327,19 @@ class HashedCategories:
         found: Ids = self._hashed(items, place)[items.codes]
         return found
 
-    def spelt(self, columns: Sequence[Codes], bags: Sequence[Bags], share: Callable[[int], int]) -> Counter[str]:
-        """How often each `column=value` is in some rows of these columns, those of several values last; share: of so
-        many rows, how many are looked at."""
+    def spelt(self, columns: Sequence[Codes], bags: Sequence[Bags], rows: int) -> Counter[str]:
+        """How often each `column=value` is in the first rows of these columns, those of several values last."""
         found: Counter[str] = Counter()
         place = sum(column.columns for column in columns)
-        many = [(place + k, bag.items) for k, bag in enumerate(bags)]
-        for first, column in (*_with_first(columns), *many):
-            codes = column.codes[: share(len(column.codes))].reshape(-1)
+        one = [(first, column, rows) for first, column in _with_first(columns)]
+        many = [(place + k, bag.items, int(bag.lengths[:rows].sum())) for k, bag in enumerate(bags)]
+        for first, column, count in (*one, *many):
+            codes = column.codes[:count].reshape(-1)
             counts = np.bincount(codes[codes >= 0], minlength=len(column.words))
             there = np.flatnonzero(counts)
             words, owners = column.words.take(pa.array(there)).to_pylist(), column.owners
-            for word, k, count in zip(words, there.tolist(), counts[there].tolist(), strict=True):
-                found[self._prefixes[first if owners is None else first + int(owners[k])] + word] += count
+            for word, k, times in zip(words, there.tolist(), counts[there].tolist(), strict=True):
+                found[self._prefixes[first if owners is None else first + int(owners[k])] + word] += times
         return found
 
     def entries(self, names: Sequence[str]) -> Ids:

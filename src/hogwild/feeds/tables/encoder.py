@@ -403,12 +403,12 @@ class TableEncoder:
         return Chunk(*self._features(parts), targets[keep], frame.lines[keep], frame.file, weights=weights)
 
     def _spell(self, parts: _Parts, spellings: Spellings) -> None:
-        spellings.next_block()
+        share = spellings.next_block(len(parts.numbers))
         if text := self._known_plan().text:
             spellings.add_texts(self.recipe, *frames.read_texts(parts.frame.arrays[text]))
         if self._categories == "hash":
             words = [*parts.categories, *parts.crossed]
-            spellings.add_categories(self.hasher.spelt(words, parts.bags, spellings.share))
+            spellings.add_categories(self.hasher.spelt(words, parts.bags, share))
 
     def _add_weights(self, weights: Numbers, frame: Frame) -> Floats:
         """The weights of the rows of a frame, which are added to those before."""

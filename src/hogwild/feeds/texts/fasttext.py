@@ -117,7 +117,7 @@ class FastTextEncoder:
     def _chunk(self, block: Block, parsed: _Parsed) -> Chunk:
         self.replaced += parsed.replaced
         if self.spellings:
-            self.spellings.next_block()
+            self.spellings.next_block(len(parsed.codes))
             self.spellings.add_texts(self.recipe, parsed.text, parsed.bounds)
         targets, problems = self.labels.targets_of_sets(parsed.found, parsed.codes)
         hint = f" (labels begin with `{shown(self.config.label_prefix)}`)"

@@ -185,7 +185,7 @@ class TextEncoder:
         block = item.block
         self.replaced += parsed.replaced
         if self.spellings:
-            self.spellings.next_block()
+            self.spellings.next_block(len(parsed.codes))
             self.spellings.add_texts(self.recipe, parsed.text, parsed.lines.texts[parsed.good])
         odd = np.flatnonzero(parsed.lines.status >= SHORT)
         wrong = {int(k): _explain(int(parsed.lines.fields[k]), item.layout) for k in odd}

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hogwild.arrays import Offsets
 from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.ids.hashing import FNV, fold, hash_bytes, push_fnv
-from hogwild.kernels.ids.tokens import SPACE, letter_at
+from hogwild.kernels.ids.tokens import APOSTROPHE, SPACE, odd_letter
 
 ENTRIES, LETTERS = 0, 1  # places in `used`
 
@@ -45,7 +45,11 @@ def spell_texts(data: Any, texts: Any, recipe: Any, spelt: Any, last_words: Any)
         i, last = texts[k, 0], texts[k, 1]
         words, size = 0, 0
         while True:
-            letter, step = letter_at(data, i, last, size, recipe)
+            letter, step = np.uint8(0), 1
+            if i < last:
+                letter = recipe.letters[data[i]]
+                if data[i] >= 0x80 or data[i] == APOSTROPHE:
+                    letter, step = odd_letter(data, i, last, size, recipe)
             if letter != 0:
                 letters[place] = letter
                 place += 1
