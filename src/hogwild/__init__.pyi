@@ -65,6 +65,8 @@ from .kernels.optim.rules import step_dense as step_dense
 from .observe import theory as theory
 from .observe.profile import Profile as Profile
 from .programs.custom import CustomProgram as CustomProgram
+from .programs.inspecting.model import explain as explain
+from .programs.inspecting.model import inspect as inspect
 from .programs.program import CompiledProgram as CompiledProgram
 from .programs.program import Program as Program
 from .programs.recommender.program import MatrixFactorization as MatrixFactorization

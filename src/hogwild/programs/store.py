@@ -24,6 +24,7 @@ from hogwild.programs.saving.sealed import (
     SMALL_VERSION,
     Sealed,
     check_sealed_output,
+    map_sealed,
     read_sealed,
     remove_sealed,
     write_sealed,
@@ -119,6 +120,25 @@ def metrics_of(path: str | PathLike[str]) -> Metrics:
     return _metrics(read_sealed(Path(path), KIND).config, str(Path(path) / "config.json"))
 
 
+def program_in(path: str | PathLike[str]) -> str:
+    """The name of the program of a model, which is not loaded."""
+    try:
+        config = map_sealed(Path(path), KIND).config
+    except FileNotFoundError:
+        raise _missing(Path(path)) from None
+    return str(_typed(config, "program", str, str(Path(path) / "config.json")))
+
+
+def arrays_in(path: str | PathLike[str]) -> Arrays:
+    """The arrays of a model, of which nothing is made: its code may be a user's."""
+    sealed = read_sealed(Path(path), KIND)
+    return widened(sealed.config, arrays_of(sealed, WEIGHTS, Path(path)), f"{Path(path) / WEIGHTS}")
+
+
+def _missing(path: Path) -> ModelError:
+    return ModelError(f"{path}: there is no such model; give the output directory of a finished training.")
+
+
 def check_model_output(path: str | PathLike[str]) -> None:
     """Raise SaveError before a long training for what would keep `save_model` from saving after it."""
     check_sealed_output(Path(path), KIND)
@@ -139,7 +159,7 @@ def load_model(path: str | PathLike[str], program: Program | None = None) -> Mod
     try:
         sealed = read_sealed(path, KIND)
     except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such model; give the output directory of a finished training.") from None
+        raise _missing(path) from None
     config = sealed.config
     where = str(path / "config.json")
     name = _typed(config, "program", str, where)

@@ -11,7 +11,7 @@ from feeds.tables.files import read
 from hogwild import FeedConfig, feed_of
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.tables.onerow import TableRow
-from hogwild.programs.inspect import Names
+from hogwild.programs.inspecting.names import Names
 
 TABLE = (
     "label,age,size,kind,town\n"

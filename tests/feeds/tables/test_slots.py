@@ -21,7 +21,7 @@ from hogwild.config import FeedConfig
 from hogwild.errors import InputError
 from hogwild.feeds.open import open_feed
 from hogwild.feeds.sparse.feed import Feed
-from hogwild.programs.inspect import Names
+from hogwild.programs.inspecting.names import Names
 from places import DATA
 
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data")

@@ -23,8 +23,8 @@ from hogwild.feeds.sparse.store import make_feed
 
 _MOST = 1 << 23  # bytes that are answered together
 _MAGIC = (b"PAR1", b"ARROW1")
-_LINES = ("csv", "tsv", "text", "svmlight", "libfm", "libffm", "multislot", "criteo", "fasttext", "jsonl")
-_TABLES = ("csv", "tsv")
+LINES = ("csv", "tsv", "text", "svmlight", "libfm", "libffm", "multislot", "criteo", "fasttext", "jsonl")
+TABLES = ("csv", "tsv")
 _SOON = 0.05  # seconds
 
 
@@ -42,15 +42,15 @@ def arriving_feeds(config: FeedConfig, schema: Mapping[str, Any]) -> Iterator[Fe
     stream = standard_input()
     first = _until_newline(stream)
     plain = not first.startswith(_MAGIC) and not compression_of(first[:6])
-    with _file(first) as path:
+    with written(first) as path:
         form = format_of([Source(STDIN, path, config)], config, schema) if plain else ""
-    if form not in _LINES:
-        with _file(first, stream) as path:
+    if form not in LINES:
+        with written(first, stream) as path:
             yield open_feed(path, replace(config, cache=False), schema=schema)
         return
     config = replace(config, format=cast(Format, form), bad_share=1.0)  # a share of few lines says nothing
     header, before = b"", 0
-    for data, more in _arriving(first, stream, partial(_line_end, quoted=form in _TABLES)):
+    for data, more in _arriving(first, stream, partial(_line_end, quoted=form in TABLES)):
         if before and not data.strip():
             before += data.count(b"\n")
             continue
@@ -87,7 +87,7 @@ def arriving_sources(config: Settings, lines: bool, enough: Callable[[bytes], bo
     stream = standard_input()
     first = _until_newline(stream)
     if not first or first.startswith(_MAGIC) or compression_of(first[:6]):
-        with _file(first, stream) as path:
+        with written(first, stream) as path:
             yield Source(STDIN, path, config)
         return
     before, held = 0, b""
@@ -96,11 +96,11 @@ def arriving_sources(config: Settings, lines: bool, enough: Callable[[bytes], bo
             held += data
             continue
         if data.strip() or not before:
-            with _file(held + data) as path:
+            with written(held + data) as path:
                 yield _part(path, config, before)
         before, held = before + (held + data).count(b"\n"), b""
     if held:
-        with _file(held) as path:
+        with written(held) as path:
             yield _part(path, config, 0)
 
 
@@ -149,7 +149,7 @@ def _more_within(stream: BinaryIO, seconds: float) -> bool:
 
 def _feed(data: bytes, before: int, config: FeedConfig, schema: Mapping[str, Any]) -> Feed:
     """Some lines as a feed; before: so many came earlier."""
-    with _file(data) as path:
+    with written(data) as path:
         source = _part(path, config, before)
         return make_feed(encoder_for(config.format, config, schema), [source], "", keep=False)
 
@@ -161,7 +161,7 @@ def _part(path: Path, config: Settings, before: int) -> Source:
 
 
 @contextmanager
-def _file(data: bytes, stream: BinaryIO | None = None) -> Iterator[Path]:
+def written(data: bytes, stream: BinaryIO | None = None) -> Iterator[Path]:
     """A file with these bytes, and all that comes after them."""
     workspace = make_workspace("lines")
     try:

@@ -31,7 +31,7 @@ from hogwild.programs.taggers.tagger import Tagger
 _READING, _TAGGING = "reading the text", "tagging (the first run compiles)"  # what goes on, where that takes long
 _AT_ONCE = 1 << 17  # tokens that are predicted together
 _WRITTEN = 1 << 16  # characters that are written together
-_BY_LINES = ("tokens", "segmented", "jsonl")  # formats of which a sentence is a line
+BY_LINES = ("tokens", "segmented", "jsonl")  # formats of which a sentence is a line
 
 
 def open_tagged(
@@ -135,7 +135,7 @@ def _read(
     arriving = options.files == ("-",) and model.schema and not read.pipe
     if arriving:
         form = read.format if read.format != "same" else str((model.schema or {}).get("format"))
-        files = arriving_sources(TaggingConfig(**read.shared()), form in _BY_LINES)
+        files = arriving_sources(TaggingConfig(**read.shared()), form in BY_LINES)
         read = replace(read, bad_share=1.0)  # a share of few lines says nothing
     seen, nothing = False, None
     for some in files:

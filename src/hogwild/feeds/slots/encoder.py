@@ -14,6 +14,7 @@ from hogwild.config import FeedConfig
 from hogwild.feeds.slots.ids import PlainIds, SlotIds
 from hogwild.feeds.sparse.encoder import Block, BlockEncoder, Chunk, Summary
 from hogwild.feeds.sparse.features import CENTRED, Moments, Standards
+from hogwild.feeds.sparse.spellings import Spellings
 from hogwild.kernels.ids.keys import drop_unknown
 from hogwild.kernels.parse import lines
 from hogwild.kernels.parse.slots import OF_DENSE, OF_TARGETS
@@ -43,6 +44,7 @@ class SlotEncoder(BlockEncoder):
         # Only a model can do without labels.
         super().__init__(config if schema else replace(config, unlabelled=False), schema, threads)
         self.unseen = 0
+        self.spellings = None if schema else Spellings()
 
     # -- what a format is -------------------------------------------------------------------------------------------
 
@@ -89,6 +91,10 @@ class SlotEncoder(BlockEncoder):
         """Add up what threads found."""
         self.standards.add(work.moments)
         self.unseen += work.unseen
+        if self.spellings and isinstance(self.slot_ids, SlotIds) and self.slot_ids.hashed:
+            cells = self.cells(block)
+            count = self.spellings.next_block(int(block.parsed.counts[self.counters.ENTRIES]))
+            self.spellings.add_categories(self.slot_ids.spelt(cells.keys[:count], cells.slots[:count]))
 
     def chunk(self, block: Block, work: _Work) -> Chunk:
         """The rows of a block, without categories that are not known."""
@@ -113,7 +119,8 @@ class SlotEncoder(BlockEncoder):
         shifts, scales = self.standards.final()
         final = not self.standards.measured or not scales
         schema = {"format": self.form, "slots": list(self.names), "dense": list(self.columns),
-                  **self.standards.schema(), **self.slot_ids.schema(), **self.own_schema()}  # fmt: skip
+                  **self.standards.schema(), **self.slot_ids.schema(), **self.own_schema(),
+                  **(self.spellings.schema() if self.spellings else {})}  # fmt: skip
         return Summary(features=self.slot_ids.features, schema=schema, notes=(*self.notes(scaled=not final), *bad),
                        remap=remap, dense_scales=() if final else tuple(scales),
                        dense_shifts=() if final else tuple(shifts))  # fmt: skip

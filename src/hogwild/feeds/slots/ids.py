@@ -144,6 +144,15 @@ class SlotIds:
             found |= {"sizes": self._sizes, "keys": self._texts}
         return found
 
+    def spelt(self, keys: Keys, slots: Slots) -> dict[str, int]:
+        """How often each `slot=key` is among these; shared slots have no name."""
+        found: dict[str, int] = {}
+        for slot in [0] if self.shared else np.unique(slots).tolist():
+            own, counts = np.unique(keys if self.shared else keys[slots == slot], return_counts=True)
+            prefix = "=" if self.shared else f"{self.names[slot]}="
+            found |= {f"{prefix}{key}": count for key, count in zip(own.tolist(), counts.tolist(), strict=True)}
+        return found
+
     def notes(self, unseen: int) -> list[str]:
         """What to tell the user; `unseen` categories were not known."""
         return rare_notes(self._cut, unseen, self.min_count, ("entry", "slot"))

@@ -11,7 +11,9 @@ from hogwild.feeds.sparse.feed import Feed
 from hogwild.messages import listed
 
 _NUMBERED = ("svmlight", "lists", "tfrecord", "libffm")  # formats whose ids are the numbers of features, as of arrays
-_ELSEWHERE = {"columns", "header", "label", "labels", "weight", "features", "indices"}  # what ids do not depend on
+_ELSEWHERE = {  # what ids do not depend on
+    "columns", "header", "label", "labels", "weight", "features", "indices", "names",
+}  # fmt: skip
 _BEFORE = {  # what models say that were saved before they said it
     "min_count": 1, "shared_ids": False, "missing": list(MISSING), "missing_numbers": "zero", "number_style": "plain",
     "dates": "", "multi": [], "separators": [],

@@ -198,7 +198,8 @@ def key_of(encoder: Encoder, sources: Sequence[Source], config: FeedConfig, sche
     options = asdict(config)
     del options["cache"]
     wanted = ("format", *getattr(encoder, "options", options))
-    content = {"encoder": type(encoder).__name__, "options": {name: options[name] for name in wanted}, "schema": schema}
+    content = {"encoder": type(encoder).__name__, "options": {name: options[name] for name in wanted},
+               "schema": {name: part for name, part in schema.items() if name != "names"}}  # fmt: skip
     if hasattr(encoder, "described"):
         content["described"] = encoder.described
     return cache.key_from(content, sources)

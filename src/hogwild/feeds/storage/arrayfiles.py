@@ -24,7 +24,7 @@ from hogwild.kernels.ids.crc32c import crc32c
 from hogwild.machine import cores
 from hogwild.ownership import open_private, private_opener
 
-VERSION = 3
+VERSION = 4
 HEADER = "feed.json"
 DTYPES = {
     "offsets": "int64", "ids": "int32", "values": "float32", "targets": "float32", "importance": "float32",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from hogwild.arrays import Ids
 from hogwild.errors import InputError
 from hogwild.feeds.sparse.encoder import rare_notes
 from hogwild.feeds.sparse.hashing import Hashing
-from hogwild.feeds.tables.frames import Codes, string_buffers
+from hogwild.feeds.tables.frames import Bags, Codes, string_buffers
 from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.ids.hashing import hash_seeded, hash_strings
 
@@ -295,6 +297,7 @@ class HashedCategories:
         self._firsts[: len(blocks)] += (np.array(blocks, np.int64) << hashing.bits).astype(np.int32)[: len(columns)]
         self.bits = hashing.bits
         names = [b"" if shared else name.encode() for name in columns]
+        self._prefixes = ["=" if shared else f"{_escaped(name)}=" for name in columns]
         self._seeds = np.empty(len(names), np.uint64)
         joined = np.frombuffer(bytearray(b"".join(names)), np.uint8)
         with np.errstate(over="ignore"):
@@ -322,6 +325,33 @@ class HashedCategories:
     def bag(self, place: int, items: Codes) -> Ids:
         """The ids of the items of a column of which a row has several."""
         found: Ids = self._hashed(items, place)[items.codes]
+        return found
+
+    def spelt(self, columns: Sequence[Codes], bags: Sequence[Bags], rows: int) -> Counter[str]:
+        """How often each `column=value` is in the first rows of these columns, those of several values last."""
+        found: Counter[str] = Counter()
+        place = sum(column.columns for column in columns)
+        one = [(first, column, rows) for first, column in _with_first(columns)]
+        many = [(place + k, bag.items, int(bag.lengths[:rows].sum())) for k, bag in enumerate(bags)]
+        for first, column, count in (*one, *many):
+            codes = column.codes[:count].reshape(-1)
+            counts = np.bincount(codes[codes >= 0], minlength=len(column.words))
+            there = np.flatnonzero(counts)
+            words, owners = column.words.take(pa.array(there)).to_pylist(), column.owners
+            for word, k, times in zip(words, there.tolist(), counts[there].tolist(), strict=True):
+                found[self._prefixes[first if owners is None else first + int(owners[k])] + word] += times
+        return found
+
+    def entries(self, names: Sequence[str]) -> Ids:
+        """The ids of entries `column=value`; -1 for a column that is not one of these."""
+        places = {prefix: k for k, prefix in reversed(list(enumerate(self._prefixes)))}
+        ends = [_prefix_length(name) for name in names]
+        owners = np.array([places.get(name[:end], -1) for name, end in zip(names, ends, strict=True)], np.int64)
+        known = np.flatnonzero(owners >= 0)
+        words = pa.array([names[k][ends[k] :] for k in known.tolist()], pa.string())
+        found = np.full(len(names), -1, np.int32)
+        if len(known):
+            found[known] = self._hashed(Codes(np.arange(len(known), dtype=np.int32), words, owners[known]), 0)
         return found
 
     def _hashed(self, column: Codes, first: int) -> Ids:

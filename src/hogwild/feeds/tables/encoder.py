@@ -33,6 +33,7 @@ from hogwild.feeds.sparse.features import (
 )
 from hogwild.feeds.sparse.hashing import Hashing, hash_texts
 from hogwild.feeds.sparse.labelsets import SetLabels, labels_for
+from hogwild.feeds.sparse.spellings import Spellings
 from hogwild.feeds.tables import columns, delimited, frames, objects
 from hogwild.feeds.tables.categories import Cut, HashedCategories, Vocabulary
 from hogwild.feeds.tables.columns import Plan, Sample
@@ -115,6 +116,7 @@ class TableEncoder:
             if self.schema:
                 self._follow(Plan.known(self.schema))
         self.recipe = self.hashing.recipe()
+        self.spellings = None if schema else Spellings()
         self.counts = dict.fromkeys(("numbers", "categories", "replaced", "unlabelled files", "weightless"), 0)
         self.left_out: set[str] = set()  # words that stand for missing categories
         self.absent: list[str] = []  # notes on fields that files do not have
@@ -163,6 +165,7 @@ class TableEncoder:
             "vocabulary": self.vocabulary.entries(),
             "scales": listed(scales),
             **({"shifts": listed(shifts)} if self._slotted and self.standards.told else {}),
+            **(self.spellings.schema() if self.spellings else {}),
         }
         final = bool(self.schema) or (all(scale == 1 for scale in scales) and not any(shifts))
         slotted = self._slotted
@@ -379,6 +382,8 @@ class TableEncoder:
 
     def _chunk(self, parts: _Parts) -> Chunk:
         frame = parts.frame
+        if self.spellings:
+            self._spell(parts, self.spellings)
         targets, wrong = self._targets(parts)
         lines = {int(frame.lines[row]): problem for row, problem in wrong.items()}
         self._report(frame, {**frame.wrong, **lines})
@@ -396,6 +401,14 @@ class TableEncoder:
             dense = self.standards.standardized(cells.dense)
             return Chunk(*cells.features, targets[keep], frame.lines[keep], frame.file, cells.slots, dense, weights)
         return Chunk(*self._features(parts), targets[keep], frame.lines[keep], frame.file, weights=weights)
+
+    def _spell(self, parts: _Parts, spellings: Spellings) -> None:
+        share = spellings.next_block(len(parts.numbers))
+        if text := self._known_plan().text:
+            spellings.add_texts(self.recipe, *frames.read_texts(parts.frame.arrays[text]))
+        if self._categories == "hash":
+            words = [*parts.categories, *parts.crossed]
+            spellings.add_categories(self.hasher.spelt(words, parts.bags, share))
 
     def _add_weights(self, weights: Numbers, frame: Frame) -> Floats:
         """The weights of the rows of a frame, which are added to those before."""

@@ -95,7 +95,7 @@ def _plan(value: Any) -> bool:
 _KINDS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("header", "shared_ids", "zero_based", "implicit"), _flag),
     **dict.fromkeys(("label", "text", "weight", "indices", "values", "preset", "dates"), _text),
-    **dict.fromkeys(("columns", "keys", "templates", "fields", "missing", "separators"), _texts),
+    **dict.fromkeys(("columns", "keys", "templates", "fields", "missing", "separators", "names"), _texts),
     **dict.fromkeys(("numeric", "categorical", "multi", "slots", "dense", "vocabulary"), _names),
     "interactions": lambda value: isinstance(value, list) and all(_texts(pair) and len(pair) == 2 for pair in value),
     "format": lambda value: _text(value) and len(value) <= 40,

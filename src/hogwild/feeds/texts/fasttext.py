@@ -21,6 +21,7 @@ from hogwild.feeds.sparse.features import Features, keep_rows
 from hogwild.feeds.sparse.hashing import Hashing, hash_texts
 from hogwild.feeds.sparse.labels import TEXT_NAME
 from hogwild.feeds.sparse.labelsets import Names, SetLabels
+from hogwild.feeds.sparse.spellings import Spellings
 from hogwild.feeds.tables.columns import Plan
 from hogwild.feeds.tables.fields import FieldRules
 from hogwild.feeds.texts.lines import text_only
@@ -33,13 +34,15 @@ _WORD = rb"[^ \t\r\n\v\f\0]"  # what fastText's words are made of
 
 class _Parsed(NamedTuple):
     """A block in arrays: of each line that is not blank its number in the block and its features; found: the different
-    sets of labels; codes: which of them each line has."""
+    sets of labels; codes: which of them each line has; text, bounds: what is hashed of it."""
 
     lines: npt.NDArray[np.int64]
     features: Features
     found: list[Names]
     codes: npt.NDArray[np.intp]
     replaced: int
+    text: Bytes
+    bounds: npt.NDArray[np.int64]
 
 
 class FastTextEncoder:
@@ -68,6 +71,7 @@ class FastTextEncoder:
         self._skip = len(config.label_prefix.encode())
         self.bad = BadLines(config)
         self.replaced = 0
+        self.spellings = None if schema else Spellings()
 
     def chunks(self, sources: Sequence[Source]) -> Iterator[Chunk]:
         """All rows of all sources, in order."""
@@ -80,7 +84,8 @@ class FastTextEncoder:
         """What holds for all rows that were yielded."""
         notes = (*self.bad.notes(), *replaced_notes(self.replaced), *self.labels.notes(0))
         schema = {"format": "table", **self.plan.schema(), "labels": self.labels.schema(),
-                  "hashing": self.hashing.schema(), "categories": "hash", "vocabulary": [], "scales": []}  # fmt: skip
+                  "hashing": self.hashing.schema(), "categories": "hash", "vocabulary": [], "scales": [],
+                  **(self.spellings.schema() if self.spellings else {})}  # fmt: skip
         return Summary(1 << self.hashing.bits, self.labels.names(), schema, notes, relabel=self.labels.relabel(),
                        sets=self.labels.sets())  # fmt: skip
 
@@ -105,11 +110,15 @@ class FastTextEncoder:
             of_line[line] = (*of_line.get(line, ()), data[start + self._skip : end].decode())
         known: dict[Names, int] = {}
         codes = [known.setdefault(of_line.get(line, ()), len(known)) for line in lines.tolist()]
-        features = hash_texts(self.recipe, words, np.stack((starts, ends), 1)[lines])
-        return _Parsed(lines, features, list(known), np.array(codes, np.intp), replaced)
+        bounds = np.stack((starts, ends), 1)[lines]
+        features = hash_texts(self.recipe, words, bounds)
+        return _Parsed(lines, features, list(known), np.array(codes, np.intp), replaced, words, bounds)
 
     def _chunk(self, block: Block, parsed: _Parsed) -> Chunk:
         self.replaced += parsed.replaced
+        if self.spellings:
+            self.spellings.next_block(len(parsed.codes))
+            self.spellings.add_texts(self.recipe, parsed.text, parsed.bounds)
         targets, problems = self.labels.targets_of_sets(parsed.found, parsed.codes)
         hint = f" (labels begin with `{shown(self.config.label_prefix)}`)"
         wrong = {

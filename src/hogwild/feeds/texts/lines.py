@@ -14,12 +14,13 @@ from hogwild.errors import InputError
 from hogwild.feeds.io.badlines import BadLines
 from hogwild.feeds.io.blocks import Block, blocks_of, check_utf8, head_of, replaced_notes
 from hogwild.feeds.io.parallel import in_order
-from hogwild.feeds.io.source import Source
+from hogwild.feeds.io.source import Bytes, Source
 from hogwild.feeds.sparse.encoder import Chunk, Summary, reading_schema
 from hogwild.feeds.sparse.features import Features, keep_rows
 from hogwild.feeds.sparse.hashing import Hashing, hash_texts
 from hogwild.feeds.sparse.labels import NAMES, TEXT_NAME
 from hogwild.feeds.sparse.labelsets import labels_for
+from hogwild.feeds.sparse.spellings import Spellings
 from hogwild.feeds.tables.columns import (
     NO_WEIGHT,
     Plan,
@@ -44,7 +45,7 @@ class _Item(NamedTuple):
 
 
 class _Parsed(NamedTuple):
-    """A block in arrays. words: the distinct labels; codes: for each good row, which one it has."""
+    """A block in arrays. words: the distinct labels; codes: for each good row, which one it has; text: in UTF-8."""
 
     lines: Lines
     good: npt.NDArray[np.intp]
@@ -52,6 +53,7 @@ class _Parsed(NamedTuple):
     words: list[str]
     codes: npt.NDArray[np.intp]
     replaced: int
+    text: Bytes
 
 
 def text_only(config: FeedConfig, schema: Mapping[str, Any] | None) -> bool:
@@ -94,6 +96,7 @@ class TextEncoder:
         self.bad = BadLines(config)
         self.replaced = 0
         self.unlabelled_files = 0
+        self.spellings = None if schema else Spellings()
 
     def chunks(self, sources: Sequence[Source]) -> Iterator[Chunk]:
         """All rows of all sources, in order."""
@@ -109,7 +112,8 @@ class TextEncoder:
             notes += describe(self.plan, self.config) if self.plan.header else []
         notes += [*replaced_notes(self.replaced), *self.labels.notes(self.unlabelled_files)]
         schema = {"format": "table", **(self.plan.schema() if self.plan else {}), "labels": self.labels.schema(),
-                  "hashing": self.hashing.schema(), "categories": "hash", "vocabulary": [], "scales": []}  # fmt: skip
+                  "hashing": self.hashing.schema(), "categories": "hash", "vocabulary": [], "scales": [],
+                  **(self.spellings.schema() if self.spellings else {})}  # fmt: skip
         features = 1 << self.hashing.bits
         return Summary(features, self.labels.names(), schema, tuple(notes), relabel=self.labels.relabel(),
                        sets=self.labels.sets())  # fmt: skip
@@ -168,18 +172,21 @@ class TextEncoder:
         whole = len(good) == len(lines.status)
         features = hash_texts(self.recipe, text, lines.texts if whole else lines.texts[good])
         if item.layout.label < 0:
-            return _Parsed(lines, good, features, [], np.zeros(len(good), np.intp), replaced)
+            return _Parsed(lines, good, features, [], np.zeros(len(good), np.intp), replaced, text)
         bounds = lines.labels[good]
         hashes = np.empty(len(good), np.uint64)
         with np.errstate(over="ignore"):
             hash_fields(text, bounds, self.recipe.seed, hashes)
         _, first, codes = np.unique(hashes, return_index=True, return_inverse=True)
         words = [text[start:end].tobytes().decode() for start, end in bounds[first].tolist()]
-        return _Parsed(lines, good, features, words, codes, replaced)
+        return _Parsed(lines, good, features, words, codes, replaced, text)
 
     def _chunk(self, item: _Item, parsed: _Parsed) -> Chunk:
         block = item.block
         self.replaced += parsed.replaced
+        if self.spellings:
+            self.spellings.next_block(len(parsed.codes))
+            self.spellings.add_texts(self.recipe, parsed.text, parsed.lines.texts[parsed.good])
         odd = np.flatnonzero(parsed.lines.status >= SHORT)
         wrong = {int(k): _explain(int(parsed.lines.fields[k]), item.layout) for k in odd}
         good, features = parsed.good, parsed.features

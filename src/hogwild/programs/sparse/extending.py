@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, zip_longest
 from typing import Any
 
 from hogwild.feeds.slots.ids import feature_names
+from hogwild.feeds.sparse.spellings import MOST
 from hogwild.feeds.tables.categories import column_of
 
 _KEYS_A_TEXT = 256  # of a schema
@@ -39,6 +40,8 @@ def extended_schema(known: Mapping[str, Any], found: Mapping[str, Any]) -> dict[
         both["features"] = max(known["features"], found["features"] + shift)
     if "labels" in known and found.get("labels", {}).get("kind") == known["labels"]["kind"]:
         both["labels"] = {**known["labels"], "names": _joined(known["labels"]["names"], found["labels"]["names"])}
+    if "names" in known or "names" in found:
+        both["names"] = _in_turns(known.get("names", ()), found.get("names", ()))[:MOST]
     if known.get("format") == "libffm" and list(known["slots"]) == found["slots"][: len(known["slots"])]:
         both["slots"] = list(found["slots"])
     return both
@@ -70,6 +73,11 @@ def row_names(schema: Mapping[str, Any], features: int) -> Sequence[int | str]:
 def _joined(known: Sequence[str], found: Sequence[str]) -> list[str]:
     """All of both, each once; the known ones first, in their order."""
     return list(dict.fromkeys((*known, *found)))
+
+
+def _in_turns(known: Sequence[str], found: Sequence[str]) -> list[str]:
+    """The same, in turns: both are in the order of how frequent they are."""
+    return list(dict.fromkeys(name for pair in zip_longest(known, found) for name in pair if name is not None))
 
 
 def _fits(entry: str, schema: Mapping[str, Any]) -> bool:

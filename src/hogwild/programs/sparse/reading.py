@@ -89,6 +89,8 @@ class ReadingProgram(RowProgram):
         both = extended_schema(old.schema or {}, feed.schema)
         if not both or both == feed.schema:
             return feed
+        if {**both, "names": ()} == {**feed.schema, "names": ()}:  # by which no id is another
+            return replace(feed, schema=both)
         if reopen is not None:
             return reopen(replace(feed, schema=both))
         if why := misfit(feed, both):

@@ -1,0 +1,1 @@
+"""Looking into models: their strongest weights by name, and what makes up one prediction."""
