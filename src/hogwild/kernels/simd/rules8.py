@@ -221,17 +221,38 @@ def spread_rule(rule: Any) -> Any:
 # Each after the same in plain Python.
 
 
-def _move_eight(rule: Any, table: Any, cell: int, width: int, grads: Any, at: int, rate: Any, fixes: Any) -> None:
-    gradient = _Cells(None, grads, at, 0)[0]
-    update(spread_rule(rule), _Cells(None, table, cell, width), 0, 1, gradient, rate, Fixes(fixes))
+def _move_eight(rule: Any, drag: Any, table: Any, cell: int, width: int, grads: Any, at: int, rate: Any, fixes: Any) -> None:  # noqa: E501
+    _move(spread_rule(rule), drag, _Cells(None, table, cell, width), _Cells(None, grads, at, 0)[0], rate, Fixes(fixes))
+
+
+def _move(rule: Any, drag: Any, row: Any, gradient: Any, rate: Any, fixes: Any) -> None:
+    """`update` of the weights row[0]; drag: nothing, or what adds so many times themselves to their gradient."""
+    for share in drag:
+        gradient = gradient + row[0] * share
+    update(rule, row, 0, 1, gradient, rate, fixes)
 
 
 @instruction(_move_eight)
-def move_eight(b: Any, rule: Any, table: Any, cell: Any, width: Any, grads: Any, at: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
-    """`update` of the weights at `cell` by grads[at:]."""
+def move_eight(b: Any, rule: Any, drag: Any, table: Any, cell: Any, width: Any, grads: Any, at: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
+    """`update` of the weights at `cell` by grads[at:], and by `drag` times themselves where it has a number."""
     gradient, (rate,) = Vector.load(b, grads, at), spread(b, [rate])
-    rule = type(rule)(*spread(b, rule))
-    update(rule, Eight(b, table, cell, width), 0, 1, gradient, rate, Fixes(spread(b, fixes)))
+    rule, row = type(rule)(*spread(b, rule)), Eight(b, table, cell, width)
+    _move(rule, spread(b, drag), row, gradient, rate, Fixes(spread(b, fixes)))
+
+
+def _move_apart_eight(rule: Any, drag: Any, table: Any, cell: int, width: int, array: Any, places: Any, factor: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
+    x, y = (_Cells(None, array, place, 0)[0] for place in places)
+    _move(spread_rule(rule), drag, _Cells(None, table, cell, width), factor * (x - y), rate, Fixes(fixes))
+
+
+@instruction(_move_apart_eight)
+def move_apart_eight(b: Any, rule: Any, drag: Any, table: Any, cell: Any, width: Any, array: Any, places: Any, factor: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
+    """As `move_eight`, by factor times the difference of the numbers at two places of an array."""
+    x, y = (Vector.load(b, array, place) for place in places)
+    factor, rate = spread(b, [factor, rate])
+    gradient = Vector(b, b.fmul(b.fsub(x.value, y.value), factor.value))  # rounded, as one that was stored would be
+    rule, row = type(rule)(*spread(b, rule)), Eight(b, table, cell, width)
+    _move(rule, spread(b, drag), row, gradient, rate, Fixes(spread(b, fixes)))
 
 
 def _fade_eight(rule: Any, table: Any, cell: int, width: int, due: Any, fixes: Any, factor: Any, out: Any, to: int) -> None:  # noqa: E501
