@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils
+from numba.core import cgutils, types
 
 from hogwild.kernels.compiler.instructions import instruction
 from hogwild.kernels.compiler.jit import choice, inner
@@ -25,6 +25,7 @@ _FAST = ("reassoc", "contract", "arcp", "nsz", "afn")  # as in jit.py
 _SMALL = 0.25
 _SERIES = (1.0, -1.0, 1 / 2, -1 / 6, 1 / 24, -1 / 120, 1 / 720)  # of exp(-x), to 1.3e-8 below _SMALL
 _NONE = np.float32(0)
+_FENCE = "arithmetic.fence"  # what goes through it is a number of its own, which no formula is rearranged with
 
 
 class Vector:  # noqa: PLW1641
@@ -150,6 +151,13 @@ def faded(weight: Any, x: Any) -> Any:
     return weight * np.float32(math.exp(-x))
 
 
+@instruction(lambda number: number, types.float32)
+def rounded(b: Any, number: Any) -> Any:
+    """A number, rounded whatever follows: as if it had been stored."""
+    kind = ir.FunctionType(number.type, [number.type])
+    return b.call(cgutils.get_or_insert_function(b.module, kind, f"llvm.{_FENCE}.f32"), [number])
+
+
 @choice
 def fixes_of(rule: Any, count: Any) -> Any:
     """What the number of visits of a row says for all its weights: two factors; zeros where there is nothing."""
@@ -240,6 +248,12 @@ def move_eight(b: Any, rule: Any, drag: Any, table: Any, cell: Any, width: Any, 
     _move(rule, spread(b, drag), row, gradient, rate, Fixes(spread(b, fixes)))
 
 
+def _apart(builder: Any, array: Any, places: Any, factor: Any) -> Vector:
+    """Factor times the difference of the numbers at two places; rounded whatever follows: as if it had been stored."""
+    x, y = (CODE.load(builder, array, place) for place in places)
+    return Vector(builder, builder.fmul(builder.fsub(x, y), factor))
+
+
 def _move_apart_eight(rule: Any, drag: Any, table: Any, cell: int, width: int, array: Any, places: Any, factor: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
     x, y = (_Cells(None, array, place, 0)[0] for place in places)
     _move(spread_rule(rule), drag, _Cells(None, table, cell, width), factor * (x - y), rate, Fixes(fixes))
@@ -248,9 +262,7 @@ def _move_apart_eight(rule: Any, drag: Any, table: Any, cell: int, width: int, a
 @instruction(_move_apart_eight)
 def move_apart_eight(b: Any, rule: Any, drag: Any, table: Any, cell: Any, width: Any, array: Any, places: Any, factor: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
     """As `move_eight`, by factor times the difference of the numbers at two places of an array."""
-    x, y = (Vector.load(b, array, place) for place in places)
-    factor, rate = spread(b, [factor, rate])
-    gradient = Vector(b, b.fmul(b.fsub(x.value, y.value), factor.value))  # rounded, as one that was stored would be
+    gradient, (rate,) = _apart(b, array, places, CODE.spread(b, factor)), spread(b, [rate])
     rule, row = type(rule)(*spread(b, rule)), Eight(b, table, cell, width)
     _move(rule, spread(b, drag), row, gradient, rate, Fixes(spread(b, fixes)))
 
@@ -268,7 +280,7 @@ def fade_eight(b: Any, rule: Any, table: Any, cell: Any, width: Any, due: Any, f
     speed = _paced(type(rule)(*spread(b, rule)), weights)
     due, factor = spread(b, [due, factor])
     left = weights[0] * factor * (due * speed).exp_of_minus()
-    left.store(out, to)  # RACE(lost update): docs/races.md
+    left.call(_FENCE).store(out, to)  # RACE(lost update): docs/races.md
 
 
 def _read_eight(table: Any, cell: int, factor: Any, out: Any, to: int, sums: int) -> None:
@@ -301,5 +313,4 @@ def _gradient_eight(array: Any, x: int, y: int, factor: Any) -> None:
 @instruction(_gradient_eight)
 def gradient_eight(b: Any, array: Any, x: Any, y: Any, factor: Any) -> None:
     """The numbers at y become factor times the difference of those at x and at y."""
-    apart = Vector.load(b, array, x) - Vector.load(b, array, y)
-    (apart * Vector(b, CODE.spread(b, factor))).store(array, y)
+    _apart(b, array, (x, y), CODE.spread(b, factor)).store(array, y)

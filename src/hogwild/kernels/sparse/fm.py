@@ -127,8 +127,10 @@ def _move_apart(fields: Any, task: Any, table: Any, base: int, floats: Any, entr
     for c in range(0, whole, EIGHT):
         cell, places = base + 1 + c, (c, place + c)
         move_apart_eight(task.factor_rule, drag, table, cell, width, floats, places, grad, step.rate, fixes)
+    if whole < count:
+        gradient_eight(floats, whole, place + whole, grad)
     for c in range(whole, count):
-        mine = dragged(drag, grad * (floats[c] - floats[place + c]), table[base + 1 + c])
+        mine = dragged(drag, floats[place + c], table[base + 1 + c])
         update(task.factor_rule, table, base + 1 + c, width, mine, step.rate, visits)
 
 

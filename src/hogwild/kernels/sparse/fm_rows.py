@@ -14,11 +14,11 @@ from numba.core import cgutils, types
 
 from hogwild.arrays import Step
 from hogwild.kernels.compiler.instructions import instruction
-from hogwild.kernels.compiler.jit import choice, inner
+from hogwild.kernels.compiler.jit import choice, inlined_choice, inner
 from hogwild.kernels.optim.penalties import Free, Penalty, charge, owes, pace, stamps
 from hogwild.kernels.optim.rules import counts_visits, stride
 from hogwild.kernels.simd.emit import FLOAT, INT, LONG, VectorCode
-from hogwild.kernels.simd.rules8 import EIGHT, add_eight, fade_eight, faded, fixes_of, read_eight
+from hogwild.kernels.simd.rules8 import EIGHT, add_eight, fade_eight, faded, fixes_of, read_eight, rounded
 
 
 class FactorPenalty(NamedTuple):
@@ -94,7 +94,7 @@ def _charge(penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_ce
         table[base + c] = faded(table[base + c], due * speed * penalty.factors.l2)  # RACE(lost update): docs/races.md
 
 
-@choice
+@inlined_choice
 def read_row(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
     """The factors of a row, unpaid penalty deducted, times a value: to floats[place:], and added to floats[sums:].
 
@@ -129,7 +129,7 @@ def _read_paid(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader
     mine = pays(reader, row)
     fixes = fixes_of(rule, _visits(rule, table, last))
     speed = pace(rule, table, base, width, last - 1)
-    weight = faded(table[base], due * speed * penalty.weight.l2)  # RACE(stale read): docs/races.md
+    weight = rounded(faded(table[base], due * speed * penalty.weight.l2))  # RACE(stale read): docs/races.md
     whole = (width - 1) // EIGHT * EIGHT
     if mine:
         table[last] = reader.elapsed  # RACE(lost update): docs/races.md
@@ -145,7 +145,7 @@ def _read_paid(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader
     for c in range(whole, width - 1):
         cell = base + 1 + c
         speed = pace(rule, table, cell, width, last - 1)
-        factor = faded(table[cell], due * speed * penalty.factors.l2)
+        factor = rounded(faded(table[cell], due * speed * penalty.factors.l2))
         if mine:
             table[cell] = factor  # RACE(lost update): docs/races.md
         floats[place + c] = value * factor

@@ -246,12 +246,6 @@ class FactorizationMachine(Tabled):
         self._rule, self._factor_rule = (make_rule(config.optimizer, self.constants, 0.0, rate) for rate in rates)
         self._penalty = Free() if isinstance(self._rule, Ftrl) else _penalty_of(config)
 
-    @classmethod
-    def earlier(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        """There was one form of L2; models without any have none."""
-        lazy = options.get("optimizer") != "ftrl" and (options.get("l2") or options.get("l2_factors"))
-        return {**({"l2_form": "time"} if lazy else {}), **options}
-
     def _learn_classes(self, classes: tuple[Label, ...]) -> None:
         if len(classes) > 2:
             raise InputError(
