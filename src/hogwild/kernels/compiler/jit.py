@@ -255,7 +255,8 @@ def inlined_choice(stub: Callable[..., Any]) -> Any:
 def choice(stub: Callable[..., Any], options: Mapping[str, bool] = MappingProxyType({})) -> Any:
     """Turn a stub into a function chosen by the type of its first argument.
 
-    The stub's body runs only when the JIT is off, and when nothing is registered for the type. options: of the compiler.
+    The stub's body runs only when the JIT is off, and when nothing is registered for the type.
+    options: of the compiler.
     """
     chosen = Choice(stub.__name__)
 
@@ -331,5 +332,6 @@ def explain(task: Any, error: NumbaError) -> str:
 
 __all__ = [
     "OPTIONS", "NumbaError", "allocating", "checked", "choice", "compiling_ahead", "entry", "exact", "explain", "fresh",
-    "in_package", "inlined", "inlined_choice", "inner", "kernel", "loop", "open_kernel", "ready", "renewed", "spelled_out",
+    "in_package", "inlined", "inlined_choice", "inner", "kernel", "loop", "open_kernel", "ready", "renewed",
+    "spelled_out",
 ]  # fmt: skip

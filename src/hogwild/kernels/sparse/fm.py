@@ -73,7 +73,7 @@ def factor_gradients(fields: Any, task: Any, floats: Any, place: int, field: int
 
 
 @choice
-def move_factors(fields: Any, task: Any, table: Any, base: int, floats: Any, entry: Any, step: Any, visits: Any) -> None:
+def move_factors(fields: Any, task: Any, table: Any, base: int, floats: Any, entry: Any, step: Any, visits: Any) -> None:  # noqa: E501
     """Move the factors of the row that begins at `base`; entry: where its factors times its value stand in
     scratch.floats, its field, and the derivative in its weight."""
 
@@ -208,7 +208,7 @@ def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
     factors = factors_of(task)
     features = len(weights.table) // stride(task.rule, task.penalty, 1 + factors)
     for k in range(scratch.count[0]):
-        row = np.int64(scratch.rows[k])
+        row: Any = np.int64(scratch.rows[k])
         if row < features:
             for c in range(factors):
                 scratch.floats[c] = scratch.grads[k, 1 + c]

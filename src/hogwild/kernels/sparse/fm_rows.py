@@ -29,7 +29,7 @@ class FactorPenalty(NamedTuple):
 
 
 class TouchedPenalty(NamedTuple):
-    """A visit adds `weight` times itself to the gradient of the first weight of a row, `factors` times to the others'."""
+    """A visit adds `weight` times itself to the gradient of the first weight of a row, `factors` times to others'."""
 
     weight: np.float32
     factors: np.float32
@@ -67,7 +67,7 @@ def pays(reader: Any, row: Any) -> Any:
     """Whether who reads a row is to pay its penalty."""
 
 
-pays.of(Step)(lambda reader, row: owes(reader, row))
+pays.of(Step)(owes)
 pays.of(Reader)(lambda reader, row: False)
 
 
