@@ -251,7 +251,7 @@ def move_eight(b: Any, rule: Any, drag: Any, table: Any, cell: Any, width: Any, 
 def _apart(builder: Any, array: Any, places: Any, factor: Any) -> Vector:
     """Factor times the difference of the numbers at two places; rounded whatever follows: as if it had been stored."""
     x, y = (CODE.load(builder, array, place) for place in places)
-    return Vector(builder, builder.fmul(builder.fsub(x, y), factor))
+    return Vector(builder, builder.fmul(builder.fsub(x, y), factor)).call(_FENCE)
 
 
 def _move_apart_eight(rule: Any, drag: Any, table: Any, cell: int, width: int, array: Any, places: Any, factor: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
