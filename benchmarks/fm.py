@@ -162,11 +162,15 @@ def feed_from(split: Split) -> Feed:
 class Ours:
     """Ours, with adagrad."""
 
+    def __init__(self, l2_form: str = "time") -> None:
+        self.l2_form = l2_form
+
     def train(
         self, train: Split, test: Split, choice: Choice, dim: int, ffm: bool, seed: int
     ) -> tuple[Any, list[float]]:
         """Scores of the test rows after each epoch, and the seconds of each epoch."""
-        program = hogwild.FactorizationMachine(dim, l2=choice.l2 / 10, l2_factors=choice.l2, field_aware=ffm)
+        form = {"l2_form": self.l2_form} if choice.l2 else {}
+        program = hogwild.FactorizationMachine(dim, l2=choice.l2 / 10, l2_factors=choice.l2, field_aware=ffm, **form)
         executor = hogwild.AsyncExecutor(threads=SETTING.threads)
         feed, held_out = feed_from(train), feed_from(test)
         scores, seconds, before = [], [], 0.0
@@ -270,13 +274,18 @@ def main() -> None:
     parser.add_argument("--l2", type=float, default=0.0, help="penalty on factors with the made clicks")
     parser.add_argument("--threads", type=int, default=2, help="of everybody but fastFM, which has one")
     parser.add_argument("--cpu", action="store_true", help="seconds of processor, not of the clock: on a busy machine")
+    parser.add_argument("--peers", nargs="*", choices=list(PEERS), help="default: all that are installed")
     parser.add_argument("--only", choices=("quality", "speed"))
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to a file")
     arguments = parser.parse_args()
     arguments.dim = arguments.dim or (4 if arguments.ffm else 8)
     os.environ.setdefault("USER", "nobody")
     SETTING.threads, SETTING.clock = arguments.threads, time.process_time if arguments.cpu else time.perf_counter
-    contestants: dict[str, Any] = {"ours": Ours(), **{name: peer() for name, peer in PEERS.items()}}
+    contestants: dict[str, Any] = {"ours": Ours()}
+    if arguments.only == "speed" and arguments.l2:
+        contestants["ours, touched"] = Ours("touched")
+    peers = PEERS if arguments.peers is None else {name: PEERS[name] for name in arguments.peers}
+    contestants |= {name: peer() for name, peer in peers.items()}
     results: dict[str, Any] = {"cores": os.cpu_count(), "threads": arguments.threads, "cpu": arguments.cpu}
     results |= {"ffm": arguments.ffm, "dim": arguments.dim}
     if arguments.only != "speed":

@@ -134,7 +134,8 @@ class XLearn:
     """xLearn with adagrad, lock-free, without its normalisation of samples."""
 
     def train(self, train: Split, test: Split, choice: Any, dim: int, ffm: bool, seed: int) -> tuple[Any, list[float]]:
-        """As PyTorch.train. It shows no epoch from within: runs of one epoch and of all tell the seconds."""
+        """As PyTorch.train. It shows no epoch from within: runs of one epoch and of all tell the seconds. A run before
+        them leaves the data in its binary form, which all later ones read; else the first alone would parse text."""
         import xlearn
 
         with tempfile.TemporaryDirectory() as name:
@@ -142,7 +143,8 @@ class XLearn:
             for split, file in ((train, "train"), (test, "test")):
                 (folder / file).write_text("".join(_ffm_lines(split, ffm)))
             took, scores = [], []
-            for epochs in sorted({1, choice.epochs}) if choice.epochs < MOST_EPOCHS else range(1, choice.epochs + 1):
+            counts = sorted({1, choice.epochs}) if choice.epochs < MOST_EPOCHS else range(1, choice.epochs + 1)
+            for number, epochs in enumerate([1, *counts]):
                 model = xlearn.create_ffm() if ffm else xlearn.create_fm()
                 model.setTrain(str(folder / "train"))
                 model.setQuiet()
@@ -151,6 +153,8 @@ class XLearn:
                 options = {"task": "binary", "lr": choice.lr, "lambda": choice.l2, "k": dim, "epoch": epochs}
                 began = SETTING.clock()
                 model.fit({**options, "opt": "adagrad", "nthread": SETTING.threads}, str(folder / "model"))
+                if not number:
+                    continue
                 took.append((epochs, SETTING.clock() - began))
                 model.setTest(str(folder / "test"))
                 model.predict(str(folder / "model"), str(folder / "scores"))

@@ -167,7 +167,8 @@ def score(weight: np.ndarray, factors: np.ndarray, bias: float, row: list[Entry]
 
 
 class FMTwin:
-    """A factorization machine trained one visit at a time; the penalty is paid by every weight at every visit."""
+    """A factorization machine trained one visit at a time; the penalty is paid by every weight at every visit, or by
+    those of a sample's entries, entry by entry, as part of their gradients."""
 
     def __init__(self, task: Any, weight: np.ndarray, factors: np.ndarray) -> None:
         self.task = task
@@ -189,14 +190,18 @@ class FMTwin:
         target, importance = float(samples.targets[row]), float(samples.importance[row])
         pull = float(slopes_of(name, at, target)[0]) * importance
         of = np.arange(factors.size).reshape(self.shape)
+        touched = type(self.task.penalty).__name__ == "TouchedPenalty"
+        weight_l2, factor_l2 = map(float, self.task.penalty) if touched else (0.0, 0.0)
         for a, (i, f, x) in enumerate(listed):
             slope = np.zeros(self.shape[1:])
             for b, (j, g, y) in enumerate(listed):
                 if b != a:
                     slope[g] += pull * x * y * factors[j, f]
-            move(self.task.rule, self.weights[i], pull * x, learning_rate)
+            own = self.weights[i]
+            move(self.task.rule, own, pull * x + weight_l2 * own.value, learning_rate)
             for place, gradient in zip(of[i].reshape(-1), slope.reshape(-1), strict=True):
-                move(self.task.factor_rule, self.factors[place], float(gradient), learning_rate)
+                factor = self.factors[place]
+                move(self.task.factor_rule, factor, float(gradient) + factor_l2 * factor.value, learning_rate)
         move(self.task.rule, self.bias, pull * float(self.task.bias), learning_rate, bias=True)
         if type(self.task.penalty).__name__ == "FactorPenalty":
             self._pay(self.weights, float(self.task.penalty.weight.l2), time)

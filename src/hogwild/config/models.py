@@ -65,9 +65,8 @@ class FMConfig(Config):
     optimizer: Rule = "adagrad"
     """Update rule."""
     l2: float = 0.0
-    """L2 penalty on weights. The objective is the mean loss + l2 w^2 / 2 + l2_factors v^2 / 2, of weights w and factors
-    v, without the bias; paid by the features that a sample has, and at the end of an epoch. With ftrl once for all
-    visits together."""
+    """L2 penalty on weights, a visit, without the bias; l2_form says of which. With ftrl once for all visits
+    together."""
     l2_factors: float = 0.0
     """L2 penalty on factors."""
     field_aware: bool = False
@@ -82,6 +81,10 @@ class FMConfig(Config):
     quantile: float | None = None
     """With the quantile loss: the share of the targets that is to lie below what is predicted. Default: 0.5, the
     median."""
+    l2_form: Literal["time", "touched"] = "time"
+    """Whose squares l2 w^2 / 2 + l2_factors v^2 / 2 a visit has in its loss: those of all weights w and factors v
+    (`time`: the objective is the mean loss + these; a row pays late, when its feature occurs), or of the sample's
+    features only (`touched`, as in xLearn and libffm; faster, and weaker on rare features)."""
 
     def check(self) -> None:
         most = 256  # compiled code is made for each number of factors
@@ -89,6 +92,10 @@ class FMConfig(Config):
         require_not_negative(self, "l2", "l2_factors", remedy="Try 0 or 1e-6.")
         fits = self.init_scale > 0
         require(self, "init_scale", fits, "it must be positive: factors of zero would never move. Try 0.01.")
+        idle = self.l2_form == "touched" and not (self.l2 or self.l2_factors)
+        require(self, "l2_form", not idle, "there is no penalty; add l2 or l2_factors, or leave it out.")
+        idle = self.l2_form == "touched" and self.optimizer == "ftrl"
+        require(self, "l2_form", not idle, "the penalties of ftrl are part of its rule; leave it out.")
         _check_quantity(self)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hogwild.arrays import Floats, Step
 from hogwild.errors import ConfigError
-from hogwild.kernels.optim.penalties import Free
+from hogwild.kernels.optim.penalties import stamps
 from hogwild.kernels.optim.rules import row_cells, settle, settle_copy
 from hogwild.programs.program import CompiledProgram
 
@@ -37,7 +37,7 @@ class RowProgram(CompiledProgram):
 
     def pay(self, weights: Any, elapsed: float) -> bool:
         """Pay the lazy penalties of these weights; False if there are none."""
-        if isinstance(self._penalty, Free):
+        if not stamps(self._penalty):
             return False
         for table, width in self.penalized(weights):
             settle(self._rule, self._penalty, table, width, np.float32(elapsed))
@@ -45,13 +45,13 @@ class RowProgram(CompiledProgram):
 
     def settle_copy(self, weights: Any, step: Step) -> None:
         """Pay the lazy penalties of the rows that one worker pays for."""
-        if not isinstance(self._penalty, Free):
+        if stamps(self._penalty):
             for table, width in self.penalized(weights):
                 settle_copy(self._rule, self._penalty, table, width, step)
 
     def move_clock(self, before: float, now: float) -> None:
         """Stamps move with the clock, so that every row owes what it owed."""
-        if not isinstance(self._penalty, Free):
+        if stamps(self._penalty):
             for table, width in self.penalized(self.trained()):
                 cells = row_cells(self._rule, self._penalty, width)
                 table[cells - 1 :: cells] += np.float32(now - before)
@@ -62,7 +62,7 @@ class RowProgram(CompiledProgram):
 
     def owing(self) -> float:
         """The latest stamp: up to then every row would have been paid, had all been touched."""
-        if isinstance(self._penalty, Free):
+        if not stamps(self._penalty):
             return 0.0
         tables = [(t, row_cells(self._rule, self._penalty, width)) for t, width in self.penalized(self.trained())]
         return max(float(table[cells - 1 :: cells].max(initial=0.0)) for table, cells in tables)

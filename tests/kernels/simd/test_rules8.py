@@ -10,10 +10,11 @@ from hogwild.kernels.compiler.jit import kernel
 from hogwild.kernels.optim.penalties import Penalty, flow, pace
 from hogwild.kernels.optim.rules import RULES, Adagrad, Ftrl, Momentum, slots_of, update
 from hogwild.kernels.simd import rules8
-from hogwild.kernels.simd.rules8 import EIGHT, fade_eight, fixes_of, move_eight
+from hogwild.kernels.simd.rules8 import EIGHT, fade_eight, fixes_of, move_apart_eight, move_eight
 
 WIDTH = 11  # slots do not lie at whole vectors
 STEPS = 5
+DRAG = np.float32(0.3)
 COUNT = 5 * WIDTH  # where the single weights have their count
 ODD = {
     "momentum": Momentum(np.float32(0.7)),
@@ -24,13 +25,19 @@ ODD = {
 
 @kernel
 def run_both(rule, eight, ones, grads, rates, due):  # one compilation a rule
-    """Move the cells 2 to 9 of a row by vectors and one by one, then fade them both ways; returns nothing."""
+    """Move the cells 2 to 9 of a row by vectors and one by one, once by a difference and themselves too, then fade
+    them both ways; returns nothing."""
     for step in range(len(rates)):
         count = np.float32(step + 1)
-        move_eight(rule, eight, 2, WIDTH, grads, EIGHT * step, rates[step], fixes_of(rule, count))
+        move_eight(rule, (), eight, 2, WIDTH, grads, EIGHT * step, rates[step], fixes_of(rule, count))
         for k in range(EIGHT):
             update(rule, ones, 2 + k, WIDTH, grads[EIGHT * step + k], rates[step], count)
-    count = np.float32(len(rates))
+    count, rate = np.float32(len(rates) + 1), rates[0]
+    apart = np.float32(0.8)
+    move_apart_eight(rule, (DRAG,), eight, 2, WIDTH, grads, (EIGHT, 2 * EIGHT), apart, rate, fixes_of(rule, count))
+    for k in range(EIGHT):
+        gradient = apart * (grads[EIGHT + k] - grads[2 * EIGHT + k]) + DRAG * ones[2 + k]
+        update(rule, ones, 2 + k, WIDTH, gradient, rate, count)
     ones[COUNT] = count
     last = (1 + slots_of(rule)) * WIDTH
     fade_eight(rule, eight, 2, WIDTH, due * np.float32(0.3), fixes_of(rule, count), np.float32(2), eight, last)

@@ -13,7 +13,7 @@ from hogwild.kernels.optim.losses import Logistic, Squared
 from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells, settle
 from hogwild.kernels.sparse.fm import score_rows
-from hogwild.kernels.sparse.fm_rows import FactorPenalty
+from hogwild.kernels.sparse.fm_rows import FactorPenalty, TouchedPenalty
 from problems.fm import SLOTS, drive, drive_pair, fields_of, make_machine, make_slot_rows, make_task, scratch_for
 from problems.linear import FEATURES, ROWS, make_rows
 from reference import factorization as reference_fm
@@ -21,6 +21,7 @@ from reference import factorization as reference_fm
 SCHEDULE = Schedule(0.1, 0.5 / ROWS, 0.0)
 _F = np.float32
 L2 = FactorPenalty(Penalty(_F(0), _F(0.05)), Penalty(_F(0), _F(0.2)))
+TOUCHED = TouchedPenalty(_F(0.05), _F(0.2))
 NONE = FactorPenalty(Penalty(_F(0), _F(0)), Penalty(_F(0), _F(0.1)))
 
 
@@ -52,6 +53,10 @@ def test_rows_with_a_penalty():
     check(make_task(Logistic(), Adagrad(_F(0.01)), L2, dim=10), make_rows(1), drive)
 
 
+def test_rows_with_a_penalty_when_touched():
+    check(make_task(Logistic(), Adagrad(_F(0.01)), TOUCHED, dim=10), make_rows(1), drive)
+
+
 def test_slots():
     check(make_task(Logistic(), Adam(), Free(), dim=4, slots=SLOTS), make_slot_rows(2), drive_pair)
 
@@ -59,13 +64,32 @@ def test_slots():
 @compiled_in_full
 @pytest.mark.parametrize(
     ("rule", "penalty"),
-    [(Sgd(), Free()), (Sgd(), L2), (Momentum(), NONE), (Adagrad(), Free()), (Adagrad(_F(0.01)), NONE), (Adam(), L2)],
-    ids=["sgd", "sgd-l2", "momentum-l2", "adagrad", "adagrad-l2", "adam-l2"],
+    [
+        (Sgd(), Free()), (Sgd(), L2), (Momentum(), NONE), (Adagrad(), Free()), (Adagrad(_F(0.01)), NONE), (Adam(), L2),
+        (Sgd(), TOUCHED), (Momentum(), TOUCHED), (Adagrad(_F(0.01)), TOUCHED), (Adam(), TOUCHED), (Ftrl(), TOUCHED),
+    ],
+    ids=[
+        "sgd", "sgd-l2", "momentum-l2", "adagrad", "adagrad-l2", "adam-l2", "sgd-touched", "momentum-touched",
+        "adagrad-touched", "adam-touched", "ftrl-touched",
+    ],
 )
 @pytest.mark.parametrize("slots", [0, SLOTS])
 def test_rules(rule, penalty, slots):
     samples = make_slot_rows(4) if slots else make_rows(4)
     check_both(make_task(Logistic(), rule, penalty, dim=3 if slots else 9, slots=slots), samples)
+
+
+@compiled_in_full
+@pytest.mark.parametrize("slots", [0, SLOTS])
+def test_a_penalty_of_zero_when_touched_is_none(slots):
+    samples = make_slot_rows(4) if slots else make_rows(4)
+    found = []
+    for penalty in (Free(), TouchedPenalty(_F(0), _F(0))):
+        task = make_task(Logistic(), Adagrad(), penalty, dim=3 if slots else 9, slots=slots)
+        weights, _, _ = make_machine(task, 3)
+        drive(task, samples, weights, scratch_for(task), SCHEDULE)
+        found.append(weights)
+    np.testing.assert_allclose(found[0].table, found[1].table, rtol=1e-5, atol=1e-7)
 
 
 @compiled_in_full

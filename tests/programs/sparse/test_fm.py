@@ -246,6 +246,9 @@ def test_a_table_larger_than_memory_is_refused_before_it_is_made():
         ({"optimizer": "adam", "constants": {"beta3": 1.0}}, "no constant 'beta3'"),
         ({"class_weight": "even"}, "balanced"),
         ({"classes": [1]}, "at least two"),
+        ({"l2_form": "touched"}, "there is no penalty; add l2 or l2_factors"),
+        ({"l2_form": "touched", "l2": 0.1, "optimizer": "ftrl"}, "part of its rule"),
+        ({"l2_form": "lazy", "l2": 0.1}, "l2_form"),
     ],
 )
 def test_options_that_cannot_work(options, message):
@@ -306,16 +309,43 @@ def test_state_comes_back_bit_for_bit(optimizer, kind):
 
 
 @compiled_in_full
+@pytest.mark.parametrize("aware", [False, True])
+def test_a_penalty_when_touched_goes_on_bit_for_bit(aware, tmp_path):
+    feed = make_feed(14, kind=ValuedSlotRows, ranked=True)
+    options = {"l2": 1e-3, "l2_factors": 1e-2, "l2_form": "touched", "field_aware": aware}
+    program = FactorizationMachine(3, **options)
+    fit(program, feed, epochs=1)
+    assert "weight_stamp" not in program.arrays(state=True)  # nothing is owed, so there is nothing to remember
+    save_model(tmp_path / "m", program)
+    assert load_model(tmp_path / "m").program.config.l2_form == "touched"
+    twin = FactorizationMachine(**json.loads(json.dumps(program.options())))
+    twin.restore(program.arrays(state=True))
+    for model in (program, twin):
+        fit(model, feed, epochs=1)
+    for name, array in program.arrays(state=True).items():
+        assert array.tobytes() == twin.arrays(state=True)[name].tobytes(), name
+    free = FactorizationMachine(3, field_aware=aware)
+    fit(free, feed, epochs=2)
+    assert np.linalg.norm(program.arrays()["factors"]) < np.linalg.norm(free.arrays()["factors"])
+
+
+def test_options_of_before_there_were_two_forms_mean_the_one_there_was():
+    saved = FactorizationMachine(**SOME, classes=[0, 1]).options()
+    del saved["l2_form"]
+    assert FactorizationMachine(**FactorizationMachine.earlier(saved)).config.l2_form == "time"
+
+
+@compiled_in_full
 @pytest.mark.parametrize("mode", ["hogwild", "locked", "round-robin", "minibatch"])
 @pytest.mark.parametrize("aware", [False, True])
 def test_modes(mode, aware):
-    feed = make_feed(9, kind=ValuedSlotRows)
-    program = FactorizationMachine(2, l2_factors=1e-3, field_aware=aware)
+    feed, form = make_feed(9, kind=ValuedSlotRows), "touched" if mode in ("hogwild", "minibatch") else "time"
+    program = FactorizationMachine(2, l2_factors=1e-3, field_aware=aware, l2_form=form)
     events = fit(program, feed, epochs=1, mode=mode, threads=2, trace=mode == "hogwild", sharing="all")
     assert events[-1].samples == ROWS
     assert np.isfinite(program.evaluate(feed)["loss"])
     if mode in ("round-robin", "minibatch"):
-        again = FactorizationMachine(2, l2_factors=1e-3, field_aware=aware)
+        again = FactorizationMachine(2, l2_factors=1e-3, field_aware=aware, l2_form=form)
         fit(again, feed, epochs=1, mode=mode, threads=2)
         assert again.arrays()["factors"].tobytes() == program.arrays()["factors"].tobytes()
 

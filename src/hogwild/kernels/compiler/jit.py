@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import CellType, FunctionType, ModuleType, SimpleNamespace
+from types import CellType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, TypeVar, cast
 
 import numba as nb
@@ -270,10 +270,16 @@ class Choice:
         self.default = fn
 
 
-def choice(stub: Callable[..., Any]) -> Any:
+def inlined_choice(stub: Callable[..., Any]) -> Any:
+    """As `choice`, for what the compiler would make a call of its own, and then know none of its constants."""
+    return choice(stub, {"forceinline": True})
+
+
+def choice(stub: Callable[..., Any], options: Mapping[str, bool] = MappingProxyType({})) -> Any:
     """Turn a stub into a function chosen by the type of its first argument.
 
     The stub's body runs only when the JIT is off, and when nothing is registered for the type.
+    options: of the compiler.
     """
     chosen = Choice(stub.__name__)
 
@@ -295,7 +301,7 @@ def choice(stub: Callable[..., Any]) -> Any:
         return chosen.find(getattr(first, "instance_class", None) or getattr(first, "key", None))
 
     typed = eval(source, {"_find": _find})  # numba wants the very parameter names of the stub
-    overload(interpreted, jit_options=cast(Any, {**OPTIONS, **_DRAFT}), strict=False)(typed)
+    overload(interpreted, jit_options=cast(Any, {**OPTIONS, **_DRAFT, **options}), strict=False)(typed)
     return interpreted
 
 
@@ -349,5 +355,6 @@ def explain(task: Any, error: NumbaError) -> str:
 
 __all__ = [
     "OPTIONS", "NumbaError", "allocating", "checked", "choice", "compiling_ahead", "entry", "exact", "explain", "fresh",
-    "in_package", "in_python", "inlined", "inner", "kernel", "loop", "open_kernel", "ready", "renewed", "spelled_out",
+    "in_package", "in_python", "inlined", "inlined_choice", "inner", "kernel", "loop", "open_kernel", "ready",
+    "renewed", "spelled_out",
 ]  # fmt: skip

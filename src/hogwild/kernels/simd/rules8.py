@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils
+from numba.core import cgutils, types
 
 from hogwild.kernels.compiler.instructions import instruction
 from hogwild.kernels.compiler.jit import choice, inner
@@ -25,6 +25,7 @@ _FAST = ("reassoc", "contract", "arcp", "nsz", "afn")  # as in jit.py
 _SMALL = 0.25
 _SERIES = (1.0, -1.0, 1 / 2, -1 / 6, 1 / 24, -1 / 120, 1 / 720)  # of exp(-x), to 1.3e-8 below _SMALL
 _NONE = np.float32(0)
+_FENCE = "arithmetic.fence"  # what goes through it is a number of its own, which no formula is rearranged with
 
 
 class Vector:  # noqa: PLW1641
@@ -150,6 +151,13 @@ def faded(weight: Any, x: Any) -> Any:
     return weight * np.float32(math.exp(-x))
 
 
+@instruction(lambda number: number, types.float32)
+def rounded(b: Any, number: Any) -> Any:
+    """A number, rounded whatever follows: as if it had been stored."""
+    kind = ir.FunctionType(number.type, [number.type])
+    return b.call(cgutils.get_or_insert_function(b.module, kind, f"llvm.{_FENCE}.f32"), [number])
+
+
 @choice
 def fixes_of(rule: Any, count: Any) -> Any:
     """What the number of visits of a row says for all its weights: two factors; zeros where there is nothing."""
@@ -221,17 +229,42 @@ def spread_rule(rule: Any) -> Any:
 # Each after the same in plain Python.
 
 
-def _move_eight(rule: Any, table: Any, cell: int, width: int, grads: Any, at: int, rate: Any, fixes: Any) -> None:
-    gradient = _Cells(None, grads, at, 0)[0]
-    update(spread_rule(rule), _Cells(None, table, cell, width), 0, 1, gradient, rate, Fixes(fixes))
+def _move_eight(rule: Any, drag: Any, table: Any, cell: int, width: int, grads: Any, at: int, rate: Any, fixes: Any) -> None:  # noqa: E501
+    _move(spread_rule(rule), drag, _Cells(None, table, cell, width), _Cells(None, grads, at, 0)[0], rate, Fixes(fixes))
+
+
+def _move(rule: Any, drag: Any, row: Any, gradient: Any, rate: Any, fixes: Any) -> None:
+    """`update` of the weights row[0]; drag: nothing, or what adds so many times themselves to their gradient."""
+    for share in drag:
+        gradient = gradient + row[0] * share
+    update(rule, row, 0, 1, gradient, rate, fixes)
 
 
 @instruction(_move_eight)
-def move_eight(b: Any, rule: Any, table: Any, cell: Any, width: Any, grads: Any, at: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
-    """`update` of the weights at `cell` by grads[at:]."""
+def move_eight(b: Any, rule: Any, drag: Any, table: Any, cell: Any, width: Any, grads: Any, at: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
+    """`update` of the weights at `cell` by grads[at:], and by `drag` times themselves where it has a number."""
     gradient, (rate,) = Vector.load(b, grads, at), spread(b, [rate])
-    rule = type(rule)(*spread(b, rule))
-    update(rule, Eight(b, table, cell, width), 0, 1, gradient, rate, Fixes(spread(b, fixes)))
+    rule, row = type(rule)(*spread(b, rule)), Eight(b, table, cell, width)
+    _move(rule, spread(b, drag), row, gradient, rate, Fixes(spread(b, fixes)))
+
+
+def _apart(builder: Any, array: Any, places: Any, factor: Any) -> Vector:
+    """Factor times the difference of the numbers at two places; rounded whatever follows: as if it had been stored."""
+    x, y = (CODE.load(builder, array, place) for place in places)
+    return Vector(builder, builder.fmul(builder.fsub(x, y), factor)).call(_FENCE)
+
+
+def _move_apart_eight(rule: Any, drag: Any, table: Any, cell: int, width: int, array: Any, places: Any, factor: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
+    x, y = (_Cells(None, array, place, 0)[0] for place in places)
+    _move(spread_rule(rule), drag, _Cells(None, table, cell, width), factor * (x - y), rate, Fixes(fixes))
+
+
+@instruction(_move_apart_eight)
+def move_apart_eight(b: Any, rule: Any, drag: Any, table: Any, cell: Any, width: Any, array: Any, places: Any, factor: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
+    """As `move_eight`, by factor times the difference of the numbers at two places of an array."""
+    gradient, (rate,) = _apart(b, array, places, CODE.spread(b, factor)), spread(b, [rate])
+    rule, row = type(rule)(*spread(b, rule)), Eight(b, table, cell, width)
+    _move(rule, spread(b, drag), row, gradient, rate, Fixes(spread(b, fixes)))
 
 
 def _fade_eight(rule: Any, table: Any, cell: int, width: int, due: Any, fixes: Any, factor: Any, out: Any, to: int) -> None:  # noqa: E501
@@ -247,7 +280,7 @@ def fade_eight(b: Any, rule: Any, table: Any, cell: Any, width: Any, due: Any, f
     speed = _paced(type(rule)(*spread(b, rule)), weights)
     due, factor = spread(b, [due, factor])
     left = weights[0] * factor * (due * speed).exp_of_minus()
-    left.store(out, to)  # RACE(lost update): docs/races.md
+    left.call(_FENCE).store(out, to)  # RACE(lost update): docs/races.md
 
 
 def _read_eight(table: Any, cell: int, factor: Any, out: Any, to: int, sums: int) -> None:
@@ -280,5 +313,4 @@ def _gradient_eight(array: Any, x: int, y: int, factor: Any) -> None:
 @instruction(_gradient_eight)
 def gradient_eight(b: Any, array: Any, x: Any, y: Any, factor: Any) -> None:
     """The numbers at y become factor times the difference of those at x and at y."""
-    apart = Vector.load(b, array, x) - Vector.load(b, array, y)
-    (apart * Vector(b, CODE.spread(b, factor))).store(array, y)
+    _apart(b, array, (x, y), CODE.spread(b, factor)).store(array, y)

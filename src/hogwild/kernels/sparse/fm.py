@@ -20,9 +20,10 @@ from hogwild.kernels.compiler.jit import choice, inner, kernel, open_kernel
 from hogwild.kernels.compiler.prefetch import prefetch
 from hogwild.kernels.loop.task import apply, fused, gradient
 from hogwild.kernels.optim.losses import cost, slope
-from hogwild.kernels.optim.rules import begin_row, pay_row, stride, update
-from hogwild.kernels.simd.rules8 import EIGHT, fixes_of, gradient_eight, move_eight
-from hogwild.kernels.sparse.fm_rows import dot_fields, field_gradients, read_row
+from hogwild.kernels.optim.penalties import stamps
+from hogwild.kernels.optim.rules import begin_row, stride, update, visits_of
+from hogwild.kernels.simd.rules8 import EIGHT, fixes_of, gradient_eight, move_apart_eight, move_eight
+from hogwild.kernels.sparse.fm_rows import Reader, dot_fields, dragged, drags, field_gradients, read_row
 from hogwild.kernels.sparse.linear import move_bias
 from hogwild.kernels.sparse.samples import LINE, count_of, entries_of, id_of, prefetch_entries, value_of
 
@@ -71,6 +72,12 @@ def factor_gradients(fields: Any, task: Any, floats: Any, place: int, field: int
     """Turn the row at `place`, of an entry of a field, into the derivatives in its factors, times `grad`."""
 
 
+@choice
+def move_factors(fields: Any, task: Any, table: Any, base: int, floats: Any, entry: Any, step: Any, visits: Any) -> None:  # noqa: E501
+    """Move the factors of the row that begins at `base`; entry: where its factors times its value stand in
+    scratch.floats, its field, and the derivative in its weight."""
+
+
 count_fields.of(OneField)(lambda fields: 1)
 field_of.of(OneField)(lambda fields, entries, k: 0)
 
@@ -111,12 +118,28 @@ def _one_field_gradients(fields: Any, task: Any, floats: Any, place: int, field:
         gradient_eight(floats, c, place + c, grad)
 
 
+@move_factors.of(OneField)
+def _move_apart(fields: Any, task: Any, table: Any, base: int, floats: Any, entry: Any, step: Any, visits: Any) -> None:
+    place, _, grad = entry
+    count, drag = factors_of(task), drags(task.penalty)[1]
+    width, fixes = 1 + count, fixes_of(task.factor_rule, visits)
+    whole = count // EIGHT * EIGHT
+    for c in range(0, whole, EIGHT):
+        cell, places = base + 1 + c, (c, place + c)
+        move_apart_eight(task.factor_rule, drag, table, cell, width, floats, places, grad, step.rate, fixes)
+    if whole < count:
+        gradient_eight(floats, whole, place + whole, grad)
+    for c in range(whole, count):
+        mine = dragged(drag, floats[place + c], table[base + 1 + c])
+        update(task.factor_rule, table, base + 1 + c, width, mine, step.rate, visits)
+
+
 # -- one sample -----------------------------------------------------------------------------------------------------
 
 
 @inner
-def score_row(task: Any, entries: Any, weights: Any, floats: Any, elapsed: Any) -> Any:
-    """The score of one sample under the weights as they stand."""
+def score_row(task: Any, entries: Any, weights: Any, floats: Any, reader: Any) -> Any:
+    """The score of one sample under the weights as they stand; reader: a Step, or a Reader, which pays for no row."""
     room, width = room_of(task), 1 + factors_of(task)
     for c in range(count_fields(task.fields) * room):
         floats[c] = np.float32(0)
@@ -124,25 +147,29 @@ def score_row(task: Any, entries: Any, weights: Any, floats: Any, elapsed: Any) 
     for k in range(count_of(entries)):
         row, value, place = id_of(entries, k), value_of(entries, k), place_of(task, k)
         sums = field_of(task.fields, entries, k) * room
-        total += read_row(task.penalty, task.rule, weights.table, row, width, elapsed, value, floats, place, sums)
+        total += read_row(task.penalty, task.rule, weights.table, row, width, reader, value, floats, place, sums)
     # RACE(stale read): docs/races.md
     return total + product_of_pairs(task.fields, task, entries, floats) + task.bias * weights.bias[0]
 
 
 @inner
-def move_row(task: Any, weights: Any, row: Any, grad: Any, floats: Any, place: int, step: Any) -> None:
-    """Update the weights of one feature; the derivatives in its factors stand at `place` in scratch.floats."""
-    count = factors_of(task)
-    width = 1 + count
-    visits = begin_row(task.rule, task.penalty, weights.table, row, width, step)
-    base = row * stride(task.rule, task.penalty, width)
-    update(task.rule, weights.table, base, width, grad, step.rate, visits)
-    fixes = fixes_of(task.factor_rule, visits)
+def move_weight(task: Any, table: Any, base: int, grad: Any, step: Any, visits: Any) -> None:
+    """Move the weight of the row that begins at `base`."""
+    pulled = dragged(drags(task.penalty)[0], grad, table[base])
+    update(task.rule, table, base, 1 + factors_of(task), pulled, step.rate, visits)
+
+
+@inner
+def move_by(task: Any, table: Any, base: int, floats: Any, place: int, step: Any, visits: Any) -> None:
+    """Move the factors of the row that begins at `base`; the derivatives in them stand at `place` in scratch.floats."""
+    count, drag = factors_of(task), drags(task.penalty)[1]
+    width, fixes = 1 + count, fixes_of(task.factor_rule, visits)
     whole = count // EIGHT * EIGHT
     for c in range(0, whole, EIGHT):
-        move_eight(task.factor_rule, weights.table, base + 1 + c, width, floats, place + c, step.rate, fixes)
+        move_eight(task.factor_rule, drag, table, base + 1 + c, width, floats, place + c, step.rate, fixes)
     for c in range(whole, count):
-        update(task.factor_rule, weights.table, base + 1 + c, width, floats[place + c], step.rate, visits)
+        mine = dragged(drag, floats[place + c], table[base + 1 + c])
+        update(task.factor_rule, table, base + 1 + c, width, mine, step.rate, visits)
 
 
 @inner
@@ -159,7 +186,7 @@ def prefetch_rows(task: Any, entries: Any, table: Any) -> None:
 @gradient.of(FMTask)
 def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -> Any:
     entries = entries_of(samples, visit)
-    score = score_row(task, entries, weights, scratch.floats, scratch.clock[0])
+    score = score_row(task, entries, weights, scratch.floats, Reader(scratch.clock[0]))
     grad = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
     count, factors = count_of(entries), factors_of(task)
     for k in range(count):
@@ -181,11 +208,14 @@ def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
     factors = factors_of(task)
     features = len(weights.table) // stride(task.rule, task.penalty, 1 + factors)
     for k in range(scratch.count[0]):
-        row = np.int64(scratch.rows[k])
+        row: Any = np.int64(scratch.rows[k])
         if row < features:
             for c in range(factors):
                 scratch.floats[c] = scratch.grads[k, 1 + c]
-            move_row(task, weights, row, scratch.grads[k, 0], scratch.floats, 0, step)
+            visits = begin_row(task.rule, task.penalty, weights.table, row, 1 + factors, step)
+            base = row * stride(task.rule, task.penalty, 1 + factors)
+            move_weight(task, weights.table, base, scratch.grads[k, 0], step, visits)
+            move_by(task, weights.table, base, scratch.floats, 0, step, visits)
         else:
             move_bias(task, weights, scratch.grads[k, 0], step)
 
@@ -196,15 +226,16 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
     count = count_of(entries)
     for k in range(0, count, LINE):
         prefetch_entries(samples, scratch.count[NEXT], k)  # samples are visited in random order: none is in the cache
-    for k in range(count):
-        pay_row(task.rule, task.penalty, weights.table, id_of(entries, k), 1 + factors_of(task), step)
-    score = score_row(task, entries, weights, scratch.floats, step.elapsed)
+    score = score_row(task, entries, weights, scratch.floats, step)
     grad = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
     prefetch_rows(task, entries_of(samples, scratch.count[NEXT]), weights.table)
-    for k in range(count):
-        mine, place = grad * value_of(entries, k), place_of(task, k)
-        factor_gradients(task.fields, task, scratch.floats, place, field_of(task.fields, entries, k), mine)
-        move_row(task, weights, id_of(entries, k), mine, scratch.floats, place, step)
+    cells = stride(task.rule, task.penalty, 1 + factors_of(task))
+    for k in range(count):  # rows are paid for: reading them did that
+        base, mine = id_of(entries, k) * cells, grad * value_of(entries, k)
+        visits = visits_of(task.rule, weights.table, base + cells - 1 - stamps(task.penalty))
+        move_weight(task, weights.table, base, mine, step, visits)
+        entry = place_of(task, k), field_of(task.fields, entries, k), mine
+        move_factors(task.fields, task, weights.table, base, scratch.floats, entry, step, visits)
     move_bias(task, weights, grad * task.bias, step)
     return cost(task.loss, score, samples.targets[visit]) * samples.importance[visit]
 
@@ -213,13 +244,13 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
 def score_rows(task: Any, samples: Any, weights: Any, floats: Any, scores: Any, first: int) -> None:
     """Scores of the samples from `first` on, as many as there is room for; `floats` as in scratch."""
     for i in range(len(scores)):
-        scores[i] = score_row(task, entries_of(samples, first + i), weights, floats, np.float32(0))
+        scores[i] = score_row(task, entries_of(samples, first + i), weights, floats, Reader(np.float32(0)))
 
 
 @kernel
 def score_one(machine: Any, listed: Any, numbers: Any, floats: Any) -> Any:
     """The score of one sample: as `score_rows`, of entries; for types of this package only, as its cache is."""
-    return score_row(machine, listed, numbers, floats, np.float32(0))
+    return score_row(machine, listed, numbers, floats, Reader(np.float32(0)))
 
 
 # -- Field-aware factorization machines: a feature has factors for each field that a partner may be of ----------------
@@ -263,3 +294,10 @@ def _many_field_gradients(fields: Any, task: Any, floats: Any, place: int, field
         floats[own + c] = grad * (floats[sums + field * room + c] - floats[own + c])
     after = field + 1
     field_gradients(task.lanes, floats, own + dim, sums + after * room, room, fields.count - after, grad)
+
+
+@move_factors.of(Fields)
+def _move_by_gradients(fields: Any, task: Any, table: Any, base: int, floats: Any, entry: Any, step: Any, visits: Any) -> None:  # noqa: E501
+    place, field, grad = entry
+    factor_gradients(fields, task, floats, place, field, grad)
+    move_by(task, table, base, floats, place, step, visits)

@@ -1,4 +1,9 @@
-"""Rows of a weight and factors, read and paid for: lazy L2 with one rate for weights and one for factors."""
+"""Rows of a weight and factors, read and paid for: L2 with one rate for weights and one for factors, in two forms.
+
+In time (FactorPenalty): all rows shrink at every visit, and a row pays for that when it is read. When touched
+(TouchedPenalty): the loss of a sample has the squares of its own features' weights in it, which is one multiplication
+where a weight moves, and nothing to remember.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.core import cgutils, types
 
+from hogwild.arrays import Step
 from hogwild.kernels.compiler.instructions import instruction
-from hogwild.kernels.compiler.jit import choice, inner
-from hogwild.kernels.optim.penalties import Free, Penalty, charge, pace, stamps
+from hogwild.kernels.compiler.jit import choice, inlined_choice, inner
+from hogwild.kernels.optim.penalties import Free, Penalty, charge, owes, pace, stamps
 from hogwild.kernels.optim.rules import counts_visits, stride
 from hogwild.kernels.simd.emit import FLOAT, INT, LONG, VectorCode
-from hogwild.kernels.simd.rules8 import EIGHT, add_eight, fade_eight, faded, fixes_of, read_eight
+from hogwild.kernels.simd.rules8 import EIGHT, add_eight, fade_eight, faded, fixes_of, read_eight, rounded
 
 
 class FactorPenalty(NamedTuple):
@@ -22,7 +28,47 @@ class FactorPenalty(NamedTuple):
     factors: Penalty
 
 
+class TouchedPenalty(NamedTuple):
+    """A visit adds `weight` times itself to the gradient of the first weight of a row, `factors` times to others'."""
+
+    weight: np.float32
+    factors: np.float32
+
+
+class Reader(NamedTuple):
+    """Reads rows as they stand at a time, in the place of a Step; pays for none."""
+
+    elapsed: np.float32
+
+
 stamps.of(FactorPenalty)(lambda penalty: 1)
+stamps.of(TouchedPenalty)(lambda penalty: 0)
+charge.of(TouchedPenalty)(lambda penalty, rule, table, base, width, stamp_cell, elapsed: None)
+
+
+@choice
+def drags(penalty: Any) -> Any:
+    """What a touch adds to the gradients of the first weight of a row and of the others, times themselves: for each of
+    the two one number, or none. A tuple of none costs nothing."""
+
+
+drags.of(Free, FactorPenalty)(lambda penalty: ((), ()))
+drags.of(TouchedPenalty)(lambda penalty: ((penalty.weight,), (penalty.factors,)))
+
+
+@inner
+def dragged(drag: Any, gradient: Any, weight: Any) -> Any:
+    """The gradient of one weight with what a touch adds to it."""
+    return gradient + drag[0] * weight if len(drag) else gradient
+
+
+@choice
+def pays(reader: Any, row: Any) -> Any:
+    """Whether who reads a row is to pay its penalty."""
+
+
+pays.of(Step)(lambda reader, row: owes(reader, row))  # noqa: PLW0108  # a function that is not compiled yet
+pays.of(Reader)(lambda reader, row: False)
 
 
 @inner
@@ -48,11 +94,11 @@ def _charge(penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_ce
         table[base + c] = faded(table[base + c], due * speed * penalty.factors.l2)  # RACE(lost update): docs/races.md
 
 
-@choice
-def read_row(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
+@inlined_choice
+def read_row(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
     """The factors of a row, unpaid penalty deducted, times a value: to floats[place:], and added to floats[sums:].
 
-    Returns the weight times the value.
+    Where the reader is to pay for the row, it is paid for in the same pass. Returns the weight times the value.
     """
 
 
@@ -67,30 +113,44 @@ def _read(table: Any, base: int, width: int, value: Any, floats: Any, place: int
     return value * table[base]  # RACE(stale read): docs/races.md
 
 
-@read_row.of(Free)
-def _read_free(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
+@read_row.of(Free, TouchedPenalty)
+def _read_free(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
     return _read(table, row * stride(rule, penalty, width), width, value, floats, place, sums)
 
 
 @read_row.of(FactorPenalty)
-def _read_paid(penalty: Any, rule: Any, table: Any, row: Any, width: int, elapsed: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
+def _read_paid(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
     cells = stride(rule, penalty, width)
     base = row * cells
     last = base + cells - 1
-    due = elapsed - table[last]  # RACE(stale read): docs/races.md
+    due = reader.elapsed - table[last]  # RACE(stale read): docs/races.md
     if due <= np.float32(0):
         return _read(table, base, width, value, floats, place, sums)
+    mine = pays(reader, row)
     fixes = fixes_of(rule, _visits(rule, table, last))
-    whole = (width - 1) // EIGHT * EIGHT
-    for c in range(0, whole, EIGHT):
-        fade_eight(rule, table, base + 1 + c, width, due * penalty.factors.l2, fixes, value, floats, place + c)
-        add_eight(floats, sums + c, place + c)
-    for c in range(whole, width - 1):
-        speed = pace(rule, table, base + 1 + c, width, last - 1)
-        floats[place + c] = value * faded(table[base + 1 + c], due * speed * penalty.factors.l2)
-        floats[sums + c] += floats[place + c]
     speed = pace(rule, table, base, width, last - 1)
-    return value * faded(table[base], due * speed * penalty.weight.l2)  # RACE(stale read): docs/races.md
+    weight = rounded(faded(table[base], due * speed * penalty.weight.l2))  # RACE(stale read): docs/races.md
+    whole = (width - 1) // EIGHT * EIGHT
+    if mine:
+        table[last] = reader.elapsed  # RACE(lost update): docs/races.md
+        table[base] = weight  # RACE(lost update): docs/races.md
+        for c in range(0, whole, EIGHT):
+            cell = base + 1 + c
+            fade_eight(rule, table, cell, width, due * penalty.factors.l2, fixes, np.float32(1), table, cell)
+            read_eight(table, cell, value, floats, place + c, sums + c)
+    else:
+        for c in range(0, whole, EIGHT):
+            fade_eight(rule, table, base + 1 + c, width, due * penalty.factors.l2, fixes, value, floats, place + c)
+            add_eight(floats, sums + c, place + c)
+    for c in range(whole, width - 1):
+        cell = base + 1 + c
+        speed = pace(rule, table, cell, width, last - 1)
+        factor = rounded(faded(table[cell], due * speed * penalty.factors.l2))
+        if mine:
+            table[cell] = factor  # RACE(lost update): docs/races.md
+        floats[place + c] = value * factor
+        floats[sums + c] += floats[place + c]
+    return value * weight
 
 
 # -- Sums of factors by fields, a vector of factors at a time: as wide as the machine's vectors are -------------------

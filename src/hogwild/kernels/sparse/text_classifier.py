@@ -283,7 +283,7 @@ def _move_by_rule(rule: Any, task: Any, weights: Any, scratch: Any, step: Any, p
         move_rows(task.lanes, task.blocks, floats, ints, part.room, 1, part.decay, floats, width, floats, share, 0)
         fixes = fixes_of(rule, count)
         for c in range(0, width, EIGHT):
-            move_eight(rule, weights.table, base + c, width, floats, own + c, step.rate, fixes)
+            move_eight(rule, (), weights.table, base + c, width, floats, own + c, step.rate, fixes)
 
 
 @inner

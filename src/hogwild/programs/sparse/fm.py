@@ -23,7 +23,7 @@ from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Ftrl, Sgd, row_cells
 from hogwild.kernels.simd.rules8 import EIGHT
 from hogwild.kernels.sparse.fm import Fields, FMTask, FMWeights, OneField, score_one, score_rows
-from hogwild.kernels.sparse.fm_rows import FactorPenalty
+from hogwild.kernels.sparse.fm_rows import FactorPenalty, TouchedPenalty
 from hogwild.kernels.sparse.samples import Entries, ValuedSlotEntries
 from hogwild.programs.saving.tensors import no_others
 from hogwild.programs.sparse.quantities import QUANTITIES, loss_of
@@ -244,9 +244,7 @@ class FactorizationMachine(Tabled):
         self._one: OneRow | None = None
         rates = config.l2, config.l2_factors
         self._rule, self._factor_rule = (make_rule(config.optimizer, self.constants, 0.0, rate) for rate in rates)
-        free = isinstance(self._rule, Ftrl) or not any(rates)
-        parts = [Penalty(np.float32(0), np.float32(rate)) for rate in rates]
-        self._penalty: Any = Free() if free else FactorPenalty(*parts)
+        self._penalty = Free() if isinstance(self._rule, Ftrl) else _penalty_of(config)
 
     def _learn_classes(self, classes: tuple[Label, ...]) -> None:
         if len(classes) > 2:
@@ -411,6 +409,15 @@ class FactorizationMachine(Tabled):
             raise ModelError("the options of the model do not say its classes and slots; it cannot be used.")
         table, bias = load_arrays(self.layout, arrays, self.features)
         self.weights, self.features, self.order = FMWeights(table, bias), len(table) // self.layout.cells, None
+
+
+def _penalty_of(config: FMConfig) -> Any:
+    weight, factors = np.float32(config.l2), np.float32(config.l2_factors)
+    if not weight and not factors:
+        return Free()
+    if config.l2_form == "touched":
+        return TouchedPenalty(weight, factors)
+    return FactorPenalty(Penalty(np.float32(0), weight), Penalty(np.float32(0), factors))
 
 
 def _shown(names: tuple[str, ...]) -> str:
