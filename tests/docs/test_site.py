@@ -58,7 +58,8 @@ def test_every_public_name_is_in_the_reference_once() -> None:
 
 def test_groups_are_read_from_tables() -> None:
     table = "| guides | |\n|---|---|\n| [A](docs/a.md), [B](B.md) | c |\n"
-    assert pages.groups_of(f"# X\n\n| no | |\n|---|---|\n\n## Documentation\n\n{table}\n## L\n") == [("guides", [("A", "a"), ("B", "B")])]
+    readme = f"# X\n\n| no | |\n|---|---|\n\n## Documentation\n\n{table}\n## L\n"
+    assert pages.groups_of(readme) == [("guides", [("A", "a"), ("B", "B")])]
 
 
 class Base:
