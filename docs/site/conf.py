@@ -24,7 +24,7 @@ html_copy_source = html_show_sphinx = False
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4  # links to headings as they are on other sites
-autodoc_default_options = {"member-order": "bysource", "show-inheritance": True}
+autodoc_default_options = {"member-order": "bysource"}
 toc_object_entries = False
 pygments_style, pygments_dark_style = "tango", "github-dark"
 autodoc_typehints = "signature"
@@ -40,7 +40,10 @@ def setup(app: Any) -> None:
         lines[:] = docstrings.as_rst(lines)
 
     def sign(app: Any, kind: str, name: str, value: Any, options: Any, signature: Any, returned: Any) -> Any:
-        return signature and re.sub(r"Annotated\[(.*?), Shown\([^)]*\)\]", r"\1", signature), returned
+        if not signature:
+            return None
+        plain = re.sub(r"Annotated\[(.*?), [~\w.]*Shown\([^)]*\)\]", r"\1", signature)
+        return re.sub(r"= <[^<>]*>", "= ...", plain), returned
 
     app.connect("autodoc-process-signature", sign)
     app.connect("autodoc-process-docstring", read)

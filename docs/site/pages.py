@@ -14,6 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import docstrings
+
+from hogwild.config.options import Config, options_of
+
 ROOT = Path(__file__).resolve().parents[2]
 
 API = {
@@ -24,7 +28,7 @@ API = {
     "kernels": ("own", "Programs of your own", "The parts of a compiled task: see [the guide](guide-own.md)."),
     "arrays": ("own", "Programs of your own", "The parts of a compiled task: see [the guide](guide-own.md)."),
     "observe": ("observing", "Observing", "Where the time of a run went: see [profiling](profiling.md)."),
-    "errors": ("errors", "Errors", "All of them are a `HogwildError`."),
+    "errors": ("errors", "Errors", "All but the warning are a `HogwildError`."),
     "estimators": ("estimators", "Estimators", "For scikit-learn, and a CRF for users of sklearn-crfsuite."),
     "cluster": ("cluster", "Cluster", "The same programs on several nodes: see [the guide](cluster.md)."),
     "pytorch": ("pytorch", "PyTorch", "Modules as programs, programs as modules: see [the guide](guide-pytorch.md)."),
@@ -152,9 +156,13 @@ def _value_of(path: str) -> Any:
 def _directive(path: str, value: Any, public: set[type]) -> str:
     lines = [f".. py:currentmodule:: {path.rpartition('.')[0]}"]
     if isinstance(value, type):
+        base = next((base for base in value.__mro__[1:] if base in public), None)
+        lines += ["", f"A kind of :py:obj:`{base.__name__} <hogwild.{base.__name__}>`.", ""] if base else []
         lines.append(f".. autoexception:: {path}" if issubclass(value, BaseException) else f".. autoclass:: {path}")
         members = members_of(value, public)
         lines += [f"   :members: {', '.join(members)}"] * bool(members)
+        for option in options_of(value).values() if issubclass(value, Config) else ():
+            lines += ["", f"   ``{option.name}``", *("       " + line for line in docstrings.as_rst([option.help]))]
     else:
         lines.append(f".. autofunction:: {path}")
     return "\n".join(["```{eval-rst}", *lines, "```", ""])

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from hogwild.config import TrainConfig
+from hogwild.config.options import options_of
 from places import ROOT
 
 sys.path.insert(0, str(ROOT / "docs" / "site"))
@@ -54,6 +56,14 @@ def test_every_public_name_is_in_the_reference_once() -> None:
     assert set(hogwild.__all__) - set(hogwild._MODULES) - {"__version__"} <= told
     for module in hogwild._MODULES.values():
         assert set(importlib.import_module(f"hogwild.{module}").__all__) <= told
+
+
+def test_every_option_is_explained_in_the_reference(tmp_path: Path) -> None:
+    pages.stage(tmp_path)
+    text = (tmp_path / "api-options.md").read_text(encoding="utf-8").partition("## TrainConfig")[2]
+    told = dict(re.findall(r"^   ``(\w+)``\n       (.*)$", text, re.MULTILINE))
+    assert set(told) == set(options_of(TrainConfig))
+    assert all(told.values())
 
 
 def test_groups_are_read_from_tables() -> None:
