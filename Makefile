@@ -5,6 +5,7 @@
 # make fuzz     the same by hand: TARGET=svmlight COUNT=10000 SEED=7
 # make steady   tests that start threads or processes, many times on quiet and busy cores: COUNT=5 ONLY=pausing MINUTES=60
 # make check    ruff, mypy, import-linter
+# make docs     the documentation as a site, in build/site; a warning is an error
 # make bench    comparisons with other tools, in an environment of their own
 
 PYTHON ?= python3
@@ -22,7 +23,7 @@ PROCESSES := 3
 DEBIAN := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test tests test-full shells browser fuzz steady check bench clean
+.PHONY: help demo test tests test-full shells browser docs fuzz steady check bench clean
 
 help:
 	@sed -n 's/^# \(make.*\)/\1/p' Makefile
@@ -47,7 +48,7 @@ demo: $(VENV)/.installed
 	$(BIN)/hogwild demo
 
 check: $(VENV)/.installed-dev
-	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -59,8 +60,16 @@ tests:
 	$(BIN)/python -m pytest -m "not full" --numprocesses $(PROCESSES) --dist loadfile
 
 $(VENV)/.installed-peers: $(VENV)/.installed-dev
-	$(BIN)/pip $(INSTALL) -e ".[dev,peers]"
+	$(BIN)/pip $(INSTALL) -e ".[dev,docs,peers]"
+	@touch $(VENV)/.installed-docs $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed-dev
+	$(BIN)/pip $(INSTALL) -e ".[dev,docs]"
 	@touch $@
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python docs/site/build.py
+	@echo "build/site/index.html"
 
 # The shells whose completion is tried: from Debian's packages where one may install them.
 shells:

@@ -41,7 +41,7 @@ def _imports() -> set[str]:
 
 
 CORE = _names(PROJECT["dependencies"])
-_USERS = [name for name in PROJECT["optional-dependencies"] if name not in ("dev", "peers")]
+_USERS = [name for name in PROJECT["optional-dependencies"] if name not in ("dev", "docs", "peers")]
 EXTRAS = {name: _names(PROJECT["optional-dependencies"][name]) for name in _USERS}
 
 
@@ -70,12 +70,15 @@ def test_the_core_does_without_the_extras():
     assert done.returncode == 0, done.stderr
 
 
-# -- peers: `make test-full` installs them, so that no comparison with them is left out unseen ------------------------
+# -- what `make test-full` installs, so that neither a comparison nor the site is left out unseen ----------------------
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("package", ["tensorflow", "gensim", "pycrfsuite", "sklearn_crfsuite", "sklearn", "torch"])
-def test_packages_to_compare_with(package):
+@pytest.mark.parametrize(
+    "package",
+    ["tensorflow", "gensim", "pycrfsuite", "sklearn_crfsuite", "sklearn", "torch", "sphinx", "myst_parser", "furo"],
+)
+def test_packages_to_compare_with_and_to_build_the_site(package):
     assert importlib.util.find_spec(package) is not None, f"make test-full installs {package}"
 
 
