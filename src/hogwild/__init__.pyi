@@ -33,6 +33,7 @@ from .executor.run import AsyncExecutor as AsyncExecutor
 from .executor.search.tune import tune as tune
 from .executor.train import async_executor as async_executor
 from .executor.train import train as train
+from .executor.virtual.simulate import simulate as simulate
 from .feeds.corpus.feed import Corpus as Corpus
 from .feeds.corpus.open import corpus_of as corpus_of
 from .feeds.corpus.open import open_corpus as open_corpus
