@@ -247,6 +247,7 @@ class Course:
             **self.when(), total=self.total, threads=workers_of(config), mode=config.mode,
             sharing=self.crew.store.name, lr=self._first_rate, compile_seconds=compile_seconds,
             prepare_seconds=prepare_seconds, notes=tuple(notes), device=config.device, epochs=config.epochs,
+            predicted=self.plan.backend is not None,
             **told,
         )  # fmt: skip
 

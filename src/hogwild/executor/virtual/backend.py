@@ -76,9 +76,9 @@ class VirtualWorkers(CompiledThreads):
         virtual.counts[0, GRADIENTS] += visits
 
     def _one(self, worker: int) -> Any:
-        scratches = self._virtual.scratches
-        cells = (array[worker] for array in scratches[:-1])
-        return type(scratches)(*cells, scratches.dense[worker][: self._virtual.dense])
+        scratches: Any = self._virtual.scratches
+        mine = type(scratches)(*(array[worker] for array in scratches))
+        return mine._replace(dense=mine.dense[: self._virtual.dense])
 
     @property
     def workers(self) -> int:

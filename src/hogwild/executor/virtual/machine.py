@@ -53,8 +53,8 @@ class Pace:
 
     def costs(self) -> Costs:
         """For compiled code."""
-        lengths = (np.array(part, np.float64) for part in (self.gradient, self.apply, self.copy))
-        return Costs(*lengths, float(self.fused), float(self.rows))
+        reading, writing, copying = (np.array(part, np.float64) for part in (self.gradient, self.apply, self.copy))
+        return Costs(reading, writing, copying, float(self.fused), float(self.rows))
 
 
 @dataclass(frozen=True)

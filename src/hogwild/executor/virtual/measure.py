@@ -1,5 +1,5 @@
-"""What visits cost on this machine: measured on a copy of the weights, by one thread, and by two for what they cost each
-other."""
+"""What visits cost on this machine: measured on a copy of the weights by one thread, and by two for what they cost
+each other."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ _SPIN_SECONDS = 0.2
 _GAP = 5e-4  # seconds: who is away for longer waits for the slice of another thread, not for an interrupt
 _OUTLIERS = 0.98  # share of the visits in which no other program had the core
 _MOST_CONTENTION = 4.0
+_ALL = 0.97  # of the cores that a run can use: whoever has so much shares them with nobody
 
 
 def measure(plan: Plan, weights: Any, lr: float) -> Pace:
@@ -76,7 +77,7 @@ def measure(plan: Plan, weights: Any, lr: float) -> Pace:
     jitter = float(np.std(times[:, :2].sum(axis=1) / usual))
     fused = alone / max(float(times[:, :2].sum(axis=1).mean()), 1e-12)
     return Pace(
-        *lines, fused=min(max(fused, 0.1), 2.0), rows=float(times[:, 3].mean()), jitter=min(jitter, 0.5),
+        lines[0], lines[1], lines[2], min(max(fused, 0.1), 2.0), float(times[:, 3].mean()), min(jitter, 0.5),
         contention=min(max(contention, 0.0), _MOST_CONTENTION), slice=measure_slice(tick),
     )  # fmt: skip
 
@@ -120,11 +121,11 @@ def measure_slice(tick: float) -> float:
     long = int(_SPIN_SECONDS / tick)
     spin(1, 1)
     away, times = zip(*_at_once([lambda: spin(long, int(_GAP / tick))] * (cores() + 1)), strict=True)
-    on = len(away) * long - sum(away)
-    return min(max(on * tick / max(1, sum(times)), 1e-4), 0.1)
+    on = float(len(away) * long - sum(away))
+    return float(min(max(on * tick / max(1, sum(times)), 1e-4), 0.1))
 
 
 def load_of(threads: int, busy: float) -> float:
-    """Other threads that wanted a core while these had so many of this machine's busy on average, as if all were equal."""
+    """Other threads that wanted a core while these kept so many of this machine's busy, as if all had equal shares."""
     there = cores()
-    return max(0.0, threads * there / max(busy, 1e-3) - max(threads, there)) if busy < min(threads, there) else 0.0
+    return max(0.0, threads * there / max(busy, 1e-2) - threads) if busy < _ALL * min(threads, there) else 0.0

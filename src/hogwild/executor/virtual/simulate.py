@@ -28,9 +28,10 @@ Tell = Callable[[Event, "Outcome | None"], None]
 class Outcome:
     """What a run came to, simulated or real.
 
-    error_rate, delayed, delay, wrong: of the gradients that were looked at, as `docs/tracing.md` has them. lost: rows whose
-    update another one overwrote, for each visit; only simulations know. seconds: of training; virtual ones of simulations.
-    speed_up: against one worker. taken: seconds that a simulation took. busy: cores that a real run had.
+    error_rate, delayed, delay, wrong: of the gradients that were looked at, as `docs/tracing.md` has them. lost: rows
+    whose update another one overwrote, for each visit; only simulations know. seconds: of training; virtual ones of
+    simulations. speed_up: against one worker. taken: seconds that it took here, with evaluation; busy: cores that it
+    had meanwhile; load: other threads that wanted one.
     """
 
     workers: int
@@ -130,7 +131,7 @@ class Lab:
         for event in executor.run(program, self.feed, valid=self.valid):
             watch(event)
             self.tell(event, watch.outcome)
-            if isinstance(event, EpochEnded) and threads == 1 and event.epoch == executor.plan.config.epochs:
+            if isinstance(event, Finished) and threads == 1:
                 pace = measure(executor.plan, executor.store.weights, watch.lr)
         assert watch.outcome is not None
         return watch.outcome, watch.lr, pace
@@ -141,16 +142,22 @@ class Lab:
         watch = _Watch(machine.workers, machine.used, True)
         program = copy.deepcopy(self.program)
         found: Outcome | None = None
+        before = 0.0
         for event in executor.run(program, self.feed, valid=self.valid):
             watch(event)
+            backend = executor.backend
+            # Workers that run at once slow each other down, all alike: that changes no order of events.
+            slower = 1 + machine.pace.contention * (min(backend.workers, machine.used) - 1)
+            seconds = backend.seconds * slower
+            if isinstance(event, EpochEnded):  # by the clock of the machine that is simulated
+                event, before = replace(event, seconds=seconds, epoch_seconds=seconds - before), seconds
             if isinstance(event, Finished):
-                backend = executor.backend
-                # Workers that run at once slow each other down, all alike: that changes no order of events.
-                slower = 1 + machine.pace.contention * (min(backend.workers, machine.used) - 1)
+                pace = {"samples_per_second": event.samples / seconds, "units_per_second": event.units / seconds}
+                event = replace(event, seconds=seconds, train_seconds=seconds, **pace)  # type: ignore[arg-type]
                 assert watch.outcome is not None
                 found = replace(
-                    watch.outcome, seconds=backend.seconds * slower, lost=backend.lost / max(1, backend.visits),
-                    speed_up=backend.busy / (backend.seconds * slower), load=machine.load,
+                    watch.outcome, seconds=seconds, lost=backend.lost / max(1, backend.visits),
+                    speed_up=backend.busy / seconds, load=machine.load,
                 )  # fmt: skip
             self.tell(event, found)
         assert found is not None
@@ -180,7 +187,7 @@ class _Watch:
         looked = max(1, trace["looked_at"])
         taken, busy = time.perf_counter() - self._began, time.process_time() - self._busy
         simulated, threads = self._made["simulated"], int(self._made["workers"])
-        busy = 0.0 if simulated else busy / max(taken, 1e-9)
+        busy /= max(taken, 1e-9)
         return Outcome(
             **self._made, losses=tuple(epoch.loss for epoch in self._epochs), metrics=self._epochs[-1].metrics,  # type: ignore[arg-type]
             error_rate=trace["error_rate"], delayed=trace["delayed"] / looked, delay=trace["delay"]["mean"],
@@ -208,7 +215,7 @@ def simulate(
     compare : threads of real runs on this machine, each beside the prediction for its cores and its load.
     cores, delay, lost, torn : see `Machine`.
     tell : called with each event of each run, and with the outcome of a run at its end.
-    options : fields of `TrainConfig`: epochs, lr, seed … Mode is `hogwild`, and all workers share one copy of the weights.
+    options : fields of `TrainConfig`: epochs, lr, seed … Mode is `hogwild`, all workers share one copy of the weights.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """Workers that are not there: one thread makes the visits of k workers, in the order of a clock that it keeps itself.
 
-A visit reads weights at one moment and writes them at two later ones, half of its rows each (a torn update); what other
-workers write between is not in its gradient. Each row has a stamp, the moment of its last write: by these a write is lost
-where two come together, and those visits that are looked at find the errors that a trace finds (`trace.py`), with
-windows as long as a trace makes them. Workers share cores in turns of a slice. The same state and seed give the same
-run, bit for bit.
+A visit reads weights at one moment and writes them at two later ones, half of its rows each (a torn update); what
+other workers write between is not in its gradient. Each row has a stamp, the moment of its last write: by these a write
+is lost where two come together, and those visits that are looked at find the errors that a trace finds (`trace.py`),
+with windows as long as a trace makes them. Workers share cores in turns of a slice. The same state and seed give the
+same run, bit for bit.
 """
 
 from __future__ import annotations
@@ -81,11 +81,12 @@ class Rules(NamedTuple):
 class Virtual(NamedTuple):
     """All that virtual workers have, a line for each, and where the clock stands.
 
-    due: when a thread on a core is next to be seen to: at its `event`, or where its slice `ends`. Of a thread that waits
-    for a core `event` is how far off that is. places: a line for each weight array with rows: its first row number, bytes
-    a row, address, first cell in `additive`, and whether workers write it in common; wholes: bytes, address and first
-    cell likewise. before, after: copies of what a visit writes, with their addresses, `stride` cells from row to row, the wholes
-    from cell `whole` on; pending: rows still to be written, the wholes last. dense: cells of Scratch.dense.
+    due: when a thread on a core is next to be seen to: at its `event`, or where its slice `ends`. Of a thread that
+    waits for a core `event` is how far off that is. places: a line for each weight array with rows: its first row
+    number, bytes a row, address, first cell in `additive`, and whether workers write it in common; wholes: bytes,
+    address and first cell likewise. before, after: copies of what a visit writes, with their addresses, `stride` cells
+    from row to row, the wholes from cell `whole` on; pending: rows still to be written, the wholes last. dense: cells
+    of Scratch.dense.
     """
 
     costs: Costs
@@ -283,7 +284,7 @@ def retire(virtual: Any, worker: int) -> None:
     next_thread(virtual)
 
 
-# -- What a worker does next; each returns the seconds until it does the next thing -------------------------------------
+# -- What a worker does next; each returns the seconds until it does the next thing -----------------------------------
 
 
 @inner
@@ -413,7 +414,7 @@ def save_rows(virtual: Any, worker: int, scratch: Any) -> None:
 
 
 @inner
-def place(virtual: Any, row: int) -> Any:
+def place(virtual: Any, row: Any) -> Any:
     """Address and bytes of a row, and the line of its array."""
     row = np.int64(row)
     a = place_of_row(virtual.places, row)
@@ -450,7 +451,7 @@ def write(virtual: Any, worker: int, scratch: Any) -> float:
 
 
 @inner
-def is_lost(virtual: Any, worker: int, row: int, k: int, count: int, start: float) -> bool:
+def is_lost(virtual: Any, worker: int, row: Any, k: int, count: int, start: float) -> bool:
     """Whether the write of a row, the k-th of so many, meets another one and is lost; if not it gets its stamp."""
     rules, floats, state = virtual.rules, virtual.floats, virtual.state
     writing = floats[worker, WRITING]
@@ -544,7 +545,7 @@ def write_rest_of_wholes(virtual: Any, worker: int) -> None:
 
 @inner
 def merge(virtual: Any, worker: int, cell: int, address: int, size: int, additive: int) -> None:
-    """Write cells that were taken back: as they were to be, or, where others have changed them since, add the change."""
+    """Write cells that were taken back: as they were to be; where others have changed them since, add the change."""
     base = (worker * virtual.before.shape[1] + cell) * 4
     if not differ(virtual.before_at + base, address, size):
         copy_bytes(address, virtual.after_at + base, size)
