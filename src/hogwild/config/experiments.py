@@ -185,12 +185,12 @@ class SimulateConfig(Config):
     """Write the halves of an update one after the other, with others between."""
 
     def check(self) -> None:
-        require(self, "workers", bool(self.counts), "give numbers of workers. Try 1,4,64.")
         for name in ("workers", "compare"):
             numbers = _numbers(getattr(self, name))
             fits = numbers is not None and all(1 <= number <= 256 for number in numbers)
             require(self, name, fits, "it has whole numbers from 1 to 256 with commas between. Try 1,4,64.")
             require(self, name, len(set(numbers or ())) == len(numbers or ()), "a number stands there twice.")
+        require(self, "workers", bool(self.counts), "give numbers of workers. Try 1,4,64.")
         if self.cores is not None:
             require(self, "cores", 1 <= self.cores <= 256, "it must lie between 1 and 256; left out, each has one.")
         if self.delay is not None:

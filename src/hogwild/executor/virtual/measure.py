@@ -28,7 +28,8 @@ _VISITS = 2000  # that are timed, at the most
 _SECONDS = 0.3  # that this takes, about
 _SPIN_SECONDS = 0.2
 _GAP = 5e-4  # seconds: who is away for longer waits for the slice of another thread, not for an interrupt
-_OUTLIERS = 0.98  # share of the visits in which no other program had the core
+_OUTLIERS = 0.97  # share of the visits, at least, in whose parts no other program had the core
+_ENOUGH = 50  # visits, of which some can be left out
 _MOST_CONTENTION = 4.0
 _ALL = 0.97  # of the cores that a run can use: whoever has so much shares them with nobody
 
@@ -70,8 +71,8 @@ def measure(plan: Plan, weights: Any, lr: float) -> Pace:
     half = max(1, count // 2)
     both = min(max(_at_once([lambda: make(0, half), lambda: make(1, half)])) for _ in range(3))
     contention = both / alone - 1 if cores() > 1 and plan.visits >= 2 else 0.0
-    whole = times[:, :2].sum(axis=1)
-    times = times[whole <= np.quantile(whole, _OUTLIERS)]
+    if len(times) >= _ENOUGH:
+        times = times[(times[:, :3] <= np.quantile(times[:, :3], _OUTLIERS, axis=0)).all(axis=1)]
     lines = [_line(times[:, 3], times[:, part]) for part in range(3)]
     usual = lines[0][0] + lines[1][0] + (lines[0][1] + lines[1][1]) * times[:, 3]
     jitter = float(np.std(times[:, :2].sum(axis=1) / usual))
@@ -120,9 +121,8 @@ def measure_slice(tick: float) -> float:
     """Seconds that a thread keeps a core while others wait for it: there is one thread more than cores."""
     long = int(_SPIN_SECONDS / tick)
     spin(1, 1)
-    away, times = zip(*_at_once([lambda: spin(long, int(_GAP / tick))] * (cores() + 1)), strict=True)
-    on = float(len(away) * long - sum(away))
-    return float(min(max(on * tick / max(1, sum(times)), 1e-4), 0.1))
+    whole, away, times = np.sum(_at_once([lambda: spin(long, int(_GAP / tick))] * (cores() + 1)), axis=0)
+    return min(max(float(whole - away) * tick / max(1, int(times)), 1e-4), 0.1)
 
 
 def load_of(threads: int, busy: float) -> float:

@@ -52,8 +52,8 @@ def visit_timer(task: Any, samples: Any, weights: Any) -> Any:
 
 @kernel
 def spin(ticks_long: int, gap: int) -> Any:
-    """Do nothing for so many ticks; returns how many of them another thread had the core, and how often. gap: ticks
-    between two looks at the counter from which on that must be so."""
+    """Do nothing for so many ticks; returns how many it were, how many of them another thread had the core, and how
+    often. gap: ticks between two looks at the counter from which on that must be so."""
     began = last = ticks()
     away, times = 0, 0
     while last - began < ticks_long:
@@ -62,4 +62,4 @@ def spin(ticks_long: int, gap: int) -> Any:
             away += now - last
             times += 1
         last = now
-    return away, times
+    return last - began, away, times
