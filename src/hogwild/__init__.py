@@ -83,6 +83,7 @@ _HOMES = {
     "read_tagged": "feeds.tagged.read",
     "save_model": "programs.store",
     "score_tags": "programs.taggers.scores",
+    "simulate": "executor.virtual.simulate",
     "step_dense": "kernels.optim.rules",
     "tagging_of": "feeds.tagged.lists",
     "train": "executor.train",

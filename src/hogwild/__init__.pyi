@@ -35,6 +35,7 @@ from .executor.run import AsyncExecutor as AsyncExecutor
 from .executor.search.tune import tune as tune
 from .executor.train import async_executor as async_executor
 from .executor.train import train as train
+from .executor.virtual.simulate import simulate as simulate
 from .feeds.corpus.documents import Documents as Documents
 from .feeds.corpus.documents import documents_of as documents_of
 from .feeds.corpus.documents import open_documents as open_documents

@@ -55,6 +55,18 @@ def tuning(job: type[Job]) -> Callable[[Any], int]:
     return run
 
 
+def simulating(job: type[Job]) -> Callable[[Any], int]:
+    """The `run` of a command that simulates the training of this job."""
+
+    def run(options: Any) -> int:
+        """Simulate; returns the exit code."""
+        from hogwild.cli.simulate.run import run_simulation  # here: it needs everything there is
+
+        return run_simulation(options, job(options))
+
+    return run
+
+
 COMMANDS = (
     Entry(("train", "classifier"), "train.classifier", "Train a classifier on svmlight, CSV, Parquet or text files"),
     Entry(("train", "ctr"), "train.ctr", "Train a model of clicks on logs: MultiSlot, TFRecord, Criteo, CSV"),
@@ -70,6 +82,12 @@ COMMANDS = (
     Entry(("tune", "regressor"), "tune.regressor", "Search for the options of a regression on held-out data"),
     Entry(("tune", "tagger"), "tune.tagger", "Search for the options of a tagger on held-out data"),
     Entry(("tune", "word2vec"), "tune.word2vec", "Search for the rate and epochs of word vectors on held-out text"),
+    Entry(("simulate", "classifier"), "simulate.classifier", "Predict the training of a classifier on more cores"),
+    Entry(("simulate", "ctr"), "simulate.ctr", "Predict the training of a model of clicks on more cores"),
+    Entry(("simulate", "recommender"), "simulate.recommender", "Predict the training of a recommender on more cores"),
+    Entry(("simulate", "regressor"), "simulate.regressor", "Predict the training of a regression on more cores"),
+    Entry(("simulate", "tagger"), "simulate.tagger", "Predict the training of a tagger on more cores"),
+    Entry(("simulate", "word2vec"), "simulate.word2vec", "Predict the training of word vectors on more cores"),
     Entry(("evaluate",), "apply.evaluate", "Measure a trained model on labelled files, or word vectors on tests"),
     Entry(("predict",), "apply.predict", "Write the predictions of a trained model, one a line"),
     Entry(("recommend",), "apply.recommenders", "Write the best items for users"),

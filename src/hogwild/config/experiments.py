@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
-from hogwild.config.kinds import TaggerModel
+from hogwild.config.kinds import File, TaggerModel
 from hogwild.config.models import BiLSTMConfig
 from hogwild.config.options import Chosen, Config, Shown, Variant, require, require_not_negative
+from hogwild.config.training import SaveConfig
 
 _THREADS, _FEW_THREADS = tuple(range(1, 11)), (1, 2, 4)
 _EPOCHS, _FEW_EPOCHS = 10, 5
@@ -164,3 +165,60 @@ class TuneConfig(Config):
         require(self, "seconds", 0 <= self.seconds < 1e9, "it must not be negative. Try 300.")
         if self.side_by_side is not None:
             require(self, "side_by_side", 1 <= self.side_by_side <= 1024, "it must lie between 1 and 1024.")
+
+
+@dataclass(frozen=True)
+class SimulateConfig(Config):
+    """Which machines are simulated."""
+
+    workers: Annotated[str, Shown("N,N,...")] = "1,2,4,16,64,256"
+    """Numbers of workers to predict for, from 1 to 256."""
+    compare: Annotated[str, Shown("N,N,...")] = ""
+    """Numbers of threads of real runs on this machine, each beside the prediction for its cores and load."""
+    cores: Annotated[int | None, Shown("N")] = None
+    """Cores that the virtual workers share in turns. Default: one for each."""
+    delay: Annotated[float | None, Shown("VISITS")] = None
+    """Time between reading and writing, in lengths of a visit; 0: nothing comes between. Default: as measured."""
+    lost: Annotated[float | None, Shown("CHANCE")] = None
+    """Chance that of two writes of a row at the same time one is lost. Default: where both are at that row at once."""
+    torn: bool = True
+    """Write the halves of an update one after the other, with others between."""
+
+    def check(self) -> None:
+        for name in ("workers", "compare"):
+            numbers = _numbers(getattr(self, name))
+            fits = numbers is not None and all(1 <= number <= 256 for number in numbers)
+            require(self, name, fits, "it has whole numbers from 1 to 256 with commas between. Try 1,4,64.")
+            require(self, name, len(set(numbers or ())) == len(numbers or ()), "a number stands there twice.")
+        require(self, "workers", bool(self.counts), "give numbers of workers. Try 1,4,64.")
+        if self.cores is not None:
+            require(self, "cores", 1 <= self.cores <= 256, "it must lie between 1 and 256; left out, each has one.")
+        if self.delay is not None:
+            require(self, "delay", 0 <= self.delay <= 1e6, "it must not be negative. Try 1, or leave it out.")
+        if self.lost is not None:
+            require(self, "lost", 0 <= self.lost <= 1, "it is a chance between 0 and 1. Try 0.")
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Numbers of workers."""
+        return _numbers(self.workers) or ()
+
+    @property
+    def real(self) -> tuple[int, ...]:
+        """Numbers of threads of real runs."""
+        return _numbers(self.compare) or ()
+
+
+def _numbers(text: str) -> tuple[int, ...] | None:
+    """Whole numbers with commas between; None if something else stands there."""
+    parts = [part.strip() for part in text.split(",")] if text else []
+    fits = all(part.isascii() and part.isdigit() and len(part) < 9 for part in parts)
+    return tuple(map(int, parts)) if fits else None
+
+
+@dataclass(frozen=True)
+class SimulateSaveConfig(SaveConfig):
+    """What is written."""
+
+    output: File = ""
+    """JSON file of predictions, runs and costs; one that is there is replaced. Default: nothing is saved."""

@@ -51,6 +51,8 @@ class Started(Event):
     """Where the workers are streams; empty where they are on the processor's cores."""
     epochs: int = 0
     """How many there will be at the most, if that is known."""
+    predicted: bool = False
+    """Whether the workers are virtual ones (`hogwild.simulate`): what follows is a prediction."""
 
     def noting(self, sentence: str) -> Started:
         """With one more note, before the others."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,11 +47,13 @@ class Plan:
     """Which part of the visits this run makes, of how many; `visits` are those of the part."""
     exchange_every: int = 0
     """Visits after which the workers stand still for an exchange with others; 0: never."""
+    backend: Callable[[Plan], Any] | None = None
+    """What makes the visits, as one worker, in place of the threads of the run: see `executor/virtual/`."""
 
     @property
     def workers(self) -> int:
         """Workers of the run."""
-        return workers_of(self.config)
+        return 1 if self.backend is not None else workers_of(self.config)
 
     @property
     def bytes(self) -> int:

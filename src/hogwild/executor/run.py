@@ -183,7 +183,7 @@ class AsyncExecutor:
             with one_blas_thread():
                 with timed("startup"):
                     config = program.adapted(config, feed)
-                    plan = make_plan(config, program, feed, shard, exchange_every)
+                    plan = self._planned(make_plan(config, program, feed, shard, exchange_every))
                     if valid is not None:
                         program.check_fit(valid)  # now, not after an epoch
                         check_best(config, program, valid)
@@ -192,6 +192,10 @@ class AsyncExecutor:
         finally:
             self._wishes.clear()
             self._running.release()
+
+    def _planned(self, plan: Plan) -> Plan:
+        """The plan of a run, for who changes something of it."""
+        return plan
 
     def _run(self, plan: Plan, feed: Any, start: RunState | None, valid: Any, watch: Any) -> Iterator[Event]:
         program = plan.program

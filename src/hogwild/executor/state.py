@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hogwild.arrays import Step
 from hogwild.executor.events import EpochEnded, Finished, Progress, Started
-from hogwild.executor.modes import lockstep_of
+from hogwild.executor.modes import lockstep_of, workers_of
 from hogwild.executor.plan import Plan, judged
 from hogwild.executor.workers import Crew
 from hogwild.kernels.loop.schedule import elapsed_at, rate_after
@@ -244,9 +244,10 @@ class Course:
         each = self._units / self._epoch_samples
         told: dict[str, Any] = {"unit": program.unit, "each": each} if program.tells_units else {}
         return Started(
-            **self.when(), total=self.total, threads=self.plan.workers, mode=config.mode,
+            **self.when(), total=self.total, threads=workers_of(config), mode=config.mode,
             sharing=self.crew.store.name, lr=self._first_rate, compile_seconds=compile_seconds,
             prepare_seconds=prepare_seconds, notes=tuple(notes), device=config.device, epochs=config.epochs,
+            predicted=self.plan.backend is not None,
             **told,
         )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,6 +29,28 @@ LOOK_EVERY = 64  # visits of a worker, of which one is looked at
 KINDS = ("errors", "read_overwrites", "write_overwrites", "delayed")
 """What is counted of the gradients that are looked at."""
 _CELLS = (ERRORS, READ_OVER, WRITE_OVER, DELAYED)
+
+
+class Counted(Protocol):
+    """What a worker has counted: see `kernels/loop/trace.py`."""
+
+    @property
+    def worker(self) -> int: ...
+    @property
+    def counts(self) -> Any: ...
+    @property
+    def delays(self) -> Any: ...
+    @property
+    def sizes(self) -> Any: ...
+
+
+class TraceCells(NamedTuple):
+    """What one worker of many has counted, in arrays of all of them."""
+
+    worker: int
+    counts: Any
+    delays: Any
+    sizes: Any
 
 
 class Trace:
@@ -69,14 +91,15 @@ class Trace:
 
     def take(self) -> tuple[dict[str, Any], ...]:
         """Summarise what was counted since the last call, one entry a worker; start again from zero."""
-        result = tuple(_summary(probe) for probe in self.probes)
+        result = tuple(summary_of(probe) for probe in self.probes)
         for probe in self.probes:
             probe.counts[:] = 0
             probe.delays[:] = 0
         return result
 
 
-def _summary(probe: Traced) -> dict[str, Any]:
+def summary_of(probe: Counted) -> dict[str, Any]:
+    """What a worker found, for people and files."""
     counts = probe.counts
     looked_at = int(counts[LOOKED_AT])
     return {

@@ -210,6 +210,6 @@ def build_crew(plan: Plan, weights: Any, schedule: Schedule, sharing: str) -> Cr
 
 def backend_of(plan: Plan) -> Backend:
     """What makes the visits of a run: the program's own backend, or compiled code."""
-    own = plan.program.backend(plan.config)
+    own = plan.backend or plan.program.backend(plan.config)
     backend: Backend = CompiledThreads(plan) if own is None else own(plan)
     return backend

@@ -94,13 +94,13 @@
   function epochLine(k, pick, extra) {
     const run = runs[k];
     const x = run.epochs.map((epoch) => epoch[epochAxis[state.axis]]);
-    return { name: run.name, k, x, y: run.epochs.map(pick), marks: run.epochs.length <= 60, ...extra };
+    return { name: run.name, k, x, y: run.epochs.map(pick), marks: run.epochs.length <= 60, ...(run.about.predicted ? { kind: "dash" } : {}), ...extra };
   }
   const progressLine = (k, name, extra) => ({ name: runs[k].name, k, x: runs[k].progress[state.axis] || [], y: runs[k].progress[name] || [], ...extra });
   const some = (line) => line.x.some((x, i) => known(x) && known(line.y[i]));
   const each = (make) => runs.flatMap((run, k) => (chosen(k) ? make(run, k) : []));
 
-  figure("loss", "Loss", "Mean over an epoch in training, each sample before its own update (line with dots); on held-out data (dashed); within epochs (thin).", () => {
+  figure("loss", "Loss", "Mean over an epoch in training, each sample before its own update (line with dots); on held-out data, and all of what is predicted (dashed); within epochs (thin).", () => {
     const lines = each((run, k) => [
       progressLine(k, "loss", { kind: "faint", quiet: true }),
       epochLine(k, (epoch) => epoch.loss, { label: "training" }),

@@ -275,6 +275,9 @@ def _take_started(run: Run, record: Record) -> None:
     rate = number(record.get("lr"))
     run.about |= {} if rate is None else {"lr": rate}
     run.notes += [text(note) for note in _list(record.get("notes"))[:50]]
+    if record.get("predicted") is True:
+        run.about["predicted"] = "yes"
+        run.name = f"{run.name}: {run.about.get('threads', '?')} workers, predicted"
 
 
 def _take_epoch(run: Run, record: Record) -> None:

@@ -1,0 +1,1 @@
+"""Commands that predict how training goes on machines that one does not have."""

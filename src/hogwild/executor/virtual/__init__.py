@@ -1,0 +1,1 @@
+"""Runs on machines that are not there: virtual workers in one thread, by what visits cost on this machine."""
