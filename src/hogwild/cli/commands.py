@@ -79,7 +79,7 @@ COMMANDS = (
     Entry(("make-dataset", "sparse"), "make.sparse", "Make a sparse problem that can be learned"),
     Entry(("make-dataset", "clicks"), "make.clicks", "Make clicks that can be learned, with slots and numbers"),
     Entry(("make-dataset", "ratings"), "make.ratings", "Make ratings that can be learned"),
-    Entry(("experiment", "asyngrad"), "observe.experiment", "Compare serial, synchronous and lock-free training"),
+    Entry(("experiment", "asyngrad"), "experiment.asyngrad", "Compare serial, synchronous and lock-free training"),
     Entry(("warm",), "apply.warm", "Compile ahead what a model or common commands need"),
     Entry(("report",), "observe.report", "Make one HTML page of runs: curves, gradient errors, speed, options"),
     Entry(("cache",), "cache", "List or clear what has been encoded before"),

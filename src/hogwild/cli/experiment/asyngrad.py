@@ -1,31 +1,27 @@
-"""`hogwild experiment asyngrad`: read or make the text, show how far it is, save, show a table.
-
-observe/theory/asyngrad.py makes the runs.
-"""
+"""`hogwild experiment asyngrad`: the text, read or made up. observe/experiments/asyngrad.py makes the runs."""
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hogwild.cli.experiment.run import PACE, Face, pace, pace_cells, points, run_experiment
 from hogwild.cli.flags import Page
-from hogwild.cli.interrupt import Interrupts
 from hogwild.cli.outputs import check_outputs
-from hogwild.cli.summary import add_row, make_table, print_json, print_tables
+from hogwild.cli.summary import add_row, make_table
 from hogwild.config import AsynGradConfig, File, ShowConfig, TaggerModel, TaggingConfig
 from hogwild.config.experiments import AsynGradOptions, AsynGradRuns
 from hogwild.config.options import Shown
-from hogwild.errors import ConfigError, SaveError
-from hogwild.messages import say, show
+from hogwild.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from hogwild.executor.readers.display import Display
     from hogwild.feeds.tagged.feed import TaggingFeed
-    from hogwild.observe.theory.asyngrad import Experiment, Run
+    from hogwild.observe.experiments.frame import Experiment, Run
 
 PAGE = Page(
     "hogwild experiment asyngrad",
@@ -47,9 +43,6 @@ Examples:
 )
 
 _MADE_UP = (500, 200)  # sentences to train on and to test with
-_SHORT = 1.0  # seconds of a run before which there is no bar
-_READY = "getting ready (the first time: compiling)"
-_INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -90,46 +83,43 @@ class Options:
     show: ShowConfig = field(default_factory=ShowConfig)
 
 
+class Command(Face):
+    """The experiment of AsynGrad, on files or on made-up text."""
+
+    def __init__(self, options: Options) -> None:
+        self.options, self.show, self.output = options, options.show, options.text.output
+        self.config: AsynGradRuns = options.runs if options.text.train else replace(options.runs, small=True)
+        self.epochs = self.config.iterations
+
+    def open(self, display: Display) -> Experiment[Any]:
+        """With its text."""
+        from hogwild.observe.experiments.asyngrad import Experiment
+
+        return Experiment(self.config, *_open(self.options, self.config, display))  # type: ignore[arg-type]
+
+    def outcome(self, run: Run, iterations: list[dict[str, Any]], experiment: Experiment[Any]) -> str:
+        """Its score, and its seconds or errors."""
+        score = f"{experiment.score} {100 * iterations[-1]['score']:.2f}"
+        return f"{score}, {pace(run, iterations)}"
+
+    def table(self, found: dict[str, Any]) -> Table:
+        """A row for each method and number of threads."""
+        score = {"f1": "test F", "accuracy": "test accuracy"}[found["score"]]
+        table = make_table(["method", "threads", score, *PACE])
+        for entry in found["methods"]:
+            add_row(table, entry["method"], str(entry["threads"]), points(entry["final_score"]), *pace_cells(entry))
+        return table
+
+
 def run(options: Options) -> int:
     """Make all runs; returns the exit code."""
-    from hogwild.executor.readers.display import show_progress
     from hogwild.feeds.tagged.templates import PRESETS
-    from hogwild.observe.theory.asyngrad import Experiment
 
     text, features = options.text, options.read.features
     vectors = getattr(options.runs, "start_vectors", "")
     inputs = (text.train, text.test, options.show.config, "" if features in PRESETS else features, vectors)
     check_outputs([text.output], inputs, [vectors])
-    config = options.runs if options.text.train else replace(options.runs, small=True)
-    with Interrupts() as interrupts:
-        with show_progress(quiet=options.show.quiet, epochs=config.iterations) as display:
-            experiment = Experiment(config, *_open(options, config, display))
-            for note in experiment.record()["notes"]:
-                display.say(f"note: {note}")
-            _save(options, experiment)  # before the work: there may be no place to write to
-            problem: SaveError | None = None
-            try:
-                _make_runs(experiment, options, display, interrupts)
-            finally:
-                try:
-                    _save(options, experiment)
-                except SaveError as error:
-                    problem = error
-        found = experiment.record()
-        if options.show.json:
-            print_json(found)
-        elif not options.show.quiet:
-            _print_table(found)
-            if problem is None:
-                show(f"saved to {text.output}" if text.output else "nothing was saved without --output")
-    if problem is not None:
-        raise problem
-    if experiment.complete:
-        return 0
-    kept = f"what there is stands in {options.text.output}" if options.text.output else "nothing was saved"
-    made = sum(record["complete"] for record in experiment.records)
-    say(f"hogwild: interrupted after {made} of {len(experiment.plan)} runs; {kept}.")
-    return _INTERRUPTED
+    return run_experiment(Command(options))
 
 
 def _open(options: Options, config: AsynGradRuns, display: Display) -> tuple[TaggingFeed, TaggingFeed]:
@@ -156,68 +146,3 @@ def _open_both(read: ReadConfig, train: str, test: str) -> tuple[TaggingFeed, Ta
 
     feed = open_tagging(train, read)
     return feed, open_tagging(test, read, schema=feed.schema, names=feed.names, tags=feed.tags)
-
-
-def _make_runs(experiment: Experiment, options: Options, display: Display, interrupts: Interrupts) -> None:
-    from hogwild.executor.events import Finished, Progress, Started
-
-    display.phase(_READY)
-    for run, event in experiment.run():
-        interrupts.arm()
-        if interrupts.asked:
-            experiment.stop()
-        if isinstance(event, Started):
-            display.phase("")
-        elif isinstance(event, Progress) and event.seconds > _SHORT:
-            display(event)
-        elif isinstance(event, Finished):
-            display.say(f"{len(experiment.records)}/{len(experiment.plan)}  {_outcome(run, experiment)}")
-            try:
-                _save(options, experiment)
-            except SaveError as error:
-                display.say(f"note: {error} The results are written again after the next run.")
-            display.phase(_READY)
-    display.phase("")
-
-
-def _outcome(run: Run, experiment: Experiment) -> str:
-    """What a run came to, in a line."""
-    iterations = experiment.records[-1]["iterations"]
-    if not iterations:
-        return f"{run}: stopped"
-    score = f"{experiment.score} {100 * iterations[-1]['score']:.2f}"
-    if not run.traced:
-        return f"{run}: {score}, {median(found['seconds'] for found in iterations):.3g} s an iteration"
-    looked_at = sum(found["errors"]["looked_at"] for found in iterations)
-    errors = sum(found["errors"]["errors"] for found in iterations)
-    return f"{run}: {score}, gradient errors {errors / max(looked_at, 1):.2%}"
-
-
-def _save(options: Options, experiment: Experiment) -> None:
-    from hogwild.feeds.io.outfile import write_file
-
-    if options.text.output:
-        with write_file(options.text.output) as stream:
-            text = json.dumps(experiment.record(), ensure_ascii=False, allow_nan=False, indent=1)
-            stream.write(text.encode("utf-8", "backslashreplace") + b"\n")  # names of files may not be UTF-8
-
-
-def _print_table(found: dict[str, Any]) -> None:
-    score = {"f1": "test F", "accuracy": "test accuracy"}[found["score"]]
-    table = make_table(["method", "threads", score, "s/iteration", "speed-up", "errors"])
-    for entry in found["methods"]:
-        seconds, errors, speed_up = entry["seconds"], entry["errors"], entry["speed_up"]
-        add_row(
-            table, entry["method"], str(entry["threads"]), _score_text(entry["final_score"]),
-            f"{seconds['median']:.3g}" if seconds else "", f"{speed_up:.2f}x" if speed_up else "",
-            f"{errors['error_rate']:.2%}" if errors else "",
-        )  # fmt: skip
-    print_tables([table])
-
-
-def _score_text(score: dict[str, Any] | None) -> str:
-    """In points of 100, with its deviation where there is one."""
-    if not score:
-        return ""
-    deviation = f" ± {100 * score['deviation']:.2f}" if score["deviation"] is not None else ""
-    return f"{100 * score['mean']:.2f}{deviation}"

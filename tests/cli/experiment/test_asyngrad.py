@@ -11,7 +11,7 @@ import pytest
 
 from hogwild.feeds.synthetic.sentences import make_sentences, write_lines
 from hogwild.feeds.tagged.templates import open_templates
-from hogwild.observe.theory.asyngrad import Experiment
+from hogwild.observe.experiments.asyngrad import Experiment
 from places import ROOT
 
 TINY = ("experiment", "asyngrad", "--no-rich-edges", "--threads", 1, 2, "--epochs", 2, "--seeds", 2)
