@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hogwild.cli.experiment.run import PACE, Face, pace, pace_cells, points, run_experiment
+from hogwild.cli.experiment.run import PACE, Face, KeepConfig, pace, pace_cells, points, run_experiment
 from hogwild.cli.flags import Page
-from hogwild.cli.outputs import check_outputs
 from hogwild.cli.summary import add_row, make_table
 from hogwild.config import AsynGradConfig, File, ShowConfig, TaggerModel, TaggingConfig
 from hogwild.config.experiments import AsynGradOptions, AsynGradRuns
@@ -39,7 +38,8 @@ Examples:
   hogwild experiment asyngrad --task chunking --train train.txt --test test.txt --output chunking.json
   hogwild experiment asyngrad --task pos --train en.conllu --test en-test.conllu --threads 1 2 4 --output pos.json
   hogwild experiment asyngrad --model bilstm --task chunking --train train.txt --test test.txt --output lstm.json
-  hogwild experiment asyngrad --task segmentation --train words.txt --test test.txt --seeds 1 --json""",
+  hogwild experiment asyngrad --task segmentation --train words.txt --test test.txt --seeds 1 --json
+  hogwild experiment asyngrad --train train.txt --test test.txt --output chunking.json --resume --report page.html""",
 )
 
 _MADE_UP = (500, 200)  # sentences to train on and to test with
@@ -56,14 +56,12 @@ class ReadConfig(TaggingConfig):
 
 @dataclass(frozen=True)
 class TextConfig:
-    """The text, and where the results go."""
+    """The text."""
 
     train: File = ""
     """Tagged text to train on. Default: made up."""
     test: File = ""
     """Tagged text to measure the score on, after each iteration."""
-    output: Annotated[str, Shown("FILE.json")] = ""
-    """File of the results, written anew after each run. Default: only a table is shown."""
 
     def __post_init__(self) -> None:
         if bool(self.train) != bool(self.test):
@@ -78,6 +76,7 @@ class Options:
     model: TaggerModel = "crf"
     """Kind of model: crf (linear-chain conditional random field), or bilstm (embeddings, then a bidirectional LSTM)."""
     text: TextConfig = field(default_factory=TextConfig)
+    keep: KeepConfig = field(default_factory=KeepConfig)
     runs: AsynGradOptions = field(default_factory=AsynGradConfig)
     read: ReadConfig = field(default_factory=ReadConfig)
     show: ShowConfig = field(default_factory=ShowConfig)
@@ -87,7 +86,7 @@ class Command(Face):
     """The experiment of AsynGrad, on files or on made-up text."""
 
     def __init__(self, options: Options) -> None:
-        self.options, self.show, self.output = options, options.show, options.text.output
+        self.options, self.show, self.keep = options, options.show, options.keep
         self.config: AsynGradRuns = options.runs if options.text.train else replace(options.runs, small=True)
         self.epochs = self.config.iterations
 
@@ -118,8 +117,7 @@ def run(options: Options) -> int:
     text, features = options.text, options.read.features
     vectors = getattr(options.runs, "start_vectors", "")
     inputs = (text.train, text.test, options.show.config, "" if features in PRESETS else features, vectors)
-    check_outputs([text.output], inputs, [vectors])
-    return run_experiment(Command(options))
+    return run_experiment(Command(options), inputs, [vectors])
 
 
 def _open(options: Options, config: AsynGradRuns, display: Display) -> tuple[TaggingFeed, TaggingFeed]:

@@ -15,6 +15,7 @@ from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.observe.experiments import frame
 from hogwild.observe.experiments.comparing import compare
+from hogwild.observe.experiments.files import digest_of
 from hogwild.observe.experiments.frame import Run, Training
 from hogwild.programs.taggers.bilstm import BiLSTM
 from hogwild.programs.taggers.crf import CRF
@@ -69,6 +70,7 @@ class Experiment(frame.Experiment[Run]):
             self.lr, self.l2 = config.lr or BiLSTM(**config.program()).rate, config.l2
         else:
             self.lr, self.l2 = config.lr or RATES[config.task], CRF(preset=config.task, l2=config.l2).l2
+        self._data = {"train": _facts(train), "test": _facts(test)}
         plain = config.task == "pos" or kind_of_feed(train) == "tags"
         self.score = "accuracy" if plain else "f1"
 
@@ -120,7 +122,7 @@ class Experiment(frame.Experiment[Run]):
     def data(self) -> dict[str, Any]:
         """Sentences, features and tags."""
         return {
-            "train": _facts(self.train), "test": _facts(self.test), "features": len(self.train.names),
+            **self._data, "features": len(self.train.names),
             "tags": list(self.train.tags), "templates": list(self.train.schema.get("templates", ())),
         }  # fmt: skip
 
@@ -137,4 +139,5 @@ class Experiment(frame.Experiment[Run]):
 
 
 def _facts(feed: TaggingFeed) -> dict[str, Any]:
-    return {"source": feed.source, "sentences": len(feed), "tokens": feed.tokens}
+    digest = digest_of(feed.samples, (feed.names, feed.tags))
+    return {"source": feed.source, "sentences": len(feed), "tokens": feed.tokens, "digest": digest}

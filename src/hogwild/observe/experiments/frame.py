@@ -1,23 +1,29 @@
 """The frame of experiments: runs that are listed, made one after the other and kept, as one JSON object.
 
 An experiment says which runs there are, what trains one of them, and what of an iteration is kept. Everything else is
-here: records, the end before the end, what all comes to.
+here: records, the end before the end, going on after it, the time that is left.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import Any, ClassVar, Generic, TypeVar
 
 from hogwild import __version__
+from hogwild.errors import ConfigError, InputError, shorten
 from hogwild.executor.events import EpochEnded, Event, Finished, Started
 from hogwild.executor.trace import add_up
 from hogwild.machine import cores, describe
 from hogwild.messages import counted
 from hogwild.observe.logs import plain
+from hogwild.observe.report.runs import flat, number
+
+_TOLD = 4  # differences that are named
+_SAME = ("cores", "processor")  # of the machine, or its seconds are no others' seconds
 
 AnyRun = TypeVar("AnyRun", bound="Run")
 
@@ -37,7 +43,7 @@ class Run:
 
 
 class Training:
-    """What makes one run: an executor, and what it runs. Whatever is open while it trains is closed by `close`."""
+    """What makes one run: an executor, and what it runs."""
 
     def __init__(self, executor: Any, program: Any, feed: Any, valid: Any = None) -> None:
         self.executor, self.program, self.feed, self.valid = executor, program, feed, valid
@@ -59,6 +65,7 @@ class Experiment(ABC, Generic[AnyRun]):
         self.plan = list(plan)
         self.records: list[dict[str, Any]] = []
         self._machine = describe()  # with the load of others, before we begin
+        self._sessions = [{"runs": 0, "load_before": self._machine["load_before"]}]
         self._stopped = False
         self._executor: Any = None
 
@@ -113,7 +120,7 @@ class Experiment(ABC, Generic[AnyRun]):
 
     def run(self) -> Iterator[tuple[AnyRun, Event]]:
         """Make all runs; gives their events."""
-        for run in self.plan:
+        for run in self.plan[len(self.records) :]:
             if self._stopped:
                 return
             for event in self._events(run):
@@ -135,8 +142,75 @@ class Experiment(ABC, Generic[AnyRun]):
             elif isinstance(event, Finished):
                 record["complete"] = event.reason == "done"
                 record["wall_seconds"] = time.perf_counter() - began
+                self._sessions[-1]["runs"] += 1
             yield event
         self._executor = None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the runs that are left will take, by those of their kind, else by all; None before the first."""
+        known: dict[tuple[str, int, bool], list[float]] = {}
+        for run, record in zip(self.plan, self.records, strict=False):
+            if (seconds := number(record["wall_seconds"])) is not None:
+                known.setdefault((run.method, run.threads, run.traced), []).append(seconds)
+        if not known:
+            return None
+        usual = mean(seconds for each in known.values() for seconds in each)
+        left = self.plan[len(self.records) :]
+        return sum(mean(known.get((run.method, run.threads, run.traced), [usual])) for run in left)
+
+    # -- going on ---------------------------------------------------------------------------------------------------
+
+    def _identity(self, found: Mapping[str, Any]) -> dict[str, str]:
+        """What two experiments have in common whose runs may stand side by side; files may have other names."""
+        names = ("schema", "version", "hogwild", *self.about(), "options", "data")
+        told = {name: found.get(name) for name in names}
+        machine = found.get("machine")
+        told["machine"] = {name: machine.get(name) for name in _SAME} if isinstance(machine, dict) else None
+        return {name: value for name, value in flat(told).items() if not name.endswith(".source")}
+
+    def take_over(self, found: Mapping[str, Any], source: str) -> int:
+        """Keep the finished runs of an experiment that was stopped, which is what its file holds; returns how many.
+
+        Raises
+        ------
+        ConfigError
+            If it is another experiment: other options, other data, another machine.
+        InputError
+            If it is damaged.
+        """
+        before, now = self._identity(found), self._identity(self.record())
+        differing = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        if differing:
+            what = "; ".join(
+                f"{shorten(name, 80)} was {shorten(before.get(name, 'not there'), 80)}, is "
+                f"{shorten(now.get(name, 'not there'), 80)}"
+                for name in differing[:_TOLD]
+            )
+            raise ConfigError(
+                f"{source} is of another experiment: {what}. Give the same data and options, or leave --resume out."
+            )
+        try:
+            kept = self._finished(found["runs"])
+            sessions = [
+                {"runs": int(each["runs"]), "load_before": number(each["load_before"])} for each in found["sessions"]
+            ]
+            self.records = kept
+            plain(self.compared())
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{source}: damaged, it lacks what an experiment has ({error}).") from error
+        self._sessions = [*sessions, *self._sessions]
+        return len(kept)
+
+    def _finished(self, runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The records of the first runs of the plan, up to the first that was not finished."""
+        kept: list[dict[str, Any]] = []
+        for run, record in zip(self.plan, runs, strict=False):
+            facts = plain(self.facts(run))
+            if record["complete"] is not True or {name: record.get(name) for name in facts} != facts:
+                break
+            kept.append({**record, "iterations": [*record["iterations"]], "wall_seconds": record["wall_seconds"]})
+        return kept
 
     @property
     def complete(self) -> bool:
@@ -149,7 +223,7 @@ class Experiment(ABC, Generic[AnyRun]):
             "schema": self.schema, "version": self.version, "complete": self.complete, "hogwild": __version__,
             **self.about(), "score": self.score, "seconds_from": "runs without a trace", "errors_from": "traced runs",
             "options": self.options(), "data": self.data(), "machine": self._machine,
-            "methods": self.compared(), "runs": self.records, "notes": self.notes(),
+            "sessions": self._sessions, "methods": self.compared(), "runs": self.records, "notes": self.notes(),
         })  # fmt: skip
         return whole
 
