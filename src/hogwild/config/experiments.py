@@ -12,8 +12,11 @@ from hogwild.config.options import Chosen, Config, Shown, Variant, require, requ
 _THREADS, _FEW_THREADS = tuple(range(1, 11)), (1, 2, 4)
 _EPOCHS, _FEW_EPOCHS = 10, 5
 _SEEDS, _FEW_SEEDS = 5, 2
-_SIZES = {"pos": 170, "chunking": 280, "segmentation": 220}  # of the paper, for words and for units
-_TEMPLATES = {"pos": "words-shapes", "chunking": "words-pos", "segmentation": "characters"}
+_SIZES = {"pos": 170, "chunking": 280, "noun-phrases": 280, "segmentation": 220}  # of the paper: words, and units
+_TEMPLATES = {
+    "pos": "words-shapes", "chunking": "words-pos", "noun-phrases": "words-pos", "segmentation": "characters",
+}  # fmt: skip
+AsynGradTask = Literal["chunking", "noun-phrases", "pos", "segmentation"]
 
 
 @dataclass(frozen=True)
@@ -21,8 +24,9 @@ class AsynGradRuns(Config):
     """Which runs the experiment of AsynGrad makes, of whatever model."""
 
     model: ClassVar[TaggerModel]
-    task: Literal["chunking", "pos", "segmentation"] = "chunking"
-    """What is learnt, with feature templates and other options that suit it."""
+    task: AsynGradTask = "chunking"
+    """What is learnt, with feature templates and other options that suit it. noun-phrases: of chunks only those of type
+    NP (or of --chunks), the others being O."""
     threads: Annotated[tuple[int, ...], Shown("N", many=True)] = ()
     """Numbers of threads to compare. Default: 1 to 10; with --small 1 2 4."""
     epochs: int | None = None
@@ -52,7 +56,7 @@ class AsynGradRuns(Config):
     @property
     def templates(self) -> str:
         """The preset of feature templates."""
-        return self.task
+        return "chunking" if self.task == "noun-phrases" else self.task
 
     @property
     def pieces(self) -> int:
@@ -81,9 +85,9 @@ class AsynGradConfig(AsynGradRuns):
 
     model: ClassVar[TaggerModel] = "crf"
     lr: Annotated[float | None, Shown("RATE")] = None
-    """First learning rate. Default: 0.02, 0.05, 0.1 for the tasks pos, chunking, segmentation."""
+    """First learning rate. Default: 0.02, 0.05, 0.1 for the tasks pos, chunking (noun-phrases), segmentation."""
     l2: float | None = None
-    """L2 penalty. Default: 0.5 for chunking, else 1."""
+    """L2 penalty. Default: 0.5 for chunking and noun-phrases, else 1."""
     rich_edges: bool = True
     """Let frequent features weigh pairs of neighbouring tags too, not only single tags."""
     rich_edge_min_count: int = 10

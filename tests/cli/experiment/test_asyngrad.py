@@ -49,12 +49,16 @@ def test_files_and_a_table(hogwild, texts, tmp_path):
     rows = [line.split() for line in said.out.splitlines()]
     titles = next(row for row in rows if row[:1] == ["method"])
     assert titles == ["method", "threads", "test", "F", "s/iteration", "speed-up", "errors"]
-    named = {tuple(row[:2]): row[2:] for row in rows if len(row) > 3 and row[1].isdigit()}
+    named = {tuple(row[:2]): row[2:] for row in rows if len(row) > 3 and row[1].isdigit() and row[2] != "data:"}
     assert list(named) == [
         ("sgd", "1"), ("synchronous", "1"), ("synchronous", "2"), ("asyngrad", "1"), ("asyngrad", "2"),
         ("asyngrad+sr", "2"),
     ]  # fmt: skip
     assert named["sgd", "1"][2] == "1.00x"
+    papers = [" ".join(row) for row in rows if row[2:3] == ["data:"]]
+    assert [row.partition(" data: ")[0] for row in papers] == ["sgd, 1", "asyngrad, 2", "asyngrad+sr, 2"]
+    assert all("60 + 60 sentences (paper: CoNLL-2000" in row for row in papers)
+    assert "94.59" in papers[1]
     assert named["asyngrad", "1"][3] == "0.00%"
     assert re.fullmatch(r"\d+\.\d\d%", named["asyngrad", "2"][3])
     assert f"saved to {tmp_path / 'x.json'}" in said.out
@@ -70,6 +74,20 @@ def test_the_task_chooses_features_rate_and_score(hogwild, texts):
     assert found["score"] == "accuracy"
     assert (found["options"]["lr"], found["options"]["l2"]) == (0.02, 1.0)
     assert found["data"]["templates"] == open_templates("pos").lines()
+
+
+def test_noun_phrases_alone(hogwild, texts):
+    text = ("--task", "noun-phrases", "--train", texts / "train.txt", "--test", texts / "test.txt")
+    said = hogwild(*TINY[:3], *text, "--threads", 1, 2, "--epochs", 1, "--seeds", 1, "--json")
+    found = said.json
+    assert sorted(found["data"]["tags"]) == ["B-NP", "I-NP", "O"]
+    assert found["data"]["templates"] == open_templates("chunking").lines()
+    assert (found["options"]["lr"], found["options"]["l2"], found["score"]) == (0.05, 0.5, "f1")
+    papers = {(entry["method"], entry["threads"]): entry["published"] for entry in found["methods"]}
+    assert papers["sgd", 1]["score"] == 0.9455
+    assert papers["asyngrad", 2]["score"] == 0.9459
+    assert "threads: 2 (paper: 10)" in papers["asyngrad", 2]["differs"]
+    assert (papers["asyngrad", 1], papers["synchronous", 2]) == (None, None)
 
 
 def test_own_templates(hogwild, texts, tmp_path):

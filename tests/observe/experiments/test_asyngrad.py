@@ -238,7 +238,7 @@ def test_a_run_that_fails_leaves_what_was_there(feeds):
 def test_the_time_that_is_left_goes_by_runs_of_the_same_kind(feeds):
     experiment = Experiment(AsynGradConfig(threads=(1, 2), seeds=2), *feeds)
     assert experiment.seconds_left is None
-    experiment.records = [{"wall_seconds": seconds} for seconds in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)]
+    experiment.records = [{"compile_seconds": 0.5, "wall_seconds": seconds + 0.5} for seconds in range(1, 9)]
     left = experiment.plan[8:]
     assert [(run.method, run.threads, run.traced) for run in left[:2]] == [("asyngrad+sr", 2, True), ("sgd", 1, False)]
     assert experiment.seconds_left == pytest.approx(4.5 + 1 + 2 + 3 + 4 + 5 + 6)  # the first is of no known kind

@@ -60,7 +60,7 @@ class Face(ABC):
         """What came of a run, in a few words."""
 
     @abstractmethod
-    def table(self, found: dict[str, Any]) -> Table:
+    def tables(self, found: dict[str, Any]) -> list[Table]:
         """What all comes to."""
 
 
@@ -95,7 +95,7 @@ def run_experiment(face: Face, inputs: Iterable[str], models: Iterable[str] = ()
         if face.show.json:
             print_json(found)
         elif not face.show.quiet:
-            print_tables([face.table(found)])
+            print_tables(face.tables(found))
             if problem is None:
                 show(f"saved to {keep.output}" if keep.output else "nothing was saved without --output")
     if problem is not None:

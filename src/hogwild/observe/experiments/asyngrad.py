@@ -13,7 +13,7 @@ from hogwild.config import Mode
 from hogwild.config.experiments import AsynGradBiLSTMConfig, AsynGradConfig
 from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.tagged.feed import TaggingFeed
-from hogwild.observe.experiments import frame
+from hogwild.observe.experiments import frame, published
 from hogwild.observe.experiments.comparing import compare
 from hogwild.observe.experiments.files import digest_of
 from hogwild.observe.experiments.frame import Run, Training
@@ -66,10 +66,11 @@ class Experiment(frame.Experiment[Run]):
     def __init__(self, config: AnyConfig, train: TaggingFeed, test: TaggingFeed) -> None:
         super().__init__(plan_runs(config))
         self.config, self.train, self.test = config, train, test
+        self._counts = config.counts
         if isinstance(config, AsynGradBiLSTMConfig):
             self.lr, self.l2 = config.lr or BiLSTM(**config.program()).rate, config.l2
         else:
-            self.lr, self.l2 = config.lr or RATES[config.task], CRF(preset=config.task, l2=config.l2).l2
+            self.lr, self.l2 = config.lr or RATES[config.templates], CRF(preset=config.templates, l2=config.l2).l2
         self._data = {"train": _facts(train), "test": _facts(test)}
         plain = config.task == "pos" or kind_of_feed(train) == "tags"
         self.score = "accuracy" if plain else "f1"
@@ -127,8 +128,24 @@ class Experiment(frame.Experiment[Run]):
         }  # fmt: skip
 
     def compared(self) -> list[dict[str, Any]]:
-        """Each method and number of threads, against SGD."""
-        return compare(self.records, METHODS)
+        """Each method and number of threads, against SGD, beside what the paper has."""
+        found = compare(self.records, METHODS)
+        most = max(self.config.counts)
+        for entry in found:
+            entry["published"] = self._published(entry, most)
+        return found
+
+    def _published(self, entry: dict[str, Any], most: int) -> dict[str, Any] | None:
+        """The numbers of the paper stand beside its number of threads, or the most that there are."""
+        paper = published.of(self.config.model, self.config.task, entry["method"])
+        beside = paper is not None and entry["threads"] == (paper.threads if paper.threads in self._counts else most)
+        if paper is None or not (beside or entry["method"] == SGD):
+            return None
+        here = published.Here(
+            self.train.source, len(self.train), len(self.test), entry["threads"], self._machine["cores"],
+            getattr(self.config, "recurrence", ""),
+        )  # fmt: skip
+        return paper.beside(here)
 
     def notes(self) -> list[str]:
         """Of the text, of the score, of threads without a core."""

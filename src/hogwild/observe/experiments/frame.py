@@ -23,6 +23,7 @@ from hogwild.observe.logs import plain
 from hogwild.observe.report.runs import flat, number
 
 _TOLD = 4  # differences that are named
+_SECONDS = ("compile_seconds", "wall_seconds")
 _SAME = ("cores", "processor")  # of the machine, or its seconds are no others' seconds
 
 AnyRun = TypeVar("AnyRun", bound="Run")
@@ -148,11 +149,13 @@ class Experiment(ABC, Generic[AnyRun]):
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the runs that are left will take, by those of their kind, else by all; None before the first."""
+        """How long the runs that are left will take, by those of their kind, else by all, without compiling;
+        None before the first."""
         known: dict[tuple[str, int, bool], list[float]] = {}
         for run, record in zip(self.plan, self.records, strict=False):
             if (seconds := number(record["wall_seconds"])) is not None:
-                known.setdefault((run.method, run.threads, run.traced), []).append(seconds)
+                seconds -= number(record["compile_seconds"]) or 0.0
+                known.setdefault((run.method, run.threads, run.traced), []).append(max(seconds, 0.0))
         if not known:
             return None
         usual = mean(seconds for each in known.values() for seconds in each)
@@ -209,7 +212,7 @@ class Experiment(ABC, Generic[AnyRun]):
             facts = plain(self.facts(run))
             if record["complete"] is not True or {name: record.get(name) for name in facts} != facts:
                 break
-            kept.append({**record, "iterations": [*record["iterations"]], "wall_seconds": record["wall_seconds"]})
+            kept.append({**record, "iterations": [*record["iterations"]], **{name: record[name] for name in _SECONDS}})
         return kept
 
     @property

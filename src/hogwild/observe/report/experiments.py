@@ -99,6 +99,9 @@ def _run(whole: Mapping[str, Any], key: Key, runs: Sequence[Mapping[str, Any]], 
     if run.epochs and (seconds := run.epochs[-1]["seconds"]) is not None:
         run.verdict["seconds"] = seconds
     run.verdict |= {} if (value := number(method.get("speed_up"))) is None else {"speed_up": value}
+    if isinstance(paper := method.get("published"), dict):
+        named = ", ".join(f"{name} {value}" for name, value in flat(paper).items() if name != "differs")
+        run.notes.append(text(f"Published: {named}. What differs: {paper.get('differs')}."))
     for iteration in traced["iterations"] if traced else ():
         run.trace.append({
             "epoch": number(iteration["iteration"]), "workers": [worker_trace(each) for each in iteration["workers"]],
