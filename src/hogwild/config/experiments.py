@@ -20,13 +20,9 @@ AsynGradTask = Literal["chunking", "noun-phrases", "pos", "segmentation"]
 
 
 @dataclass(frozen=True)
-class AsynGradRuns(Config):
-    """Which runs the experiment of AsynGrad makes, of whatever model."""
+class ExperimentRuns(Config):
+    """Which runs an experiment makes."""
 
-    model: ClassVar[TaggerModel]
-    task: AsynGradTask = "chunking"
-    """What is learnt, with feature templates and other options that suit it. noun-phrases: of chunks only those of type
-    NP (or of --chunks), the others being O."""
     threads: Annotated[tuple[int, ...], Shown("N", many=True)] = ()
     """Numbers of threads to compare. Default: 1 to 10; with --small 1 2 4."""
     epochs: int | None = None
@@ -36,7 +32,7 @@ class AsynGradRuns(Config):
     seed: int = 1
     """The first seed; the others follow it."""
     small: bool = False
-    """Few threads, iterations and seeds. So it is where --train is left out: then the text is made up."""
+    """Few threads, iterations and seeds; data that is made is small too."""
     lr: Annotated[float | None, Shown("RATE")] = None
     """First learning rate. Default: that of the model."""
 
@@ -54,16 +50,6 @@ class AsynGradRuns(Config):
             require(self, "lr", self.lr > 0, "it must be positive and finite; leave it out for that of the model.")
 
     @property
-    def templates(self) -> str:
-        """The preset of feature templates."""
-        return "chunking" if self.task == "noun-phrases" else self.task
-
-    @property
-    def pieces(self) -> int:
-        """Pieces of structure regularization; 0: the model has none."""
-        return 0
-
-    @property
     def counts(self) -> tuple[int, ...]:
         """Numbers of threads."""
         return self.threads or (_FEW_THREADS if self.small else _THREADS)
@@ -77,6 +63,33 @@ class AsynGradRuns(Config):
     def repeats(self) -> int:
         """Runs of each kind."""
         return self.seeds or (_FEW_SEEDS if self.small else _SEEDS)
+
+    @property
+    def seed_list(self) -> list[int]:
+        """The seed of each of them."""
+        return [self.seed + place for place in range(self.repeats)]
+
+
+@dataclass(frozen=True)
+class AsynGradRuns(ExperimentRuns):
+    """Which runs the experiment of AsynGrad makes, of whatever model."""
+
+    model: ClassVar[TaggerModel]
+    task: AsynGradTask = "chunking"
+    """What is learnt, with feature templates and other options that suit it. noun-phrases: of chunks only those of type
+    NP (or of --chunks), the others being O."""
+    small: bool = False
+    """Few threads, iterations and seeds. So it is where --train is left out: then the text is made up."""
+
+    @property
+    def templates(self) -> str:
+        """The preset of feature templates."""
+        return "chunking" if self.task == "noun-phrases" else self.task
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of structure regularization; 0: the model has none."""
+        return 0
 
 
 @dataclass(frozen=True)
@@ -143,6 +156,60 @@ class AsynGradBiLSTMConfig(AsynGradRuns, BiLSTMConfig):
 
 AsynGradOptions = Annotated[Any, Chosen("model", {
     "crf": Variant(AsynGradConfig), "bilstm": Variant(AsynGradBiLSTMConfig),
+})]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class HogwildLinearConfig(ExperimentRuns):
+    """What the experiment of Hogwild trains: a linear model of two classes or more."""
+
+    problem: ClassVar[str] = "linear"
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: 0.2 with adagrad, 0.5 with sgd."""
+    loss: Literal["logistic", "hinge"] = "logistic"
+    """What is minimised; hinge: a support vector machine."""
+    optimizer: Literal["sgd", "adagrad"] = "adagrad"
+    """Update rule."""
+    l2: float = 0.0
+    """L2 penalty a visit."""
+
+    def check(self) -> None:
+        super().check()
+        require_not_negative(self, "l2", remedy="Try 0 or 1e-6.")
+
+    @property
+    def rate(self) -> float:
+        """The first learning rate of all runs."""
+        return self.lr or {"sgd": 0.5, "adagrad": 0.2}[self.optimizer]
+
+
+@dataclass(frozen=True)
+class HogwildFactorsConfig(ExperimentRuns):
+    """What the experiment of Hogwild trains: a factorization of ratings."""
+
+    problem: ClassVar[str] = "factorization"
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: 0.1 with adagrad, 0.05 with sgd."""
+    dim: int = 16
+    """Numbers in the vector of a user and of an item."""
+    optimizer: Literal["sgd", "adagrad"] = "adagrad"
+    """Update rule."""
+    l2: float | None = None
+    """L2 penalty of the rows that a visit reads. Default: by the mean number of ratings of a user, and of an item."""
+
+    def check(self) -> None:
+        super().check()
+        require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 16.")
+        require_not_negative(self, "l2", remedy="Try 0.1.")
+
+    @property
+    def rate(self) -> float:
+        """The first learning rate of all runs."""
+        return self.lr or {"sgd": 0.05, "adagrad": 0.1}[self.optimizer]
+
+
+HogwildOptions = Annotated[Any, Chosen("problem", {
+    "linear": Variant(HogwildLinearConfig), "factorization": Variant(HogwildFactorsConfig),
 })]  # fmt: skip
 
 

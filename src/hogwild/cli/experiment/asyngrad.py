@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hogwild.cli.experiment.run import PACE, Face, KeepConfig, pace, pace_cells, points, run_experiment
+from hogwild.cli.experiment.run import PACE, Face, KeepConfig, TrainTestConfig, pace, pace_cells, points, run_experiment
 from hogwild.cli.flags import Page
 from hogwild.cli.summary import add_row, make_table
-from hogwild.config import AsynGradConfig, File, ShowConfig, TaggerModel, TaggingConfig
+from hogwild.config import AsynGradConfig, ShowConfig, TaggerModel, TaggingConfig
 from hogwild.config.experiments import AsynGradOptions, AsynGradRuns
 from hogwild.config.options import Shown
-from hogwild.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -55,27 +54,12 @@ class ReadConfig(TaggingConfig):
 
 
 @dataclass(frozen=True)
-class TextConfig:
-    """The text."""
-
-    train: File = ""
-    """Tagged text to train on. Default: made up."""
-    test: File = ""
-    """Tagged text to measure the score on, after each iteration."""
-
-    def __post_init__(self) -> None:
-        if bool(self.train) != bool(self.test):
-            given, missing = ("train", "test") if self.train else ("test", "train")
-            raise ConfigError(f"--{given} is there without --{missing}; give both, or neither for made-up text.")
-
-
-@dataclass(frozen=True)
 class Options:
     """All flags of the command."""
 
     model: TaggerModel = "crf"
     """Kind of model: crf (linear-chain conditional random field), or bilstm (embeddings, then a bidirectional LSTM)."""
-    text: TextConfig = field(default_factory=TextConfig)
+    text: TrainTestConfig = field(default_factory=TrainTestConfig)
     keep: KeepConfig = field(default_factory=KeepConfig)
     runs: AsynGradOptions = field(default_factory=AsynGradConfig)
     read: ReadConfig = field(default_factory=ReadConfig)

@@ -29,6 +29,21 @@ _INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
+class TrainTestConfig:
+    """The data."""
+
+    train: File = ""
+    """File to train on. Default: made up."""
+    test: File = ""
+    """File to measure the score on, after each iteration."""
+
+    def __post_init__(self) -> None:
+        if bool(self.train) != bool(self.test):
+            given, missing = ("train", "test") if self.train else ("test", "train")
+            raise ConfigError(f"--{given} is there without --{missing}; give both, or neither for made-up data.")
+
+
+@dataclass(frozen=True)
 class KeepConfig(Config):
     """Where the results go."""
 

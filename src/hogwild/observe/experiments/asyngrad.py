@@ -15,7 +15,7 @@ from hogwild.executor.run import AsyncExecutor
 from hogwild.feeds.tagged.feed import TaggingFeed
 from hogwild.observe.experiments import frame, published
 from hogwild.observe.experiments.comparing import compare
-from hogwild.observe.experiments.files import digest_of
+from hogwild.observe.experiments.files import data_digest
 from hogwild.observe.experiments.frame import Run, Training
 from hogwild.programs.taggers.bilstm import BiLSTM
 from hogwild.programs.taggers.crf import CRF
@@ -37,7 +37,7 @@ def plan_runs(config: AnyConfig) -> list[Run]:
     """
     most = max(config.counts)
     found: list[Run] = []
-    for seed in range(config.seed, config.seed + config.repeats):
+    for seed in config.seed_list:
         found.append(Run(SGD, 1, seed))
         found += [Run(method, count, seed) for count in config.counts for method in (SYNCHRONOUS, ASYNGRAD)]
         found += [Run(REGULARIZED, most, seed)] * bool(config.pieces)
@@ -117,7 +117,7 @@ class Experiment(frame.Experiment[Run]):
         config = self.config
         return {
             "threads": list(config.counts), "iterations": config.iterations, "lr": self.lr, "l2": self.l2,
-            "seeds": [config.seed + place for place in range(config.repeats)], "sharing": "all", **self._model(),
+            "seeds": config.seed_list, "sharing": "all", **self._model(),
         }  # fmt: skip
 
     def data(self) -> dict[str, Any]:
@@ -156,5 +156,5 @@ class Experiment(frame.Experiment[Run]):
 
 
 def _facts(feed: TaggingFeed) -> dict[str, Any]:
-    digest = digest_of(feed.samples, (feed.names, feed.tags))
+    digest = data_digest(feed.samples, feed.names, feed.tags)
     return {"source": feed.source, "sentences": len(feed), "tokens": feed.tokens, "digest": digest}
