@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
-from hogwild.config.kinds import TaggerModel
+from hogwild.config.kinds import PieceForm, TaggerModel
 from hogwild.config.models import BiLSTMConfig
 from hogwild.config.options import Chosen, Config, Shown, Variant, require, require_not_negative
 
@@ -107,6 +107,9 @@ class AsynGradConfig(AsynGradRuns):
     """Features that occur at least this often have rich edges."""
     structure_regularization: Annotated[int, Shown("ALPHA")] = 4
     """Pieces that AsynGrad with structure regularization cuts each sentence into."""
+    structure_regularization_form: PieceForm = "sum"
+    """What the pieces are: parts of one sample, whose gradients are summed; or samples of their own, as in the paper
+    on structure regularization."""
 
     def check(self) -> None:
         super().check()

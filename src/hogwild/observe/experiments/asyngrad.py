@@ -101,12 +101,14 @@ class Experiment(frame.Experiment[Run]):
         return {
             "l2": self.l2, "rich_edges": config.rich_edges, "rich_edge_min_count": config.rich_edge_min_count,
             "structure_regularization": config.structure_regularization,
+            "structure_regularization_form": config.structure_regularization_form,
         }  # fmt: skip
 
     def _program(self, pieces: int) -> Tagger:
         if isinstance(self.config, AsynGradBiLSTMConfig):
             return BiLSTM(**self._model())
-        return CRF(**{**self._model(), "structure_regularization": pieces})
+        whole = {} if pieces else {"structure_regularization": 0, "structure_regularization_form": "sum"}
+        return CRF(**{**self._model(), **whole})
 
     def about(self) -> dict[str, Any]:
         """The model and the task."""
