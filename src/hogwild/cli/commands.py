@@ -81,6 +81,7 @@ COMMANDS = (
     Entry(("make-dataset", "ratings"), "make.ratings", "Make ratings that can be learned"),
     Entry(("experiment", "asyngrad"), "experiment.asyngrad", "Compare serial, synchronous and lock-free training"),
     Entry(("experiment", "hogwild"), "experiment.hogwild", "Compare sparse training with and without locks"),
+    Entry(("experiment", "embeddings"), "experiment.embeddings", "Compare ways to learn word vectors on several nodes"),
     Entry(("warm",), "apply.warm", "Compile ahead what a model or common commands need"),
     Entry(("report",), "observe.report", "Make one HTML page of runs: curves, gradient errors, speed, options"),
     Entry(("cache",), "cache", "List or clear what has been encoded before"),

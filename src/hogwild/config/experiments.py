@@ -216,6 +216,75 @@ HogwildOptions = Annotated[Any, Chosen("problem", {
 })]  # fmt: skip
 
 
+ALONE = "one machine"
+_ACTOR = "parameter-actor"
+EMBEDDING_STRATEGIES = (_ACTOR, f"{_ACTOR}, asynchronous", "average", "gossip", "columns", "merge")
+_NODES, _FEW_NODES = (1, 2, 4), (1, 2)
+_FEW_STRATEGIES = (_ACTOR, "average")
+
+
+@dataclass(frozen=True)
+class EmbeddingsConfig(Config):
+    """Which runs the experiment on word vectors makes."""
+
+    nodes: Annotated[tuple[int, ...], Shown("N", many=True)] = ()
+    """Numbers of nodes to compare. Default: 1 2 4; with --small 1 2."""
+    strategies: Annotated[tuple[str, ...], Shown("NAME", many=True)] = ()
+    """Strategies to compare: parameter-actor, parameter-actor-asynchronous, average, gossip, columns, merge. Default:
+    all; with --small parameter-actor and average."""
+    workers_per_node: int = 1
+    """Workers of a node, which share its weights without locks."""
+    epochs: int | None = None
+    """Times that the text is read. Default: 5; with --small 2."""
+    seeds: int | None = None
+    """Runs of each kind, each with a seed of its own. Default: 3; with --small 1."""
+    seed: int = 1
+    """The first seed; the others follow it."""
+    small: bool = False
+    """Few nodes, strategies and epochs, one seed; without --train little text."""
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: that of word vectors."""
+    dim: int = 100
+    """Numbers in a vector."""
+
+    def check(self) -> None:
+        fits = all(1 <= count <= 256 for count in self.nodes) and len(set(self.nodes)) == len(self.nodes)
+        require(self, "nodes", fits, "numbers of nodes lie between 1 and 256, each once. Try 1 2.")
+        known = [name.replace(", ", "-") for name in EMBEDDING_STRATEGIES]
+        fits = set(self.strategies) <= set(known) and len(set(self.strategies)) == len(self.strategies)
+        require(self, "strategies", fits, f"they are some of {', '.join(known)}, each once.")
+        require(self, "workers_per_node", 1 <= self.workers_per_node <= 256, "it lies between 1 and 256. Try 1.")
+        for name in ("epochs", "seeds"):
+            number = getattr(self, name)
+            require(self, name, number is None or 1 <= number < 2**30, "it must lie between 1 and 1073741823. Try 3.")
+        require(self, "seed", 0 <= self.seed < 2**62, "it must not be negative and fit 62 bits. Try 1.")
+        if self.lr is not None:
+            require(self, "lr", self.lr > 0, "it must be positive and finite; leave it out for that of the model.")
+        require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 100.")
+
+    @property
+    def node_counts(self) -> tuple[int, ...]:
+        """Numbers of nodes."""
+        return self.nodes or (_FEW_NODES if self.small else _NODES)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Strategies, as they are told."""
+        usual = _FEW_STRATEGIES if self.small else EMBEDDING_STRATEGIES
+        chosen = [name for name in EMBEDDING_STRATEGIES if name.replace(", ", "-") in self.strategies]
+        return tuple(chosen) if self.strategies else usual
+
+    @property
+    def iterations(self) -> int:
+        """Epochs of each run."""
+        return self.epochs or (2 if self.small else 5)
+
+    @property
+    def seed_list(self) -> list[int]:
+        """The seed of each run of a kind."""
+        return [self.seed + place for place in range(self.seeds or (1 if self.small else 3))]
+
+
 @dataclass(frozen=True)
 class TuneConfig(Config):
     """How options are searched for."""

@@ -111,6 +111,9 @@ class Experiment(ABC, Generic[AnyRun]):
             found["workers"] = [_without_counts(worker) for worker in event.trace]
         return found
 
+    def take(self, event: Event, record: dict[str, Any]) -> None:
+        """Keep something else of an event in the record of its run."""
+
     # -- the runs ---------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
@@ -144,6 +147,7 @@ class Experiment(ABC, Generic[AnyRun]):
                 record["complete"] = event.reason == "done"
                 record["wall_seconds"] = time.perf_counter() - began
                 self._sessions[-1]["runs"] += 1
+            self.take(event, record)
             yield event
         self._executor = None
 
