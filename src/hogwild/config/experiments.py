@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
-from hogwild.config.kinds import File, TaggerModel
+from hogwild.config.kinds import File, PieceForm, TaggerModel
 from hogwild.config.models import BiLSTMConfig
 from hogwild.config.options import Chosen, Config, Shown, Variant, require, require_not_negative
 from hogwild.config.training import SaveConfig
@@ -13,17 +13,17 @@ from hogwild.config.training import SaveConfig
 _THREADS, _FEW_THREADS = tuple(range(1, 11)), (1, 2, 4)
 _EPOCHS, _FEW_EPOCHS = 10, 5
 _SEEDS, _FEW_SEEDS = 5, 2
-_SIZES = {"pos": 170, "chunking": 280, "segmentation": 220}  # of the paper, for words and for units
-_TEMPLATES = {"pos": "words-shapes", "chunking": "words-pos", "segmentation": "characters"}
+_SIZES = {"pos": 170, "chunking": 280, "noun-phrases": 280, "segmentation": 220}  # of the paper: words, and units
+_TEMPLATES = {
+    "pos": "words-shapes", "chunking": "words-pos", "noun-phrases": "words-pos", "segmentation": "characters",
+}  # fmt: skip
+AsynGradTask = Literal["chunking", "noun-phrases", "pos", "segmentation"]
 
 
 @dataclass(frozen=True)
-class AsynGradRuns(Config):
-    """Which runs the experiment of AsynGrad makes, of whatever model."""
+class ExperimentRuns(Config):
+    """Which runs an experiment makes."""
 
-    model: ClassVar[TaggerModel]
-    task: Literal["chunking", "pos", "segmentation"] = "chunking"
-    """What is learnt, with feature templates and other options that suit it."""
     threads: Annotated[tuple[int, ...], Shown("N", many=True)] = ()
     """Numbers of threads to compare. Default: 1 to 10; with --small 1 2 4."""
     epochs: int | None = None
@@ -33,7 +33,7 @@ class AsynGradRuns(Config):
     seed: int = 1
     """The first seed; the others follow it."""
     small: bool = False
-    """Few threads, iterations and seeds. So it is where --train is left out: then the text is made up."""
+    """Few threads, iterations and seeds; data that is made is small too."""
     lr: Annotated[float | None, Shown("RATE")] = None
     """First learning rate. Default: that of the model."""
 
@@ -51,16 +51,6 @@ class AsynGradRuns(Config):
             require(self, "lr", self.lr > 0, "it must be positive and finite; leave it out for that of the model.")
 
     @property
-    def templates(self) -> str:
-        """The preset of feature templates."""
-        return self.task
-
-    @property
-    def pieces(self) -> int:
-        """Pieces of structure regularization; 0: the model has none."""
-        return 0
-
-    @property
     def counts(self) -> tuple[int, ...]:
         """Numbers of threads."""
         return self.threads or (_FEW_THREADS if self.small else _THREADS)
@@ -75,6 +65,33 @@ class AsynGradRuns(Config):
         """Runs of each kind."""
         return self.seeds or (_FEW_SEEDS if self.small else _SEEDS)
 
+    @property
+    def seed_list(self) -> list[int]:
+        """The seed of each of them."""
+        return [self.seed + place for place in range(self.repeats)]
+
+
+@dataclass(frozen=True)
+class AsynGradRuns(ExperimentRuns):
+    """Which runs the experiment of AsynGrad makes, of whatever model."""
+
+    model: ClassVar[TaggerModel]
+    task: AsynGradTask = "chunking"
+    """What is learnt, with feature templates and other options that suit it. noun-phrases: of chunks only those of type
+    NP (or of --chunks), the others being O."""
+    small: bool = False
+    """Few threads, iterations and seeds. So it is where --train is left out: then the text is made up."""
+
+    @property
+    def templates(self) -> str:
+        """The preset of feature templates."""
+        return "chunking" if self.task == "noun-phrases" else self.task
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of structure regularization; 0: the model has none."""
+        return 0
+
 
 @dataclass(frozen=True)
 class AsynGradConfig(AsynGradRuns):
@@ -82,15 +99,18 @@ class AsynGradConfig(AsynGradRuns):
 
     model: ClassVar[TaggerModel] = "crf"
     lr: Annotated[float | None, Shown("RATE")] = None
-    """First learning rate. Default: 0.02, 0.05, 0.1 for the tasks pos, chunking, segmentation."""
+    """First learning rate. Default: 0.02, 0.05, 0.1 for the tasks pos, chunking (noun-phrases), segmentation."""
     l2: float | None = None
-    """L2 penalty. Default: 0.5 for chunking, else 1."""
+    """L2 penalty. Default: 0.5 for chunking and noun-phrases, else 1."""
     rich_edges: bool = True
     """Let frequent features weigh pairs of neighbouring tags too, not only single tags."""
     rich_edge_min_count: int = 10
     """Features that occur at least this often have rich edges."""
     structure_regularization: Annotated[int, Shown("ALPHA")] = 4
     """Pieces that AsynGrad with structure regularization cuts each sentence into."""
+    structure_regularization_form: PieceForm = "sum"
+    """What the pieces are: parts of one sample, whose gradients are summed; or samples of their own, as in the paper
+    on structure regularization."""
 
     def check(self) -> None:
         super().check()
@@ -141,6 +161,129 @@ class AsynGradBiLSTMConfig(AsynGradRuns, BiLSTMConfig):
 AsynGradOptions = Annotated[Any, Chosen("model", {
     "crf": Variant(AsynGradConfig), "bilstm": Variant(AsynGradBiLSTMConfig),
 })]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class HogwildLinearConfig(ExperimentRuns):
+    """What the experiment of Hogwild trains: a linear model of two classes or more."""
+
+    problem: ClassVar[str] = "linear"
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: 0.2 with adagrad, 0.5 with sgd."""
+    loss: Literal["logistic", "hinge"] = "logistic"
+    """What is minimised; hinge: a support vector machine."""
+    optimizer: Literal["sgd", "adagrad"] = "adagrad"
+    """Update rule."""
+    l2: float = 0.0
+    """L2 penalty a visit."""
+
+    def check(self) -> None:
+        super().check()
+        require_not_negative(self, "l2", remedy="Try 0 or 1e-6.")
+
+    @property
+    def rate(self) -> float:
+        """The first learning rate of all runs."""
+        return self.lr or {"sgd": 0.5, "adagrad": 0.2}[self.optimizer]
+
+
+@dataclass(frozen=True)
+class HogwildFactorsConfig(ExperimentRuns):
+    """What the experiment of Hogwild trains: a factorization of ratings."""
+
+    problem: ClassVar[str] = "factorization"
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: 0.1 with adagrad, 0.05 with sgd."""
+    dim: int = 16
+    """Numbers in the vector of a user and of an item."""
+    optimizer: Literal["sgd", "adagrad"] = "adagrad"
+    """Update rule."""
+    l2: float | None = None
+    """L2 penalty of the rows that a visit reads. Default: by the mean number of ratings of a user, and of an item."""
+
+    def check(self) -> None:
+        super().check()
+        require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 16.")
+        require_not_negative(self, "l2", remedy="Try 0.1.")
+
+    @property
+    def rate(self) -> float:
+        """The first learning rate of all runs."""
+        return self.lr or {"sgd": 0.05, "adagrad": 0.1}[self.optimizer]
+
+
+HogwildOptions = Annotated[Any, Chosen("problem", {
+    "linear": Variant(HogwildLinearConfig), "factorization": Variant(HogwildFactorsConfig),
+})]  # fmt: skip
+
+
+ALONE = "one machine"
+_ACTOR = "parameter-actor"
+EMBEDDING_STRATEGIES = (_ACTOR, f"{_ACTOR}, asynchronous", "average", "gossip", "columns", "merge")
+_NODES, _FEW_NODES = (1, 2, 4), (1, 2)
+_FEW_STRATEGIES = (_ACTOR, "average")
+
+
+@dataclass(frozen=True)
+class EmbeddingsConfig(Config):
+    """Which runs the experiment on word vectors makes."""
+
+    nodes: Annotated[tuple[int, ...], Shown("N", many=True)] = ()
+    """Numbers of nodes to compare. Default: 1 2 4; with --small 1 2."""
+    strategies: Annotated[tuple[str, ...], Shown("NAME", many=True)] = ()
+    """Strategies to compare: parameter-actor, parameter-actor-asynchronous, average, gossip, columns, merge. Default:
+    all; with --small parameter-actor and average."""
+    workers_per_node: int = 1
+    """Workers of a node, which share its weights without locks."""
+    epochs: int | None = None
+    """Times that the text is read. Default: 5; with --small 2."""
+    seeds: int | None = None
+    """Runs of each kind, each with a seed of its own. Default: 3; with --small 1."""
+    seed: int = 1
+    """The first seed; the others follow it."""
+    small: bool = False
+    """Few nodes, strategies and epochs, one seed; without --train little text."""
+    lr: Annotated[float | None, Shown("RATE")] = None
+    """First learning rate. Default: that of word vectors."""
+    dim: int = 100
+    """Numbers in a vector."""
+
+    def check(self) -> None:
+        fits = all(1 <= count <= 256 for count in self.nodes) and len(set(self.nodes)) == len(self.nodes)
+        require(self, "nodes", fits, "numbers of nodes lie between 1 and 256, each once. Try 1 2.")
+        known = [name.replace(", ", "-") for name in EMBEDDING_STRATEGIES]
+        fits = set(self.strategies) <= set(known) and len(set(self.strategies)) == len(self.strategies)
+        require(self, "strategies", fits, f"they are some of {', '.join(known)}, each once.")
+        require(self, "workers_per_node", 1 <= self.workers_per_node <= 256, "it lies between 1 and 256. Try 1.")
+        for name in ("epochs", "seeds"):
+            number = getattr(self, name)
+            require(self, name, number is None or 1 <= number < 2**30, "it must lie between 1 and 1073741823. Try 3.")
+        require(self, "seed", 0 <= self.seed < 2**62, "it must not be negative and fit 62 bits. Try 1.")
+        if self.lr is not None:
+            require(self, "lr", self.lr > 0, "it must be positive and finite; leave it out for that of the model.")
+        require(self, "dim", 1 <= self.dim <= 4096, "it must lie between 1 and 4096. Try 100.")
+
+    @property
+    def node_counts(self) -> tuple[int, ...]:
+        """Numbers of nodes."""
+        return self.nodes or (_FEW_NODES if self.small else _NODES)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Strategies, as they are told."""
+        usual = _FEW_STRATEGIES if self.small else EMBEDDING_STRATEGIES
+        chosen = [name for name in EMBEDDING_STRATEGIES if name.replace(", ", "-") in self.strategies]
+        return tuple(chosen) if self.strategies else usual
+
+    @property
+    def iterations(self) -> int:
+        """Epochs of each run."""
+        return self.epochs or (2 if self.small else 5)
+
+    @property
+    def seed_list(self) -> list[int]:
+        """The seed of each run of a kind."""
+        return [self.seed + place for place in range(self.seeds or (1 if self.small else 3))]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ Sharing = Literal["auto", "all", "hot", "replica"]
 Optimizer = Literal["sgd", "momentum", "adagrad", "adam", "ftrl"]
 ScheduleName = Literal["constant", "linear", "inverse"]
 BestBy = Literal["auto", "loss", "accuracy", "auc", "f1", "ndcg", "rmse"]
+PieceForm = Literal["sum", "samples"]
 TagScheme = Literal["same", "iob1", "iob2", "bio", "iobes", "bmes", "bilou"]
 Format = Literal[
     "auto", "svmlight", "csv", "tsv", "parquet", "arrow", "text", "multislot", "criteo", "libffm", "libfm", "tfrecord",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from hogwild.config.kinds import Optimizer, Subwords, letters_of
+from hogwild.config.kinds import Optimizer, PieceForm, Subwords, letters_of
 from hogwild.config.options import Config, Shown, require, require_not_negative
 
 Rule = Annotated[Optimizer, Shown(left_out="auto")]  # that of the model
@@ -282,6 +282,9 @@ class CRFConfig(Config):
     structure_regularization: Annotated[int, Shown("ALPHA")] = 0
     """Cut every sentence at random into this many pieces, anew at each visit, which keeps long chains from being learnt
     by heart; features still see the whole sentence. 0: leave them whole."""
+    structure_regularization_form: PieceForm = "sum"
+    """What the pieces are: parts of one sample, cut anew at each visit, whose gradients are summed; or samples of their
+    own, cut once before training and visited one by one, as in the paper on structure regularization."""
     average: bool = False
     """Predict with a running mean of the weights at the ends of epochs, of which the k-th counts k times."""
     rich_edge_templates: Annotated[tuple[str, ...], Shown("TEMPLATE")] = ()
@@ -296,6 +299,8 @@ class CRFConfig(Config):
         require(self, "rich_edge_min_count", fits, "it must be at least 1, which takes all features. Try 10.")
         fits = 0 <= self.structure_regularization <= 1000
         require(self, "structure_regularization", fits, "it must lie between 0 (whole sentences) and 1000. Try 4.")
+        cut = self.structure_regularization_form == "sum" or self.structure_regularization > 0
+        require(self, "structure_regularization_form", cut, "nothing is cut without structure_regularization. Add it.")
 
 
 @dataclass(frozen=True)

@@ -255,12 +255,16 @@ class TaggingConfig(LinesConfig):
     """Column of the tags, by name or number (0 is the first, -1 the last). Default: the last; CoNLL-U: upos."""
     scheme: TagScheme = "same"
     """Scheme that the tags are changed into as they are read, here and in all text for the model; bio is iob2."""
+    chunks: Annotated[tuple[str, ...], Shown("TYPE,TYPE")] = ()
+    """Keep only chunks of these types, such as NP; tags of others become O, here and in all text for the model.
+    Default: all."""
     min_count: int = 1
     """Features that occur less often are left out."""
 
     def __post_init__(self) -> None:
-        columns = tuple(name.strip() for names in self.columns for name in names.split(","))
-        object.__setattr__(self, "columns", columns)
+        for listed in ("columns", "chunks"):
+            names = tuple(name.strip() for names in getattr(self, listed) for name in names.split(","))
+            object.__setattr__(self, listed, names)
         super().__post_init__()
 
     def check(self) -> None:

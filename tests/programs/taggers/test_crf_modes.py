@@ -279,6 +279,7 @@ def test_the_best_epoch_is_what_training_returns(average: bool) -> None:
     "options",
     [
         {"l2": 2.0, "average": True, "structure_regularization": 2},
+        {"l2": 2.0, "structure_regularization": 2, "structure_regularization_form": "samples"},
         pytest.param({"optimizer": "adam", "l1": 0.1, "average": True}, marks=LATER),
         pytest.param({"optimizer": "ftrl"}, marks=LATER),
     ],
@@ -290,7 +291,7 @@ def test_a_run_gone_on_with_equals_one_uninterrupted(options: dict[str, Any]) ->
     list(AsyncExecutor(mode="serial").run(whole, feed, **pace))
     executor, program = AsyncExecutor(mode="serial"), CRF(**SOME, **options)
     saved = {}
-    for event in executor.run(program, feed, exchange_every=len(feed) + 6, **pace):
+    for event in executor.run(program, feed, exchange_every=whole.visits(feed) + 6, **pace):
         if event.kind == "exchange" and event.epoch == 1:
             saved = {
                 "options": json.dumps(program.options()),

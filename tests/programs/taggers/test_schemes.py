@@ -236,3 +236,43 @@ def test_tags_are_changed_as_they_are_read(tmp_path: Path, monkeypatch: pytest.M
     assert again.strange == {}
     with pytest.raises(ModelError, match="scheme of its tags is damaged"):
         open_tagging(tmp_path / "train.txt", schema={**feed.schema, "scheme": 7}, names=feed.names, tags=feed.tags)
+
+
+# -- some chunks alone -------------------------------------------------------------------------------------------------
+
+SOME = "a D B-NP\nb N I-NP\nc V B-VP\nd N B-NP\ne . O\n\nf V I-VP\ng N B-NP\n\n"
+
+
+def tags_of(feed):
+    return [feed.tags[code] for code in feed.samples.tags.tolist()]
+
+
+def test_other_chunks_become_outside(tmp_path):
+    (tmp_path / "a.txt").write_text(SOME)
+    wanted = ["B-NP", "I-NP", "O", "B-NP", "O", "O", "B-NP"]
+    feed = open_tagging(tmp_path / "a.txt", TaggingConfig(chunks=("NP",)))
+    assert tags_of(feed) == wanted
+    assert sorted(feed.tags) == ["B-NP", "I-NP", "O"]
+    assert tags_of(open_tagging(tmp_path / "a.txt", TaggingConfig(chunks=("NP",)))) == wanted  # from the cache
+    assert sorted(open_tagging(tmp_path / "a.txt").tags) == ["B-NP", "B-VP", "I-NP", "I-VP", "O"]
+    both = open_tagging(tmp_path / "a.txt", TaggingConfig(chunks=("NP,VP",), scheme="iobes"))
+    assert tags_of(both) == ["B-NP", "E-NP", "S-VP", "S-NP", "O", "S-VP", "S-NP"]
+
+
+def test_text_for_a_model_has_the_same_chunks_taken_out(tmp_path):
+    (tmp_path / "a.txt").write_text(SOME)
+    (tmp_path / "verbs.txt").write_text("c V B-VP\nd N I-VP\n\n")
+    feed = open_tagging(tmp_path / "a.txt", TaggingConfig(chunks=("NP",)))
+    other = open_tagging(tmp_path / "verbs.txt", schema=feed.schema, names=feed.names, tags=feed.tags)
+    assert (tags_of(other), other.strange) == (["O", "O"], {})
+    with pytest.raises(ModelError, match="damaged"):
+        open_tagging(tmp_path / "a.txt", schema={**feed.schema, "chunks": "NP"})
+
+
+def test_chunks_that_are_not_there_are_refused(tmp_path):
+    (tmp_path / "a.txt").write_text(SOME)
+    with pytest.raises(InputError, match="no chunk of type PP; its types are NP, VP"):
+        open_tagging(tmp_path / "a.txt", TaggingConfig(chunks=("NP", "PP")))
+    (tmp_path / "pos.txt").write_text("a N\nb V\n\n")
+    with pytest.raises(InputError, match="its tags mark no chunks"):
+        open_tagging(tmp_path / "pos.txt", TaggingConfig(chunks=("NP",)))

@@ -16,9 +16,10 @@ from hogwild.feeds.storage.arrayfiles import title_of
 from hogwild.feeds.tagged.columns import FIELDS, Asked, ColumnPlan
 from hogwild.feeds.tagged.conll import ColumnsReader, layout_of
 from hogwild.feeds.tagged.jsonl import JsonReader
-from hogwild.feeds.tagged.schemes import convert_codes, scheme_named
+from hogwild.feeds.tagged.schemes import convert_codes, kind_of, only_chunks, parts_of, scheme_named
 from hogwild.feeds.tagged.segmented import SegmentedReader, TokensReader
 from hogwild.feeds.tagged.text import Gathering, Origin, TaggedText, TextColumn
+from hogwild.messages import shown
 
 BY_SUFFIX = {".conllu": "conllu", ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".conll": "conll"}
 CALLED = {"conll": "columns", "conllu": "CoNLL-U", "segmented": "segmented text", "jsonl": "JSON lines",
@@ -97,13 +98,16 @@ def read_sources(
     if guessed and form != "conll":  # columns are said anyway
         notes.append(f"Read as {CALLED[form]}, to judge by the first lines (--format says otherwise).")
     scheme, offsets = _scheme_of(config, schema or {}), gathering.offsets()
+    chunks = _chunks_of(config, schema or {})
+    tags = _in_scheme(_only(columns[plan.tag], chunks, name, bool(schema)), offsets, scheme) if with_tags else None
+    told = {name: value for name, value in (("scheme", scheme), ("chunks", chunks)) if value}
     return TaggedText(
         columns=tuple(columns[place] for place in asked.places(plan, name)),
-        tags=_in_scheme(columns[plan.tag], offsets, scheme) if with_tags else None,
+        tags=tags,
         offsets=offsets,
         notes=tuple(notes),
         source=name,
-        schema=dict(schema) if schema else {**plan.schema(form), **({"scheme": scheme} if scheme else {})},
+        schema=dict(schema) if schema else {**plan.schema(form), **told},
         origin=reader.origin(columns),
     )
 
@@ -115,6 +119,26 @@ def _scheme_of(config: TaggingConfig, schema: Mapping[str, Any]) -> str:
         return "" if wanted == "same" else scheme_named(wanted)
     except (ConfigError, AttributeError):
         raise ModelError("what the model says of the scheme of its tags is damaged; copy the model again.") from None
+
+
+def _chunks_of(config: TaggingConfig, schema: Mapping[str, Any]) -> list[str]:
+    """The types of chunks that are kept: as in the text of a model, else as the user says; none: all."""
+    wanted = schema.get("chunks", []) if schema else list(config.chunks)
+    if not isinstance(wanted, list) or not all(isinstance(name, str) for name in wanted):
+        raise ModelError("what the model says of the chunks that it knows is damaged; copy the model again.")
+    return wanted
+
+
+def _only(column: TextColumn, chunks: Sequence[str], source: str, known: bool) -> TextColumn:
+    """The tags with these chunks alone. known: it is text for a model, which may have none of them."""
+    if not chunks:
+        return column
+    there = parts_of(column.values).names if kind_of(column.values) == "chunks" else ()
+    missing = [name for name in chunks if name not in there]
+    if missing and not known:
+        told = f"its types are {', '.join(map(shown, there[:8]))}" if there else "its tags mark no chunks with types"
+        raise InputError(f"{source}: no chunk of type {shown(missing[0])}; {told}. --chunks names some of them.")
+    return TextColumn(column.name, *only_chunks(column.codes, column.values, chunks))
 
 
 def _in_scheme(column: TextColumn, offsets: Offsets, scheme: str) -> TextColumn:

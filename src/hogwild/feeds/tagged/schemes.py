@@ -345,6 +345,20 @@ def convert_codes(offsets: Offsets, codes: Codes, tags: Sequence[str], scheme: S
     return final[found], tuple(distinct)
 
 
+def only_chunks(codes: Codes, tags: Sequence[str], types: Sequence[str]) -> tuple[Ids, tuple[str, ...]]:
+    """Tags as numbers with all chunks of other types taken out: their tags are O. New numbers, and their names.
+
+    >>> codes, names = only_chunks(np.array([0, 1, 2]), ("B-NP", "B-VP", "O"), ["NP"])
+    >>> [names[code] for code in codes]
+    ['B-NP', 'O', 'O']
+    """
+    parts = parts_of(tags)
+    kept = [role != OUTSIDE and parts.names[kind] in types for role, kind in zip(parts.roles, parts.types, strict=True)]
+    named = [tag if keep else "O" for tag, keep in zip(tags, kept, strict=True)]
+    distinct = list(dict.fromkeys(named))
+    return np.array([distinct.index(name) for name in named], np.int32)[codes], tuple(distinct)
+
+
 def _is_typed(tag: str) -> bool:
     letter, _, kind = tag.partition("-")
     return bool(kind) and ROLES.get(letter, OUTSIDE) != OUTSIDE

@@ -5,17 +5,15 @@ Curves are means over seeds of the runs without a trace; gradient errors come fr
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hogwild.errors import InputError
+from hogwild.observe.experiments.files import read_object
 from hogwild.observe.report.runs import Run, add_delays, flat, number, text, worker_trace
 
-SCHEMA = "hogwild.asyngrad"
-_LARGEST = 256_000_000  # bytes of a file: ten threads, ten seeds and a hundred iterations have a tenth of it
 _MOST = 64  # methods and numbers of threads
 
 Key = tuple[str, int]
@@ -29,21 +27,11 @@ def read_experiment(path: str | os.PathLike[str]) -> list[Run]:
     InputError
         If it is none.
     """
-    file = Path(path)
+    whole = read_object(path)
     try:
-        if file.stat().st_size > _LARGEST:
-            raise InputError(f"{file}: {file.stat().st_size:,} bytes, too many for an experiment's file.")
-        whole = json.loads(file.read_bytes())
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror}; give a directory of --log-dir or an experiment's file.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: no JSON object ({error}); give what `hogwild experiment` wrote.") from error
-    if not isinstance(whole, dict) or whole.get("schema") != SCHEMA:
-        raise InputError(f"{file}: not what `hogwild experiment` writes; its schema is not {SCHEMA}.")
-    try:
-        return runs_of(whole, file.stem)
+        return runs_of(whole, Path(path).stem)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{file}: damaged, it lacks what an experiment has ({error}).") from error
+        raise InputError(f"{path}: damaged, it lacks what an experiment has ({error}).") from error
 
 
 def runs_of(whole: Mapping[str, Any], name: str) -> list[Run]:
@@ -111,6 +99,9 @@ def _run(whole: Mapping[str, Any], key: Key, runs: Sequence[Mapping[str, Any]], 
     if run.epochs and (seconds := run.epochs[-1]["seconds"]) is not None:
         run.verdict["seconds"] = seconds
     run.verdict |= {} if (value := number(method.get("speed_up"))) is None else {"speed_up": value}
+    if isinstance(paper := method.get("published"), dict):
+        named = ", ".join(f"{name} {value}" for name, value in flat(paper).items() if name != "differs")
+        run.notes.append(text(f"Published: {named}. What differs: {paper.get('differs')}."))
     for iteration in traced["iterations"] if traced else ():
         run.trace.append({
             "epoch": number(iteration["iteration"]), "workers": [worker_trace(each) for each in iteration["workers"]],

@@ -26,6 +26,7 @@ from hogwild.programs.sparse.supervised import make_rule
 from hogwild.programs.taggers import crf_weights
 from hogwild.programs.taggers.crf_weights import RichPairs, find_pairs, no_pairs
 from hogwild.programs.taggers.decoding import CRFDecoder, Resting
+from hogwild.programs.taggers.pieces import count_pieces, cut_pieces
 from hogwild.programs.taggers.single import Excerpts
 from hogwild.programs.taggers.tagger import Tagger
 
@@ -68,7 +69,8 @@ class CRF(RowProgram, Tagger):
         self.constants = plain_constants(constants)
         self.pairs: RichPairs = no_pairs(len(self.tags))
         self.mean: crf_weights.Mean | None = None
-        self._sentences = 1
+        self._sentences = 1  # or mini-samples: visits of an epoch
+        self._seed = 0
         self._valued = False  # whether features have values
         self._elapsed = 0.0  # the clock of L2 where the weights stand
         self._rule = self._make_rule()
@@ -115,15 +117,34 @@ class CRF(RowProgram, Tagger):
         edges = RichEdges() if self.pairs.features else PlainEdges()
         decay = np.float32(self.l2 / self._sentences if self._decays else 0.0)
         rows = Slow() if self._valued or row_cells(self._rule, self._penalty, 1) > 1 else Quick()
-        pieces = self.config.structure_regularization
+        pieces = 0 if self._mini_samples else self.config.structure_regularization
         return ChainTask(lanes, blocks, len(self.tags), edges, rows, self._rule, self._penalty, decay, pieces)
+
+    @property
+    def _mini_samples(self) -> bool:
+        """Whether pieces of sentences are samples of their own."""
+        return self.config.structure_regularization > 0 and self.config.structure_regularization_form == "samples"
+
+    def visits(self, feed: TaggingFeed) -> int:
+        """Sentences, or the pieces that are samples of their own."""
+        if not self._mini_samples:
+            return len(feed)
+        return count_pieces(feed.samples.offsets, self.config.structure_regularization)
+
+    def started_notes(self) -> list[str]:
+        """How many samples the sentences are, where that is another number."""
+        if not self._mini_samples:
+            return super().started_notes()
+        note = f"structure regularization: {self._sentences:,} mini-samples, each a visit, of which losses are means."
+        return [*super().started_notes(), note]
 
     def startup(self, feed: TaggingFeed, seed: int) -> None:
         """Weights of zero for the features, tags and pairs of the feed, or the ones there are."""
         self.check_trainable(feed)
         self.take_schema(feed)
         self._one = None
-        preset, sentences = str(feed.schema.get("preset", self.preset)), max(1, len(feed))
+        preset, sentences = str(feed.schema.get("preset", self.preset)), max(1, self.visits(feed))
+        self._seed = seed
         if self.weights is not None and (preset, sentences) != (self.preset, self._sentences):
             self._pay()  # what a stopped run still owes, at the penalties of its own text
         self.preset, self._sentences = preset, sentences
@@ -154,8 +175,12 @@ class CRF(RowProgram, Tagger):
         self.weights = ChainWeights(*(aligned_floats(rows * cells) for rows, cells in self._shapes()))
 
     def samples(self, feed: TaggingFeed) -> Tagged:
-        """The chains, with the pairs of rich edges."""
-        return Tagged(feed.samples, self.pairs.chunk_starts, self.pairs.cells(self.width))
+        """The chains, with the pairs of rich edges; cut, where pieces are samples: by the seed of the run alone."""
+        chains = feed.samples
+        if self._mini_samples:
+            offsets = cut_pieces(chains.offsets, self.config.structure_regularization, self._seed)
+            chains = chains._replace(offsets=offsets)
+        return Tagged(chains, self.pairs.chunk_starts, self.pairs.cells(self.width))
 
     def room(self, feed: TaggingFeed) -> Room:
         """For the rows of the sentence that has most, and the numbers of the longest one."""

@@ -316,14 +316,14 @@ def score_feed(feed: TaggingFeed, guess: Codes, vocabulary: Collection[str] | No
         raise InputError(f"{feed.source}: has no tags to compare with; give text with tags.")
     gold, tags = _named(feed)
     lexicon = None if vocabulary is None else Lexicon(_tokens(feed), vocabulary)
-    scores = score_codes(feed.samples.offsets, gold, guess, tags, kind=_kind(feed), lexicon=lexicon)
+    scores = score_codes(feed.samples.offsets, gold, guess, tags, kind=kind_of_feed(feed), lexicon=lexicon)
     return replace(scores, unseen=_unseen(feed, gold, tags))
 
 
 def vocabulary_of(feed: TaggingFeed) -> frozenset[str]:
     """The words of a feed: of segmented text its words, of other text its tokens."""
     tokens = _tokens(feed)
-    if _kind(feed) != "words":
+    if kind_of_feed(feed) != "words":
         return frozenset(tokens)
     gold, tags = _named(feed)
     return frozenset(_words(spans_of(feed.samples.offsets, gold, parts_of(tags)), tokens))
@@ -393,7 +393,7 @@ def _words(spans: Spans, tokens: Sequence[str]) -> list[str]:
 # -- feeds --
 
 
-def _kind(feed: TaggingFeed) -> Kind:
+def kind_of_feed(feed: TaggingFeed) -> Kind:
     """What the tags of the model say; segmented text has words even if each is but one character."""
     return "words" if feed.schema.get("format") == "segmented" else kind_of(feed.tags)
 

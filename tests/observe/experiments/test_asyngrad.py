@@ -12,7 +12,9 @@ from hogwild.errors import ConfigError, WorkerError
 from hogwild.feeds.synthetic.sentences import make_sentences
 from hogwild.feeds.tagged.lists import tagging_of
 from hogwild.feeds.tagged.templates import open_templates
-from hogwild.observe.theory.asyngrad import Experiment, Run, compare, plan_runs
+from hogwild.observe.experiments.asyngrad import METHODS, Experiment, plan_runs
+from hogwild.observe.experiments.comparing import compare
+from hogwild.observe.experiments.frame import Run
 
 SETTING = AsynGradConfig(threads=(1, 2), epochs=2, seeds=2, rich_edges=False, seed=5)
 
@@ -194,7 +196,7 @@ def test_facts_about_data_and_machine(whole, feeds):
 
 
 def test_more_threads_than_cores_are_told(feeds, monkeypatch):
-    monkeypatch.setattr("hogwild.observe.theory.asyngrad.cores", lambda: 2)
+    monkeypatch.setattr("hogwild.observe.experiments.frame.cores", lambda: 2)
     notes = [Experiment(AsynGradConfig(threads=(1, most)), *feeds).record()["notes"] for most in (2, 10)]
     assert not any("share" in note for note in notes[0])
     assert "10 threads share 2 cores: no speed-up above 2 can be expected." in notes[1]
@@ -231,6 +233,15 @@ def test_a_run_that_fails_leaves_what_was_there(feeds):
     record = experiment.record()
     assert record["complete"] is False
     assert [run["complete"] for run in record["runs"]] == [True, True, False]
+
+
+def test_the_time_that_is_left_goes_by_runs_of_the_same_kind(feeds):
+    experiment = Experiment(AsynGradConfig(threads=(1, 2), seeds=2), *feeds)
+    assert experiment.seconds_left is None
+    experiment.records = [{"compile_seconds": 0.5, "wall_seconds": seconds + 0.5} for seconds in range(1, 9)]
+    left = experiment.plan[8:]
+    assert [(run.method, run.threads, run.traced) for run in left[:2]] == [("asyngrad+sr", 2, True), ("sgd", 1, False)]
+    assert experiment.seconds_left == pytest.approx(4.5 + 1 + 2 + 3 + 4 + 5 + 6)  # the first is of no known kind
 
 
 def test_before_the_first_run(feeds):
@@ -275,7 +286,7 @@ def test_speed_ups_and_scores():
         made("asyngrad", 2, [8.0], [0.1], complete=False),
         made("sgd", 1, [4.0], [0.84]),
     ]
-    sgd, one, two = compare(runs)
+    sgd, one, two = compare(runs, METHODS)
     assert [(e["method"], e["threads"], e["runs"]) for e in (sgd, one, two)] == [
         ("sgd", 1, 2), ("asyngrad", 1, 1), ("asyngrad", 2, 2),
     ]  # fmt: skip
@@ -294,7 +305,7 @@ def test_speed_ups_and_scores():
 
 def test_seconds_and_scores_of_traced_runs_are_no_part_of_it():
     runs = [made("sgd", 1, [4.0], [0.8]), traced_run("asyngrad", 2, [(10, 1, 1, 0, 0.0, 0.0)])]
-    entry = compare(runs)[1]
+    entry = compare(runs, METHODS)[1]
     assert (entry["runs"], entry["final_score"], entry["seconds"], entry["speed_up"]) == (0, None, None, None)
 
 
@@ -304,7 +315,7 @@ def test_error_rates_weigh_gradients():
         [(30, 6, 4, 3, 1.0, 0.1), (10, 0, 0, 0, 0.0, 0.3)],
         [(50, 10, 9, 2, 2.0, 0.5), (10, 4, 4, 0, 5.0, 0.1)],
     )  # fmt: skip
-    (entry,) = compare([run])
+    (entry,) = compare([run], METHODS)
     errors = entry["errors"]
     assert errors["error_rate"] == pytest.approx(20 / 100)
     assert errors["read_overwrite_rate"] == pytest.approx(17 / 100)
@@ -316,7 +327,7 @@ def test_error_rates_weigh_gradients():
 
 
 def test_without_one_thread_there_is_nothing_to_compare_with():
-    (entry,) = compare([made("asyngrad", 4, [1.0], [0.9])])
+    (entry,) = compare([made("asyngrad", 4, [1.0], [0.9])], METHODS)
     assert entry["speed_up"] is None
     assert entry["speed_up_own"] is None
     assert entry["score_difference"] is None
