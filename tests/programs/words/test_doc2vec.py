@@ -73,13 +73,14 @@ def test_dbow_tells_the_topics_apart(trained: Doc2Vec, feed: hogwild.Documents) 
 @pytest.mark.full
 @pytest.mark.parametrize(
     "options",
-    [{}, {"dm_by": "sum"}, {"dbow": True, "words": True}, {"loss": "hs"}, {"dbow": True, "loss": "hs"},
+    [{"window": 1}, {"dm_by": "sum"}, {"dbow": True, "words": True}, {"loss": "hs", "window": 1},
+     {"dbow": True, "loss": "hs"},
      {"dbow": True, "words": True, "loss": "hs"}, {"dbow": True, "pair_negatives": True}],
 )  # fmt: skip
 def test_every_form_tells_the_topics_apart(options: dict[str, Any], feed: hogwild.Documents) -> None:
     for threads, mode in ((1, "serial"), (2, "hogwild")):
         program = train(made(**options), feed, threads=threads, mode=mode, epochs=60)
-        assert contrast(program.documents.matrix) > 0.15
+        assert contrast(program.documents.matrix) > 0.1  # of DM: neighbours tell the topic too
         new, _ = program.infer_all(texts(20, seed=9))
         found = program.documents.nearest(new, topn=5).rows
         assert np.mean(found % 2 == np.arange(20)[:, None] % 2) > 0.8
@@ -218,11 +219,14 @@ def test_arrays_that_do_not_fit_are_refused(trained: Doc2Vec, changed: dict[str,
 def test_topics_are_told_apart_as_well_as_by_gensim(dm: int) -> None:
     models = pytest.importorskip("gensim.models.doc2vec", reason="gensim is not installed")
     documents = texts(400, length=60)
-    peer = models.Doc2Vec(vector_size=DIM, min_count=1, sample=0, epochs=20, dm=dm, workers=1, seed=1, negative=5)
+    window = {"window": 1} if dm else {}  # a wide one tells the topic, and leaves nothing to the document
+    peer = models.Doc2Vec(
+        vector_size=DIM, min_count=1, sample=0, epochs=20, dm=dm, workers=1, seed=1, negative=5, **window
+    )
     tagged = [models.TaggedDocument(text.split(), [k]) for k, text in enumerate(documents)]
     peer.build_vocab(tagged)
     peer.train(tagged, total_examples=len(tagged), epochs=20)
-    program = train(made(dbow=not dm), hogwild.documents_of(documents, ALL))
+    program = train(made(dbow=not dm, **window), hogwild.documents_of(documents, ALL))
 
     def right(vectors: hogwild.Vectors, new: Any) -> float:
         """Share of the nearest five of new texts that are of their topic."""
