@@ -12,7 +12,7 @@ import pytest
 
 from hogwild.cli import main as frame
 from hogwild.cli.commands import COMMANDS
-from hogwild.config.options import choices_of, flags_of
+from hogwild.config.options import choices_of, chosen_of, flags_of
 
 HOGWILD = [sys.executable, "-m", "hogwild"]
 
@@ -42,7 +42,7 @@ def test_help_of_a_command_shows_all_flags_with_an_example(entry, hogwild):
     assert f"hogwild {entry.name} " in said.out.split("Examples:")[-1] or entry.name == "completion"
     command = entry.load().Options
     for choice in choices_of(command):
-        said = hogwild(*entry.words, *(("--model", choice) if choice else ()), "--help")
+        said = hogwild(*entry.words, *((f"--{chosen_of(command).by}", choice) if choice else ()), "--help")
         for option in flags_of(command, choice).values():
             assert option.flag in said.out
             assert option.help.split()[0] in said.out

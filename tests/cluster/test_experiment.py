@@ -1,4 +1,4 @@
-"""hogwild experiment embeddings: one machine and strategies of two nodes, from the command line; then gone on with."""
+"""hogwild experiment embeddings: one machine and two nodes, from the command line; then gone on with."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_two_nodes_beside_one_machine(tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("".join("\t".join(map(str, pair)) + "\n" for pair in pairs))
     command = [
         sys.executable, "-m", "hogwild", "experiment", "embeddings", "--train", "text.txt", "--tests", "pairs.tsv",
-        "--nodes", "2", "--strategies", "average", "parameter-actor", "--epochs", "2", "--seeds", "1", "--dim", "16",
+        "--nodes", "2", "--strategies", "average", "--epochs", "2", "--seeds", "1", "--dim", "16",
         "--output", "found.json",
     ]  # fmt: skip
 
@@ -67,24 +67,23 @@ def test_two_nodes_beside_one_machine(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "found.json").read_text())
     assert (found["schema"], found["complete"]) == ("hogwild.embeddings", True)
     methods = {(entry["method"], entry["threads"]): entry for entry in found["methods"]}
-    assert list(methods) == [("one machine", 1), ("one machine", 2), ("parameter-actor", 2), ("average", 2)]
+    assert list(methods) == [("one machine", 1), ("one machine", 2), ("average", 2)]
     assert found["data"]["words"] == WORDS
     for (method, _), entry in methods.items():
         assert entry["duration"]["mean"] > 0
         assert -1 <= entry["final_score"]["mean"] <= 1  # so little text says nothing of how good
         assert (entry["traffic"] is None) == (method == "one machine")
-    for method in ("parameter-actor", "average"):
-        traffic = methods[method, 2]["traffic"]
-        assert traffic["bytes"] > 0
-        assert traffic["messages"] > 0
-        assert traffic["memory_a_node"] > 1e6
-        assert traffic["bytes_a_word"] == pytest.approx(traffic["bytes"] / (2 * WORDS))
+    traffic = methods["average", 2]["traffic"]
+    assert traffic["bytes"] > 0
+    assert traffic["messages"] > 0
+    assert traffic["memory_a_node"] > 1e6
+    assert traffic["bytes_a_word"] == pytest.approx(traffic["bytes"] / (2 * WORDS))
     assert all(list(run["iterations"][-1]["tests"]) == ["pairs.tsv"] for run in found["runs"])
-    del found["runs"][3:]
+    del found["runs"][2:]
     found["complete"] = False
     (tmp_path / "found.json").write_text(json.dumps(found))
     call("--resume", "--report", "page.html")
     again = json.loads((tmp_path / "found.json").read_text())
-    assert again["runs"][:3] == found["runs"]
+    assert again["runs"][:2] == found["runs"]
     assert again["complete"] is True
     assert "found: average, 2 threads" in (tmp_path / "page.html").read_text()
