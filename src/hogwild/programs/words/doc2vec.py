@@ -64,8 +64,7 @@ class Doc2Vec(CompiledProgram):
     Examples
     --------
     >>> texts = [("tea", "a cup of tea"), ("sea", "a ship at sea"), ("tea 2", "tea in a cup")]
-    >>> program = hogwild.Doc2Vec(dim=8, dbow=True)
-    >>> documents = hogwild.documents_of(texts, hogwild.DocumentConfig(min_count=1))
+    >>> program, documents = Doc2Vec(dim=8, dbow=True), documents_of(texts, DocumentConfig(min_count=1))
     >>> program = hogwild.train(program, documents, quiet=True)                         # doctest: +SKIP
     >>> program.documents.most_similar("tea", topn=1), program.infer("a cup")           # doctest: +SKIP
     """

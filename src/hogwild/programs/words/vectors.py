@@ -50,7 +50,7 @@ class WordIndex:
         self, read: Callable[[], Sequence[str]], size: int, where: str = "words",
         error: type[HogwildError] = InputError, kind: Kind = "words",
     ) -> None:  # fmt: skip
-        self._read, self._size, self._where, self._error, self._kind = read, size, where, error, kind
+        self._read, self._size, self._where, self._error, self.kind = read, size, where, error, kind
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ class WordIndex:
             close = self.suggest(word) if k < _GUESSED else ""
             named.append(f"'{shown(word)}'" + (f" (did you mean {close}?)" if close else ""))
         verb = "is" if len(unknown) == 1 else "are"
-        if self._kind == "documents":
+        if self.kind == "documents":
             return f"{', '.join(named)} {verb} not among the tags of {len(self.rows):,} documents."
         return f"{', '.join(named)} {verb} not in the vocabulary of {len(self.rows):,} words."
 
@@ -236,7 +236,7 @@ class Vectors:
         return found
 
     def __repr__(self) -> str:
-        return f"<Vectors of {len(self):,} words, {self.dim} numbers each>"
+        return f"<Vectors of {len(self):,} {self._index.kind}, {self.dim} numbers each>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         counts = None if self.counts is None else np.array(self.counts)
