@@ -48,7 +48,7 @@ class Spellings:
     >>> spellings.add_texts(recipe, np.frombuffer(text, np.uint8), np.array([[0, len(text)]]))
     >>> spellings.add_categories({"town=Rome": 3})
     >>> spellings.names()[:3], len(spellings.names())
-    (['town=Rome', 'not', 'good'], 7)
+    (['town=Rome', 'not', 'not good'], 7)
     """
 
     def __init__(self) -> None:
