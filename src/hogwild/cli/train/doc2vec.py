@@ -37,9 +37,7 @@ Arrow, JSON lines) with a column of texts (--text) and perhaps one of tags (--id
 Examples:
   hogwild train doc2vec reviews.txt.gz --output documents
   hogwild train doc2vec reviews.csv --text review --id name --dbow --output documents
-  hogwild train doc2vec reviews.txt --dbow --words --lowercase --min-count 2 --epochs 20 --output documents
-  hogwild neighbors documents 17 --documents
-  hogwild predict documents new.txt --output new.vec""",
+  hogwild train doc2vec reviews.txt --dbow --words --lowercase --min-count 2 --epochs 20 --output documents""",
 )
 
 
