@@ -47,8 +47,9 @@ def test_trained_evaluated_and_asked(hogwild, reviews, tmp_path):
     asked = [program.predict_proba_one(text)["good"] for text in ("a warm film", "so dull")]
     np.testing.assert_allclose(chances, asked, rtol=1e-4)
     said = hogwild("inspect", model)
-    assert said.code == 2
-    assert "no weights by name" in said.err
+    assert said.code == 0
+    weights = dict(fields for line in said.out.splitlines() if len(fields := line.split()) == 2)
+    assert float(weights["warm"]) > 0 > float(weights["dull"])
 
 
 def test_flags_of_other_models_are_refused(refused, reviews):
