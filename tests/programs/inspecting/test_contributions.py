@@ -192,7 +192,8 @@ def test_the_tag_of_a_crf_against_the_second(sentences):
 
 @pytest.mark.full
 def test_a_bilstm_by_hiding_words(sentences):
-    program = hogwild.train(hogwild.BiLSTM(word_dim=8, feature_dim=4, hidden=8, batch_size=4), sentences, **RUN)
+    sizes = {"word_dim": 8, "feature_dim": 4, "hidden": 8, "batch_size": 4}
+    program = hogwild.train(hogwild.BiLSTM(output_layer="crf", **sizes), sentences, **RUN)
     words = [[(word,) for word, _ in TEXT[0]]]
     kinds = {each.kind: each for each in hogwild.inspect(program, top=3)}
     assert list(kinds) == ["transitions", "biases", "words", "features"]
