@@ -7,7 +7,7 @@ import pytest
 from fuzz.harness import run
 from fuzz.targets import TARGETS
 
-_FEW, _MANY = 3, 50
+_FEW, _MANY = 3, 20
 
 
 def test_a_few_changed_files() -> None:
