@@ -28,6 +28,7 @@ def texts(tmp_path_factory):
     return place
 
 
+@pytest.mark.full
 def test_out_of_the_box(hogwild, tmp_path):
     said = hogwild(*TINY, "--output", tmp_path / "found.json", "--json")
     assert said.code == 0

@@ -9,6 +9,7 @@ import pytest
 ASK = ("--epochs", 2, "--lr", 0.1, "--workers", "1,8")
 
 
+@pytest.mark.full
 def test_a_table_a_file_and_a_log_that_a_report_draws(hogwild, files, tmp_path):
     words = ("simulate", "classifier", files / "train.svm", "--valid", files / "test.svm", *ASK, "--compare", "1")
     said = hogwild(*words, "--output", tmp_path / "s.json", "--log-dir", tmp_path / "logs")

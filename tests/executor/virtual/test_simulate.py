@@ -19,6 +19,7 @@ def _data(rows: int = 800) -> tuple[np.ndarray, np.ndarray]:
     return X, X[:, 0] > X[:, 1]
 
 
+@pytest.mark.full
 def test_predictions_and_real_runs_beside_them():
     X, y = _data()
     told = []

@@ -65,6 +65,7 @@ def test_with_no_delay_and_nothing_lost_it_is_the_serial_run(workers):
     assert [event.loss for event in epochs] == [event.loss for event in predicted]
 
 
+@pytest.mark.full
 def test_the_loop_of_virtual_workers_makes_what_gradient_and_apply_make_in_turn():
     """A chance that never comes is not zero: the loop of virtual workers makes these visits, one after the other."""
     locked, epochs, _ = _run(hogwild.AsyncExecutor(mode="locked", threads=1))

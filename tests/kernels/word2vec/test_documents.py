@@ -175,6 +175,7 @@ def test_fused_does_what_gradient_and_apply_do(kind: type, shared: int, dim: int
 
 
 @pytest.mark.parametrize("how", [PAIR, FUSED])
+@pytest.mark.full
 def test_words_and_documents_learn_in_turns(how: int) -> None:
     """A visit of skip-gram, then those of DBOW on the same words; both write the same outputs."""
     words = make_task(SkipGram, 16, stretch=16, window=2, negatives=2, shared=6)
