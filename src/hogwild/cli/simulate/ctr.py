@@ -5,20 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hogwild.cli.commands import simulating
-from hogwild.cli.flags import Page
+from hogwild.cli.simulate.page import page
 from hogwild.cli.train import ctr
 from hogwild.config.experiments import SimulateConfig, SimulateSaveConfig
 
-PAGE = Page(
-    "hogwild simulate ctr",
-    """Predict how the training of a model of clicks without locks goes on machines with more cores: gradient errors,
-loss and speed-up. One real worker trains first, and its visits are timed; then one thread makes the visits of many
-virtual workers, with delayed, torn and lost updates, the same again for the same times and seed. No model is saved.
-
-Examples:
-  hogwild simulate ctr clicks.txt --workers 1,4,16,64,256 --epochs 3
-  hogwild simulate ctr clicks.csv --workers 2,4 --compare 1,2,4 --output simulation.json""",
-)
+PAGE = page(
+    "ctr", "a model of clicks",
+    "clicks.txt --workers 1,4,16,64,256 --epochs 3",
+    "clicks.csv --workers 2,4 --compare 1,2,4 --output simulation.json",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
