@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from cluster.namespaces import Machine as Namespace  # noqa: E402
 from cluster.namespaces import network, ray_on, why_not  # noqa: E402
 from hogwild.arrays import Floats, Table  # noqa: E402
-from hogwild.cluster.scaling import Case, Costs, Machine, predict, table  # noqa: E402
+from hogwild.cluster.forecast.scaling import Case, Costs, Machine, predict, table  # noqa: E402
 from hogwild.cluster.wire.combining import combine  # noqa: E402
 from hogwild.cluster.wire.ledger import Ledger  # noqa: E402
 from hogwild.cluster.wire.packing import pack, unpack  # noqa: E402

@@ -19,6 +19,7 @@ from hogwild.cluster.site import Site
 from hogwild.cluster.strategies.merge import merge_words
 from hogwild.cluster.text.texts import PartedCorpus, read_again
 from hogwild.cluster.wire.link import fetched
+from hogwild.cluster.wire.tiers import PARTS, usual_interval
 from hogwild.cluster.wire.traffic import Traffic
 from hogwild.config import TrainConfig
 from hogwild.errors import ClusterError, ConfigError, WorkerError
@@ -37,8 +38,6 @@ _PATIENCE = 3  # faults in a row without a step forward, after which the last on
 _FIRST = 2  # exchanges, which open connections and are slower than all others
 _TUNING = 2.0  # seconds of training after which the interval is set by what was measured
 _SHARE = 0.3  # of what a link carries: above that the interval grows
-_UNITS = ((2, 200_000), (4, 50_000), (1 << 30, 20_000))  # of a node between exchanges, by nodes: as quality allows
-_PARTS = 48  # of a node's epoch between exchanges, at the least: a short text allows for less
 _GROWTH = 8  # times that interval at the most: longer ones cost quality
 _SEED = 7919
 
@@ -168,10 +167,7 @@ class Course:
         step = lockstep_of(replace(self.config, threads=self.site.workers)) or 1
         if self.cluster.sync_every:
             return -(-self.cluster.sync_every // step) * step
-        units = next(units for nodes, units in _UNITS if self.count <= nodes)
-        each = self.program.units(self.feed) / max(1, sum(self.visits))
-        wanted: int = max(1, min(round(units / each), min(self.visits) // _PARTS) // step) * step
-        return wanted
+        return usual_interval(self.visits, self.program.units(self.feed), step)
 
     def _generations(self) -> Iterator[Event]:
         """Train; after a fault replace who is dead, and go on from the last snapshot."""
@@ -359,7 +355,7 @@ class Course:
     def _take_in(self) -> Iterator[Event]:
         """Between two epochs: machines that joined since become nodes, unless there is too little to do for them."""
         fixed = self.cluster.strategy in ("merge", "columns")
-        refused = "" if fixed else self.site.grow(sum(self.visits) // _PARTS)
+        refused = "" if fixed else self.site.grow(sum(self.visits) // PARTS)
         before, self.count = self.count, self.site.count
         if refused or self.count > before:
             yield Joined(**self.when(), nodes=self.count, refused=refused)

@@ -8,6 +8,7 @@ from typing import Any
 
 from hogwild.cluster.columns.course import ColumnsCourse
 from hogwild.cluster.course import Course
+from hogwild.cluster.forecast.nodes import VIRTUAL
 from hogwild.cluster.site import Site
 from hogwild.cluster.text.texts import PartedCorpus, Texts
 from hogwild.config import TrainConfig
@@ -36,6 +37,8 @@ class ClusterExecutor:
         check_names(TrainConfig, options)
         if not cluster.cluster:
             raise ConfigError("cluster is ''; it is `local`, or the address of a cluster.")
+        if cluster.cluster == VIRTUAL:
+            raise ConfigError("virtual nodes train nothing, but for `hogwild simulate`; use local, or an address.")
         self.site = Site(cluster)
         self._given = options
         self._wishes: set[str] = set()

@@ -32,6 +32,7 @@ from hogwild.cluster.wire.ledger import Ledger
 from hogwild.cluster.wire.link import Link
 from hogwild.cluster.wire.packing import Packet, pack, unpack
 from hogwild.cluster.wire.rounds import LONGEST, Round, Rounds
+from hogwild.cluster.wire.tiers import Tiers
 from hogwild.cluster.wire.traffic import Traffic, Usage
 from hogwild.config.cluster import ClusterConfig
 from hogwild.errors import ClusterError, DivergedError
@@ -39,7 +40,6 @@ from hogwild.executor.events import EpochEnded, Event, Exchange, Finished, Progr
 from hogwild.executor.run import AsyncExecutor
 from hogwild.executor.state import RunState
 
-_TIMES = 8  # in a run, about, that a row which changes is exchanged at the least
 _DIVERGED = 100.0  # times the first loss
 _TRIM_FROM, _MAP_FROM = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of <malloc.h>
 
@@ -192,9 +192,7 @@ class Node:
         self._target: int | None = None
         self._tail = False
         self._number = self._numbers(*self._began)
-        # Turns double from tier to tier, but every row is exchanged some times in a run, however short that is.
-        exchanges = self._epochs * self._visits // self._every
-        self._turns = 1 << max(0, round(math.log2(max(1, exchanges) / _TIMES)))
+        self._tiers = Tiers.of(self.config.tier_rows, self._epochs * self._visits // self._every)
         self._first_loss = math.nan
         self._wait_for_text(self._began[1])
         self._status = Status(self.rank, self._began[0], started.samples, traffic=self.traffic)
@@ -282,9 +280,7 @@ class Node:
                     raise ClusterError(f"node {self.rank} was held for {LONGEST:.0f} s; the driver does not let go.")
             self._number += 1
             number = self._number
-        rows, turn = self.config.tier_rows, number & -number
-        every_row = rows == 0 or turn >= self._turns
-        self._exchange(Round(self._epoch, number), None if every_row else rows * turn)
+        self._exchange(Round(self._epoch, number), self._tiers.leading(number))
         self._draw_noise()
         self._wait_for_text(number * self._every if self._epoch == 0 else self._visits)
         return self._target is not None and number >= self._target

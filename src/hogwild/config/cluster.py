@@ -25,7 +25,7 @@ class ClusterConfig(Config):
 
     cluster: Annotated[str, Shown("local|ADDRESS")] = ""
     """Train on several nodes: `local` starts and stops a Ray of its own on this machine, an address joins a running
-    one. Default: this process alone."""
+    one; `hogwild simulate` has `virtual` ones. Default: this process alone."""
     nodes: int | None = None
     """Nodes: processes with weights and workers of their own. Default: 2 locally, else one a machine of the cluster."""
     workers_per_node: int | None = None

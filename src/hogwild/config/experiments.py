@@ -326,8 +326,15 @@ class SimulateConfig(Config):
     """Chance that of two writes of a row at the same time one is lost. Default: where both are at that row at once."""
     torn: bool = True
     """Write the halves of an update one after the other, with others between."""
+    link: Annotated[float | None, Shown("GBIT")] = None
+    """With --cluster virtual: gigabits a second between two nodes. Default: 10."""
+    latency: Annotated[float | None, Shown("MS")] = None
+    """With --cluster virtual: milliseconds from one node to another and back. Default: 0.2."""
 
     def check(self) -> None:
+        for name in ("link", "latency"):
+            number = getattr(self, name)
+            require(self, name, number is None or 0 < number < 1e6, "it must be positive. Try 10, or leave it out.")
         for name in ("workers", "compare"):
             numbers = _numbers(getattr(self, name))
             fits = numbers is not None and all(1 <= number <= 256 for number in numbers)

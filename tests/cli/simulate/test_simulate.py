@@ -29,6 +29,21 @@ def test_a_table_a_file_and_a_log_that_a_report_draws(hogwild, files, tmp_path):
     assert '"predicted": "yes"' in html or '"predicted":"yes"' in html
 
 
+@pytest.mark.full
+def test_virtual_nodes(hogwild, files, tmp_path):
+    words = ("simulate", "classifier", files / "train.svm", *ASK, "--cluster", "virtual", "--nodes", 3, "--link", 1)
+    said = hogwild(*words, "--sync-every", 20, "--combine", "sum", "--log-dir", tmp_path / "logs")
+    assert said.code == 0
+    assert "3 nodes, each" in said.out
+    assert "an exchange every 20 visits of a node" in said.out
+    found = hogwild(*words, "--json").json["predictions"]
+    assert [(each["nodes"], each["workers"]) for each in found] == [(3, 1), (3, 8)]
+    assert all(each["sent"] > 0 for each in found)
+    page = hogwild("report", tmp_path / "logs", "--output", tmp_path / "r.html")
+    assert page.code == 0
+    assert "24 workers, predicted" in (tmp_path / "r.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -45,6 +60,12 @@ def test_a_table_a_file_and_a_log_that_a_report_draws(hogwild, files, tmp_path):
         (("--threads", 2), "--threads has no effect on a simulation"),
         (("--resume", "--output", "x"), "--resume has no effect on a simulation"),
         (("--output", "-"), "for standard output there is --json"),
+        (("--cluster", "local"), "a simulation has cluster virtual"),
+        (("--cluster", "virtual", "--strategy", "gossip"), "strategy is gossip"),
+        (("--cluster", "virtual", "--compare", "1"), "--compare has no effect on virtual nodes"),
+        (("--nodes", 2), "Add cluster"),
+        (("--link", 1), "--link has no effect on one machine"),
+        (("--latency", 0, "--cluster", "virtual"), "it must be positive"),
     ],
 )
 def test_what_cannot_be_simulated(refused, files, words, why):

@@ -15,6 +15,7 @@ from hogwild.cli.interrupt import Interrupts
 from hogwild.cli.outputs import check_outputs
 from hogwild.cli.summary import add_row, make_table, print_json, print_tables
 from hogwild.cli.train.job import Job
+from hogwild.cluster.forecast.nodes import NodesLab, Wire, check_nodes
 from hogwild.config.options import flags_of
 from hogwild.errors import ConfigError
 from hogwild.executor.events import Event, Finished, Progress, Started
@@ -30,7 +31,7 @@ from hogwild.observe.theory.predicted import bounds_of
 
 _WITHOUT = (
     "threads", "mode", "sharing", "trace", "merge_every", "hot_rows", "device", "checkpoint_every", "resume", "watch",
-    "every", "report", "profile", "cluster", "nodes", "start", "patience",
+    "every", "report", "profile", "start", "patience",
 )  # fmt: skip
 _OURS = '{"simulation": '  # how a file of ours begins: no other is replaced
 
@@ -55,7 +56,11 @@ def run_simulation(options: Any, job: Job) -> int:
         if log is not None:
             stack.enter_context(log)
         teller = _Teller(display, log, options, program.name)
-        found = run_lab(Lab(program, feed, valid, config, teller), machine, asked.counts, asked.real)
+        lab = Lab(program, feed, valid, config, teller)
+        if options.cluster.cluster:
+            wire = Wire((asked.link or 10.0) * 1e9, (asked.latency or 0.2) * 1e-3)
+            lab = NodesLab(**vars(lab), cluster=options.cluster, wire=wire)
+        found = run_lab(lab, machine, asked.counts, asked.real)
         display.phase("")
         bounds, why = bounds_of(program, feed, found.predictions)
     record = {**found.record(), "bounds": bounds, "notes": [*notes, *([why] if why else [])],
@@ -79,6 +84,12 @@ def _check(options: Any, job: Job) -> None:
         if name in given:
             flag = flags[name].flag if name in flags else f"--{name}"
             raise ConfigError(f"{flag} has no effect on a simulation; leave it out.")
+    if options.cluster.cluster:
+        check_nodes(options.cluster)
+    for name in ("link", "latency", "compare"):
+        if name in given and bool(options.cluster.cluster) == (name == "compare"):
+            where = "on virtual nodes: take --cluster" if name == "compare" else "on one machine; add --cluster virtual"
+            raise ConfigError(f"{flags[name].flag} has no effect {where}, or leave it out.")
     if options.valid and (job.train.valid_share or job.train.valid_last):
         raise ConfigError("--valid and --valid-share or --valid-last: the data to validate on are given twice.")
     output, log_dir = options.save.output, options.watch.log_dir
@@ -125,18 +136,22 @@ class _Teller:
 def told(outcome: Outcome) -> str:
     """An outcome in a line."""
     kind = "predicted" if outcome.simulated else "real"
+    nodes = f"nodes {outcome.nodes}  " if outcome.nodes > 1 else ""
     return (
-        f"{kind}: workers {outcome.workers}  loss {outcome.loss:.4f}  errors {outcome.error_rate:.1%}  "
+        f"{kind}: {nodes}workers {outcome.workers}  loss {outcome.loss:.4f}  errors {outcome.error_rate:.1%}  "
         f"delay {outcome.delay:.2f}  took {outcome.taken:.1f} s"
     )
 
 
 def _show(found: Simulation, bounds: list[float | None], why: str, output: str) -> None:
     names = ["predicted for", "workers", "cores", "errors", "late", "delay", "p99", "lost", "loss", "speed-up"]
-    table = make_table([*names, *(["bound"] if any(bounds) else [])])
+    nodes = any(outcome.nodes > 1 for outcome in found.predictions)
+    table = make_table([*names, *(["bytes"] if nodes else []), *(["bound"] if any(bounds) else [])])
     for outcome, bound in zip(found.predictions, bounds, strict=True):
-        more = [f"{bound:.3g}" if bound is not None else "–"] if any(bounds) else []
-        add_row(table, "other machines", *_cells(outcome), *more)
+        more = [f"{outcome.sent:,.3g}"] if nodes else []
+        more += [f"{bound:.3g}" if bound is not None else "–"] if any(bounds) else []
+        what = f"{outcome.nodes} nodes, each" if nodes else "other machines"
+        add_row(table, what, *_cells(outcome), *more)
     tables = [table]
     if found.compared:
         beside = make_table(["this machine", *names[1:], "off: errors", "loss", "speed-up"])
@@ -151,6 +166,11 @@ def _show(found: Simulation, bounds: list[float | None], why: str, output: str) 
         f"a visit takes {pace.visit * 1e6:.3g} microseconds, {pace.contention:.0%} more for each other worker that "
         "runs: measured with one thread and two; for more it is assumed"
     )
+    if nodes:
+        show(
+            f"an exchange every {found.predictions[0].every:,} visits of a node; bytes: sent for a visit by the node "
+            "that sends most; speed-up: of all nodes against one worker, a bound from above"
+        )
     for line in (why, f"saved to {output}" if output else ""):
         if line:
             show(line)

@@ -37,7 +37,8 @@ class VirtualTrace:
 
 
 class VirtualWorkers(CompiledThreads):
-    """Makes spans by virtual workers. What an epoch has begun it ends: at its last span all of them come home."""
+    """Makes spans by virtual workers. What has begun ends where the workers stand still: at an exchange and at
+    the end of an epoch all of them come home."""
 
     def __init__(self, plan: Plan, machine: Machine) -> None:
         super().__init__(plan)
@@ -57,7 +58,8 @@ class VirtualWorkers(CompiledThreads):
         if self.machine.is_serial:
             self._count(span.stop - span.start)
             return super().run(worker, span)
-        drain = span.stop == plan.visits
+        every = plan.exchange_every
+        drain = span.stop == plan.visits or (every > 0 and (span.before + span.stop) % every == 0)
         arguments = plan.task, plan.samples, self._copies[worker].weights, self._virtual, span, drain
         if worker not in self._entries:
             self._entries[worker] = entry(self._loop_of_all, *arguments)
@@ -87,8 +89,9 @@ class VirtualWorkers(CompiledThreads):
 
     @property
     def seconds(self) -> float:
-        """Virtual seconds so far."""
-        return float(self._virtual.state[NOW])
+        """Virtual seconds so far. Workers that run at once slow each other down, all alike: it changes no order."""
+        slower = 1 + self.machine.pace.contention * (min(self.workers, self.machine.used) - 1)
+        return float(self._virtual.state[NOW]) * slower
 
     @property
     def busy(self) -> float:

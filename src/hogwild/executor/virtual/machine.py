@@ -161,7 +161,7 @@ def make_virtual(plan: Plan, machine: Machine) -> Virtual:
         costs=machine.pace.costs(), rules=rules, due=np.full(threads, np.inf), event=np.zeros(threads),
         ends=np.full(threads, np.inf), phase=np.zeros(threads, np.int64), queue=np.zeros(threads, np.int64),
         ints=np.zeros((workers, PAD), np.int64), floats=np.zeros((workers, PAD)), state=np.zeros(PAD),
-        random=seeds(plan.config.seed ^ _STREAM, 1), opened=np.zeros(workers, np.uint64),
+        random=seeds(plan.config.seed ^ _STREAM, plan.shard[0] + 1)[-1:], opened=np.zeros(workers, np.uint64),
         stamps=np.full(rows + 1, -np.inf), owners=np.full(rows + 1, -1, np.int32), places=places, wholes=at,
         additive=np.concatenate(additive), before=before, after=after, merged=merged, before_at=before.ctypes.data,
         after_at=after.ctypes.data, merged_at=merged.ctypes.data, pending=np.zeros((workers, room.rows + 1), np.int8),
@@ -175,7 +175,8 @@ def _scratches(plan: Plan, workers: int) -> Scratch:
     """The scratch of all workers: arrays with a line for each of them."""
     one = limited_scratch(plan.room, plan.tables, np.uint64(0))
     random = np.zeros((workers, PAD), np.uint64)
-    random[:, 0] = seeds(plan.config.seed, workers)
+    part = plan.shard[0]
+    random[:, 0] = seeds(plan.config.seed, (part + 1) * workers)[part * workers :]
     return Scratch(
         count=np.repeat(one.count[None], workers, axis=0),
         rows=np.zeros((workers, len(one.rows)), np.int32),

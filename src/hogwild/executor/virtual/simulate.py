@@ -31,7 +31,8 @@ class Outcome:
     error_rate, delayed, delay, wrong: of the gradients that were looked at, as `docs/tracing.md` has them. lost: rows
     whose update another one overwrote, for each visit; only simulations know. seconds: of training; virtual ones of
     simulations. speed_up: against one worker. taken: seconds that it took here, with evaluation; busy: cores that it
-    had meanwhile; load: other threads that wanted one.
+    had meanwhile; load: other threads that wanted one. nodes: each with so many workers; every: visits of one between
+    exchanges; sent: bytes of the node that sends most, for each of its visits.
     """
 
     workers: int
@@ -52,6 +53,9 @@ class Outcome:
     load: float = 0.0
     busy: float = 0.0
     taken: float = 0.0
+    nodes: int = 1
+    every: int = 0
+    sent: float = 0.0
 
     @property
     def loss(self) -> float:
@@ -126,7 +130,7 @@ class Lab:
         """A real run with a trace; its learning rate; of one thread what its visits cost."""
         options = self.options(threads=threads, trace=True, sharing="all", **({"lr": lr} if lr else {}))
         executor, pace = AsyncExecutor(**options), None
-        watch = _Watch(threads, cores(), False)
+        watch = Watch(threads, cores(), False)
         program = copy.deepcopy(self.program)
         for event in executor.run(program, self.feed, valid=self.valid):
             watch(event)
@@ -139,16 +143,14 @@ class Lab:
     def simulated(self, machine: Machine, lr: float) -> Outcome:
         """A run of virtual workers."""
         executor = VirtualExecutor(machine, **self.options(lr=lr, threads=None, sharing="all", trace=False))
-        watch = _Watch(machine.workers, machine.used, True)
+        watch = Watch(machine.workers, machine.used, True)
         program = copy.deepcopy(self.program)
         found: Outcome | None = None
         before = 0.0
         for event in executor.run(program, self.feed, valid=self.valid):
             watch(event)
             backend = executor.backend
-            # Workers that run at once slow each other down, all alike: that changes no order of events.
-            slower = 1 + machine.pace.contention * (min(backend.workers, machine.used) - 1)
-            seconds = backend.seconds * slower
+            seconds = backend.seconds
             if isinstance(event, EpochEnded):  # by the clock of the machine that is simulated
                 event, before = replace(event, seconds=seconds, epoch_seconds=seconds - before), seconds
             if isinstance(event, Finished):
@@ -164,7 +166,7 @@ class Lab:
         return found
 
 
-class _Watch:
+class Watch:
     """Reads events, and makes an outcome of them."""
 
     def __init__(self, workers: int, cores: int, simulated: bool) -> None:
@@ -234,10 +236,10 @@ def simulate(
     valid = None if valid is None else program.feed_from(valid, feed)
     config = AsyncExecutor(**options).config_for(program)
     feed, valid, _ = hold_out(config, feed, valid)
-    return run_lab(Lab(program, feed, valid, config, tell or _silent), machine, workers, compare)
+    return run_lab(Lab(program, feed, valid, config, tell or silent), machine, workers, compare)
 
 
-def _silent(event: Event, outcome: Outcome | None) -> None:
+def silent(event: Event, outcome: Outcome | None) -> None:
     return
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from cluster.wire.exchange import written
 from hogwild.arrays import Table
-from hogwild.cluster.scaling import Case, Costs, Machine, Ranks, bytes_of_row, neutral_interval, predict, table
+from hogwild.cluster.forecast.scaling import Case, Costs, Machine, Ranks, bytes_of_row, neutral_interval, predict, table
 from hogwild.cluster.wire.packing import pack
 from hogwild.config.cluster import Deltas
 from hogwild.executor.delta import RowDelta
