@@ -22,10 +22,11 @@ from hogwild.kernels.crf.forward_backward import (
     log_step_back,
     step_back,
 )
+from hogwild.kernels.crf.rows import move_row
 from hogwild.kernels.crf.scores import gold_score, read_sentence, value_at
 from hogwild.kernels.crf.task import ChainTask, PlainEdges, Quick, RichEdges, Slow, matrix_at, places_of, scale_at
 from hogwild.kernels.loop.task import apply, fused, gradient
-from hogwild.kernels.optim.rules import begin_row, stride, update
+from hogwild.kernels.optim.rules import stride
 from hogwild.kernels.simd.matrix8 import take_pairs
 from hogwild.kernels.simd.rows8 import LANES, scale_row, take_from_rows
 
@@ -173,15 +174,6 @@ def _apply(task: Any, weights: Any, scratch: Any, step: Any) -> None:
             move_row(task, weights.rich, row - rich, LANES, grads, 0, one, rate, step)
 
 
-@inner
-def move_row(task: Any, table: Any, row: Any, width: int, grads: Any, at: int, value: Any, rate: Any, step: Any) -> None:  # noqa: E501
-    """Update a row of a table against the gradient value * grads[at:]."""
-    base = row * stride(task.rule, task.penalty, width)
-    count = begin_row(task.rule, task.penalty, table, row, width, step)
-    for k in range(width):
-        update(task.rule, table, base + k, width, value * grads[at + k], rate, count)
-
-
 # -- in one ----------------------------------------------------------------------------------------------------------
 
 
@@ -199,7 +191,7 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
         move_nodes(task.rows, task, chains, t, weights, scratch, places, rate, step)
         if scratch.ints[i] == 0:
             pair_gradients(task, i, near, chains.tags[t - 1] * places.width + tag, scratch, places)
-            move_rich(task.edges, task, samples, t, weights, scratch, matrix_at(task.edges, places, i), rate, step)
+            move_rich(task.edges, task, samples, t, weights, scratch, places, i, rate, step)
     end_sentence(task, chains, visit, near, scratch, places)
     move_edges(task.rows, task, weights, scratch, places, rate, step)
     return loss
@@ -228,44 +220,43 @@ def _move_cells(rows: Any, task: Any, chains: Any, t: int, weights: Any, scratch
 
 
 @choice
-def move_rich(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, at: int, rate: Any, step: Any) -> None:  # noqa: E501
-    """Update the rich edges of a token against the matrix at `at`."""
+def move_rich(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, places: Any, i: int, rate: Any, step: Any) -> None:  # noqa: E501
+    """Update the rich edges of token i of a sentence, t of all, against its matrix."""
 
 
 @move_rich.of(PlainEdges)
-def _move_none(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, at: int, rate: Any, step: Any) -> None:  # noqa: E501
+def _move_none(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, places: Any, i: int, rate: Any, step: Any) -> None:  # noqa: E501
     return
 
 
 @move_rich.of(RichEdges)
-def _move_rich(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, at: int, rate: Any, step: Any) -> None:  # noqa: E501
-    chains = samples.chains
+def _move_rich(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratch: Any, places: Any, i: int, rate: Any, step: Any) -> None:  # noqa: E501
+    chains, at = samples.chains, matrix_at(edges, places, i)
     for e in range(chains.starts[t], chains.starts[t + 1]):
         feature = chains.ids[e]
         if feature >= len(samples.pair_starts) - 1:
             break
-        first, last = samples.pair_starts[feature], samples.pair_starts[feature + 1]
-        move_chunks(task.rows, task, samples.pairs, first, last, weights, scratch, at, value_at(chains, e), rate, step)
+        first, last, value = samples.pair_starts[feature], samples.pair_starts[feature + 1], value_at(chains, e)
+        move_chunks(task.rows, task, samples.pairs, first, last, weights, scratch, places, at, value, rate, step)
 
 
 @choice
-def move_chunks(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, value: Any, rate: Any, step: Any) -> None:  # noqa: E501
+def move_chunks(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, places: Any, at: int, value: Any, rate: Any, step: Any) -> None:  # noqa: E501
     """Update chunks of pairs against a value times the matrix at `at`."""
 
 
 @move_chunks.of(Quick)
-def _move_quickly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, value: Any, rate: Any, step: Any) -> None:  # noqa: E501
+def _move_quickly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, places: Any, at: int, value: Any, rate: Any, step: Any) -> None:  # noqa: E501
     take_pairs(scratch.floats, at, weights.rich, pairs, first * LANES, last * LANES, rate)
 
 
 @move_chunks.of(Slow)
-def _move_slowly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, value: Any, rate: Any, step: Any) -> None:  # noqa: E501
-    cells = stride(task.rule, task.penalty, LANES)
+def _move_slowly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, places: Any, at: int, value: Any, rate: Any, step: Any) -> None:  # noqa: E501
+    floats, one = scratch.floats, np.float32(1)
     for chunk in range(first, last):
-        count = begin_row(task.rule, task.penalty, weights.rich, chunk, LANES, step)
-        for k in range(LANES):
-            grad = value * scratch.floats[at + pairs[chunk * LANES + k]]
-            update(task.rule, weights.rich, chunk * cells + k, LANES, grad, rate, count)
+        for k in range(LANES):  # the residual of this token is used up
+            floats[places.residual + k] = value * floats[at + pairs[chunk * LANES + k]]
+        move_row(task, weights.rich, chunk, LANES, floats, places.residual, one, rate, step)
 
 
 @choice
@@ -309,9 +300,8 @@ def sum_gradients(task: Any, samples: Any, weights: Any, scratch: Any, span: Any
             tag_gradients(task, tokens, i, near, tag, scratch, places)
             move_nodes(task.rows, task, chains, t, sums, scratch, places, step.rate, step)
             if scratch.ints[i] == 0:
-                at = matrix_at(task.edges, places, i)
                 pair_gradients(task, i, near, chains.tags[t - 1] * places.width + tag, scratch, places)
-                move_rich(task.edges, task, samples, t, sums, scratch, at, step.rate, step)
+                move_rich(task.edges, task, samples, t, sums, scratch, places, i, step.rate, step)
         end_sentence(task, chains, visit, near, scratch, places)
         move_edges(task.rows, task, sums, scratch, places, step.rate, step)
     return total

@@ -8,9 +8,8 @@ import numpy as np
 
 from hogwild.arrays import Chains, ValuedChains
 from hogwild.kernels.compiler.jit import choice, inner
+from hogwild.kernels.crf.rows import add_row
 from hogwild.kernels.crf.task import PlainEdges, Quick, RichEdges, Slow, matrix_at, places_of
-from hogwild.kernels.optim.penalties import weight_at
-from hogwild.kernels.optim.rules import stride
 from hogwild.kernels.simd.matrix8 import add_pairs
 from hogwild.kernels.simd.rows8 import LANES, extent, score_rows
 
@@ -48,15 +47,12 @@ def _read_rows(rows: Any, task: Any, chains: Any, t: int, weights: Any, scratch:
 
 @read_nodes.of(Slow)
 def _read_cells(rows: Any, task: Any, chains: Any, t: int, weights: Any, scratch: Any, places: Any, to: int, scale: Any) -> None:  # noqa: E501
-    cells, now = stride(task.rule, task.penalty, places.width), scratch.clock[0]
-    for y in range(places.width):
-        scratch.floats[to + y] = scratch.floats[places.pads + y]
+    width, now, floats = places.width, scratch.clock[0], scratch.floats
+    for y in range(width):
+        floats[to + y] = floats[places.pads + y]
     for e in range(chains.starts[t], chains.starts[t + 1]):
-        row = np.int64(chains.ids[e]) * cells
-        value = scale * value_at(chains, e)
-        for y in range(task.tags):  # RACE(stale read): docs/races.md
-            weight = weight_at(task.penalty, task.rule, weights.nodes, row + y, places.width, row + cells - 1, now)
-            scratch.floats[to + y] += value * weight
+        row, value = np.int64(chains.ids[e]), scale * value_at(chains, e)
+        add_row(task.penalty, task.rule, weights.nodes, row, width, value, now, floats, to, places.residual)
 
 
 # -- pairs ----------------------------------------------------------------------------------------------------------
@@ -75,12 +71,12 @@ def _read_all(rows: Any, task: Any, weights: Any, scratch: Any, places: Any, sca
 
 @read_transitions.of(Slow)
 def _read_each(rows: Any, task: Any, weights: Any, scratch: Any, places: Any, scale: Any) -> None:
-    cells, now = stride(task.rule, task.penalty, places.width), scratch.clock[0]
+    width, now, floats = places.width, scratch.clock[0], scratch.floats
     for x in range(task.tags):
-        row, to = x * cells, places.base + x * places.width
-        for y in range(task.tags):  # RACE(stale read): docs/races.md
-            weight = weight_at(task.penalty, task.rule, weights.edges, row + y, places.width, row + cells - 1, now)
-            scratch.floats[to + y] = scale * weight
+        to = places.base + x * width
+        for y in range(width):
+            floats[to + y] = np.float32(0)
+        add_row(task.penalty, task.rule, weights.edges, x, width, scale, now, floats, to, places.residual)
 
 
 @inner
@@ -123,27 +119,28 @@ def _read_rich(edges: Any, task: Any, samples: Any, t: int, weights: Any, scratc
             break  # ids rise: the rest is too rare for rich edges
         factor = scale * value_at(chains, e)
         first, last = samples.pair_starts[feature], samples.pair_starts[feature + 1]
-        add_chunks(task.rows, task, samples.pairs, first, last, weights, scratch, at, factor)
+        add_chunks(task.rows, task, samples.pairs, first, last, weights, scratch, places, at, factor)
 
 
 @choice
-def add_chunks(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, factor: Any) -> None:  # noqa: E501
+def add_chunks(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, places: Any, at: int, factor: Any) -> None:  # noqa: E501
     """Add the weights of chunks of pairs to a matrix."""
 
 
 @add_chunks.of(Quick)
-def _add_quickly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, factor: Any) -> None:  # noqa: E501
+def _add_quickly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, places: Any, at: int, factor: Any) -> None:  # noqa: E501
     add_pairs(scratch.floats, at, weights.rich, pairs, first * LANES, last * LANES, factor)
 
 
 @add_chunks.of(Slow)
-def _add_slowly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, at: int, factor: Any) -> None:  # noqa: E501
-    cells, now = stride(task.rule, task.penalty, LANES), scratch.clock[0]
+def _add_slowly(rows: Any, task: Any, pairs: Any, first: int, last: int, weights: Any, scratch: Any, places: Any, at: int, factor: Any) -> None:  # noqa: E501
+    now, floats = scratch.clock[0], scratch.floats
     for chunk in range(first, last):
-        row = chunk * cells
-        for k in range(LANES):  # RACE(stale read): docs/races.md
-            weight = weight_at(task.penalty, task.rule, weights.rich, row + k, LANES, row + cells - 1, now)
-            scratch.floats[at + pairs[chunk * LANES + k]] += factor * weight
+        for k in range(LANES):
+            floats[places.beta + k] = np.float32(0)
+        add_row(task.penalty, task.rule, weights.rich, chunk, LANES, factor, now, floats, places.beta, places.residual)
+        for k in range(LANES):
+            floats[at + pairs[chunk * LANES + k]] += floats[places.beta + k]
 
 
 # -- a sentence -----------------------------------------------------------------------------------------------------
