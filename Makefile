@@ -57,7 +57,7 @@ test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory -j 2 check tests
 
 tests:
-	$(BIN)/python -m pytest -m "not full" --numprocesses $(PROCESSES) --dist loadfile
+	$(BIN)/python -m pytest -m "not full" --durations 25 --durations-min 5 --numprocesses $(PROCESSES) --dist loadfile
 
 $(VENV)/.installed-peers: $(VENV)/.installed-dev
 	$(BIN)/pip $(INSTALL) -e ".[dev,docs,peers]"
@@ -85,7 +85,7 @@ browser:
 
 # Tests that start Ray follow each other.
 test-full: $(VENV)/.installed-peers shells browser
-	$(BIN)/python -m pytest -m "full or peers" --numprocesses $(PROCESSES) --dist loadgroup
+	$(BIN)/python -m pytest -m "full or peers" --durations 40 --durations-min 10 --numprocesses $(PROCESSES) --dist loadgroup
 
 fuzz: $(VENV)/.installed-dev
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(TARGET) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) \
