@@ -3,7 +3,7 @@
 # make test     set up, then check and test everything (under ten minutes)
 # make test-full  what takes longer: all that can be chosen, compiled; changed files; real peers (under thirty minutes)
 # make fuzz     the same by hand: TARGET=svmlight COUNT=10000 SEED=7
-# make steady   tests that start threads or processes, many times on quiet and busy cores: COUNT=5 ONLY=pausing MINUTES=60
+# make steady   tests that start threads or processes, many times on quiet and busy cores: COUNT=5 ONLY=pausing MINUTES=60 CORES=busy JOURNAL=file
 # make check    ruff, mypy, import-linter
 # make docs     the documentation as a site, in build/site; a warning is an error
 # make bench    comparisons with other tools, in an environment of their own
@@ -93,7 +93,7 @@ fuzz: $(VENV)/.installed-dev
 
 steady: $(VENV)/.installed-dev
 	PYTHONPATH=$(CURDIR)/tests $(BIN)/python -m steady $(if $(COUNT),--count $(COUNT)) $(foreach part,$(ONLY),--only '$(part)') \
-		$(if $(MINUTES),--minutes $(MINUTES))
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(CORES),--cores $(CORES)) $(if $(JOURNAL),--journal $(JOURNAL))
 
 bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/startup.py

@@ -39,8 +39,8 @@ class Tally:
 class Search:
     """All tests that were collected, and how far they are."""
 
-    def __init__(self, count: int, only: list[str], seconds: float) -> None:
-        self._count, self._only = count, only
+    def __init__(self, asked: dict[str, int], only: list[str], seconds: float, journal: Path | None) -> None:
+        self._asked, self._only = asked, only
         self._deadline = time.time() + seconds
         self.tests: list[str] = []
         self.found: list[str] = []
@@ -48,6 +48,9 @@ class Search:
         self.finished = False
         self._fatal: set[str] = set()  # tests that took pytest along: they are not begun again
         self._running: tuple[str, str] | None = None
+        self._journal = journal
+        if journal is not None and journal.exists():
+            self._go_on(journal)
 
     def run(self, arguments: list[str]) -> str:
         """Start pytest, again after each test that takes it along; what it printed where it collected nothing."""
@@ -58,17 +61,24 @@ class Search:
                 return output
         return ""
 
-    def left(self) -> list[str]:
-        """Tests that were found and have not had all their runs."""
-        whole = {QUIET: self._count, BUSY: self._count}
-        return [name for name in self.found if self.tallies[name].runs != whole and name not in self._fatal]
+    def left(self) -> dict[str, dict[str, int]]:
+        """Runs that are still to be made of tests that were found, quiet and busy."""
+        to_make = {
+            name: {cores: max(0, count - self.tallies[name].runs[cores]) for cores, count in self._asked.items()}
+            for name in self.found
+            if name not in self._fatal
+        }
+        return {name: runs for name, runs in to_make.items() if any(runs.values())}
+
+    def _go_on(self, journal: Path) -> None:
+        """Take what an earlier search of the same tree wrote there for done."""
+        for line in journal.read_text(encoding="utf-8").splitlines():
+            self._take(Record(*json.loads(line)))
 
     def _follow(self, place: Path, arguments: list[str]) -> str:
         results, output = place / "results", place / "output"
         results.touch()
-        looked = [name for name in self.tests if name in self.tallies]
-        again = [name for name in self.left() if self.tallies[name].runs == {QUIET: 1, BUSY: 0}]
-        plan = Plan(str(results), self._count, self._only, self._deadline, looked, again)
+        plan = Plan(str(results), self._asked, self._only, self._deadline, list(self.tallies), self.left())
         (place / "plan").write_text(json.dumps(plan._asdict()), encoding="utf-8")
         command = [
             sys.executable, "-m", "pytest", "-p", "steady.repeating", f"--steady-plan={place / 'plan'}",
@@ -81,6 +91,7 @@ class Search:
             try:
                 for record in _records(lines, process):
                     self._take(record)
+                    self._note(record)
                 status = process.poll()
             finally:
                 _end(process)
@@ -98,9 +109,14 @@ class Search:
             self._running = None
             self._count_run(record.tests[0], record.cores, record.message)
         elif record.what == "found":
-            self.found += record.tests
+            self.found += [name for name in record.tests if name not in self.found]
         else:
             self.finished = True
+
+    def _note(self, record: Record) -> None:
+        if self._journal is not None and record.what in ("ended", "found"):
+            with open(self._journal, "a", encoding="utf-8") as file:
+                print(json.dumps(record), file=file)
 
     def _count_run(self, name: str, cores: str, message: str) -> None:
         self.tallies.setdefault(name, Tally()).add(cores, message)
@@ -112,7 +128,9 @@ class Search:
         if self._running is not None:
             name, cores = self._running
             why = f"did not end within {_LONGEST:.0f} s" if status is None else f"ended with status {status}"
-            self._count_run(name, cores, f"pytest {why}")
+            message = f"pytest {why}"
+            self._count_run(name, cores, message)
+            self._note(Record("ended", [name], cores, message))
             self._fatal.add(name)
             self.found += [name] if name not in self.found else []
             self._running = None
@@ -159,10 +177,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make steady", description=__doc__)
     parser.add_argument("paths", nargs="*", help="for pytest; all tests if none is given")
     parser.add_argument("--count", type=int, default=50, help="runs of each test, quiet and busy each (%(default)s)")
+    parser.add_argument("--cores", choices=(QUIET, BUSY), help="runs on these only, besides the one that finds a test")
+    parser.add_argument("--journal", type=Path, help="a file of runs that were made: a later search goes on from there")
     parser.add_argument("--only", action="append", default=[], help="a part of the ids of tests; may be repeated")
     parser.add_argument("--minutes", type=float, default=1e6, help="after which no run begins")
     asked = parser.parse_args()
-    search = Search(asked.count, asked.only, 60 * asked.minutes)
+    counts = {cores: asked.count if asked.cores in (None, cores) else 0 for cores in (QUIET, BUSY)}
+    search = Search(counts, asked.only, 60 * asked.minutes, asked.journal)
     output = search.run(["-m", "not full", *asked.paths])
     if not search.tests:
         print(output, f"No tests were collected{' with ' + ', '.join(asked.only) if asked.only else ''}.", sep="\n")
@@ -177,7 +198,7 @@ def _tell(search: Search) -> int:
     print(f"{looked:,} tests looked at, {found:,} start threads or processes, {len(failed):,} of these failed")
     for what, names in (
         ("not looked at", [name for name in search.tests if name not in search.tallies]),
-        ("not run as often as asked", search.left()),
+        ("not run as often as asked", list(search.left())),
     ):
         if names:
             print(f"The time was over; {what}: {len(names):,} tests")

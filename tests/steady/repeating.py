@@ -40,13 +40,14 @@ class Plan(NamedTuple):
     """What is left to do. Paths, ids of tests, and `time.time()` when no more runs begin."""
 
     results: str
-    count: int
+    asked: dict[str, int]
+    """Runs of a test, quiet and busy."""
     only: list[str]
     deadline: float
     known: list[str]
     """Tests that have been looked at."""
-    found: list[str]
-    """Those of them that start something and are still to be repeated."""
+    left: dict[str, dict[str, int]]
+    """Those of them that start something, and the runs that are still to be made."""
 
 
 class Record(NamedTuple):
@@ -101,8 +102,10 @@ class Repeating:
         self._tell("collected", *items)
         with suppress(_TimeIsOverError):
             found = self._look([items[name] for name in items if name not in self._plan.known])
-            for item, following in _pairs([items[name] for name in [*self._plan.found, *found]]):
-                self._repeat(item, following)
+            asked = {QUIET: max(0, self._plan.asked[QUIET] - 1), BUSY: self._plan.asked[BUSY]}  # one has found it
+            left = {name: runs for name, runs in self._plan.left.items() if name in items} | dict.fromkeys(found, asked)
+            for item, following in _pairs([items[name] for name in left]):
+                self._repeat(item, following, left[item.nodeid])
             self._tell("finished")
         return True
 
@@ -118,14 +121,15 @@ class Repeating:
                 self._tell("found", item.nodeid)
         return sorted(seconds, key=seconds.__getitem__)
 
-    def _repeat(self, item: pytest.Item, following: pytest.Item | None) -> None:
-        """All runs but the one in which it was found."""
+    def _repeat(self, item: pytest.Item, following: pytest.Item | None, runs: dict[str, int]) -> None:
+        """The quiet runs, then the busy ones."""
         twin = copy.copy(item)  # comes next, so that fixtures of its module and its session stay
-        for _ in range(1, self._plan.count):
-            self._run(item, twin, QUIET)
-        with busy_cores():
-            for left in reversed(range(self._plan.count)):
-                self._run(item, twin if left else following, BUSY)
+        for left in reversed(range(runs[QUIET])):
+            self._run(item, twin if left or runs[BUSY] else following, QUIET)
+        if runs[BUSY]:
+            with busy_cores():
+                for left in reversed(range(runs[BUSY])):
+                    self._run(item, twin if left else following, BUSY)
 
     def _run(self, item: pytest.Item, following: pytest.Item | None, cores: str) -> None:
         if time.time() > self._plan.deadline:

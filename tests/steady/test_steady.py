@@ -155,6 +155,17 @@ def test_when_the_time_is_over_it_says_what_was_not_run(tmp_path: Path) -> None:
     assert "    test_made.py::test_never" in done.stdout  # the quickest come first
 
 
+def test_a_search_goes_on_from_its_journal(tmp_path: Path) -> None:
+    options = ("--count", "3", "--journal", "journal", "--only", "test_thread", "--only", "test_third")
+    first = steady(tmp_path, MADE, *options, "--cores", "busy")
+    assert rows(first) == {"test_thread": ("1+3", 0, 0), "test_third": ("1+3", 0, 1)}, first
+    again = steady(tmp_path, MADE, *options)
+    assert rows(again) == {"test_thread": ("3+3", 0, 0), "test_third": ("3+3", 0, 1)}, again  # two runs in this process
+    before = (tmp_path / "journal").read_text()
+    assert rows(steady(tmp_path, MADE, *options)) == rows(again)
+    assert (tmp_path / "journal").read_text() == before  # nothing was left to run
+
+
 def test_what_cannot_be_collected_is_shown(tmp_path: Path) -> None:
     done = steady(tmp_path, "import nothing_of_this_name")
     assert "No module named 'nothing_of_this_name'" in done.stdout
