@@ -10,12 +10,12 @@ from executor.staged import EXPECTED, MOMENTS, Staged, kinds
 from hogwild.arrays import Table
 from hogwild.executor.trace import LOOK_EVERY, add_up
 from hogwild.kernels.loop.trace import bucket_of
-from problems.tasks import MIDDLE, Cells, Count, Interleave, Touches, Twice, count_program, touches
+from problems.tasks import GO, MIDDLE, Cells, Count, Interleave, Touches, Twice, count_program, touches
 
 
 def _interleaved(rows: list[int]) -> tuple[dict, dict]:
     """Visit 0 has read its row; then others are made; then it is applied. Entries of the others, and of it."""
-    task = Interleave(np.ones(16, np.int64), np.zeros(16, np.int64))
+    task = Interleave(np.ones(24, np.int64), np.zeros(16, np.int64))
     program = hogwild.CustomProgram(task, lambda: Cells(np.zeros((4, 1), np.float32)), room=hogwild.Room(1))
     samples = Touches(np.array(rows, np.int32), np.ones(len(rows), np.float32))
     executor = hogwild.AsyncExecutor(threads=2, sharing="all", trace=True, shuffle=False)
@@ -26,7 +26,7 @@ def _interleaved(rows: list[int]) -> tuple[dict, dict]:
     assert probe.every > 1
     for event in run:
         if event.kind == "progress" and probe.made.sum() >= min(len(rows), MIDDLE) - 1:
-            task.flags[1] = 1  # lets visit 0 go on
+            task.flags[GO] = 1  # lets visit 0 go on
         if event.kind == "epoch":
             by_delay = sorted((w for w in event.trace if w["gradients"]), key=lambda w: w["delay"]["max"])
             return by_delay[0], by_delay[-1]

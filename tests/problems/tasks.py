@@ -97,6 +97,7 @@ def twice_gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: A
 hogwild.apply_of(Twice)(count_apply)
 
 
+READ, GO, GRADIENTS = 0, 8, 16  # flags; behind one that is waited for are two cells that waiting needs
 MIDDLE = 101  # this visit of an Interleave waits to be told, as visit 0 does
 
 
@@ -114,14 +115,14 @@ def interleave_gradient(task: Any, samples: Any, visit: int, weights: Any, scrat
     scratch.count[0] = 1
     if visit == 0:
         # A trace computes the gradient thrice: for its rows, for what it is, and on the snapshot. The second waits.
-        store(task.flags, 2, load(task.flags, 2) + 1)
-        if load(task.flags, 2) == 2:
-            store(task.flags, 0, 1)  # visit 0 has read
-            wait_for(task.flags, 1, 1, task.stop)
+        store(task.flags, GRADIENTS, load(task.flags, GRADIENTS) + 1)
+        if load(task.flags, GRADIENTS) == 2:
+            store(task.flags, READ, 1)
+            wait_for(task.flags, GO, 1, task.stop)
     else:
-        wait_for(task.flags, 0, 1, task.stop)
+        wait_for(task.flags, READ, 1, task.stop)
         if visit == MIDDLE:
-            wait_for(task.flags, 1, 1, task.stop)
+            wait_for(task.flags, GO, 1, task.stop)
     return np.float32(1)
 
 

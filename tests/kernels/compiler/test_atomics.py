@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from compiling import OFF
-from hogwild.kernels.compiler.atomics import exchange, exchange_flag, fetch_add, load, store, wait_for
+from hogwild.kernels.compiler.atomics import call_up, exchange, exchange_flag, fetch_add, load, store, wait_for
 from hogwild.kernels.compiler.jit import kernel
 from places import ROOT
 
@@ -38,11 +38,12 @@ def touch_all(cells):
 @kernel
 def add_under_ticket_lock(turns, stop, total, times):
     for _ in range(times):
-        ticket = fetch_add(turns, 0, 1)
-        if not wait_for(turns, 1, ticket, stop):
+        ticket = fetch_add(turns, 3, 1)
+        if not wait_for(turns, 0, ticket, stop):
             return
         total[0] += 1
-        store(turns, 1, ticket + 1)
+        store(turns, 0, ticket + 1)
+        call_up(turns, 0)
 
 
 def together(threads, work):
@@ -70,14 +71,27 @@ def test_each_returns_what_was_there():
     assert tuple(touch_all(np.zeros(2, np.int64))) == (5, 5, 6, 10)
 
 
-def test_ten_threads_take_turns():
-    turns, stop, total = np.zeros(2, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64)
+@pytest.mark.parametrize("crowded", [0, 1 << 40], ids=["yielding", "sleeping"])
+def test_ten_threads_take_turns(crowded):
+    turns, stop, total = np.zeros(4, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    turns[2] = crowded  # so many waits are sleep
     together(10, lambda: add_under_ticket_lock(turns, stop, total, TIMES // 20))
-    assert total[0] == 10 * (TIMES // 20)
+    assert total[0] == turns[0] == turns[3] == 10 * (TIMES // 20)
+    assert turns[1] == 0  # nobody sleeps any more
+
+
+@pytest.mark.parametrize("crowded", [0, 1 << 40], ids=["yielding", "sleeping"])
+def test_who_waits_goes_on_also_if_nobody_calls_up(crowded):
+    cells, stop, left = np.array([0, 0, crowded]), np.zeros(1, np.int64), []
+    waiting = threading.Thread(target=lambda: left.append(bool(wait_for(cells, 0, 1, stop))))
+    waiting.start()
+    cells[0] = 1
+    waiting.join(timeout=60)
+    assert left == [True]
 
 
 def test_a_stop_flag_ends_all_waiting():
-    cells, stop, left = np.zeros(1, np.int64), np.zeros(1, np.int64), []
+    cells, stop, left = np.array([0, 0, 1 << 40]), np.zeros(1, np.int64), []
     crew = [threading.Thread(target=lambda: left.append(bool(wait_for(cells, 0, 1, stop)))) for _ in range(2)]
     for thread in crew:
         thread.start()

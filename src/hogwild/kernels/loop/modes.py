@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.arrays import PAD, SUMMED, Ids, Offsets, Scratch
-from hogwild.kernels.compiler.atomics import fetch_add, store, wait_for
+from hogwild.kernels.compiler.atomics import call_up, fetch_add, store, wait_for
 from hogwild.kernels.compiler.jit import choice, inner, kernel
 from hogwild.kernels.loop.task import apply
 
@@ -170,6 +170,7 @@ def _lock(mode: Any, position: int) -> Any:
 @leave.of(Locked)
 def _unlock(mode: Any, position: int) -> None:
     fetch_add(mode.turns, TURN, 1)
+    call_up(mode.turns, TURN)
 
 
 # -- round robin ------------------------------------------------------------------------------------------------
@@ -183,6 +184,7 @@ def _round_begins(mode: Any, position: int) -> Any:
 @await_turn.of(RoundRobin)
 def _round_turn(mode: Any, position: int) -> Any:
     fetch_add(mode.turns, READY, 1)
+    call_up(mode.turns, READY)
     all_read = wait_for(mode.turns, READY, position - mode.worker + mode.workers, mode.stop)
     return all_read and wait_for(mode.turns, TURN, position, mode.stop)
 
@@ -195,6 +197,7 @@ def _nothing_left(mode: Any, position: int, task: Any, weights: Any, scratch: An
 @leave.of(RoundRobin)
 def _round_passes(mode: Any, position: int) -> None:
     store(mode.turns, TURN, position + 1)
+    call_up(mode.turns, TURN)
 
 
 # -- minibatch --------------------------------------------------------------------------------------------------
@@ -256,7 +259,9 @@ def is_last(mode: Any, position: int) -> bool:
 def _batch_passes(mode: Any, position: int) -> None:
     if is_last(mode, position):
         store(mode.turns, DONE, position + 1)
+        call_up(mode.turns, DONE)
     store(mode.turns, TURN, position + 1)
+    call_up(mode.turns, TURN)
 
 
 @kernel
