@@ -182,6 +182,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], help="a part of the ids of tests; may be repeated")
     parser.add_argument("--minutes", type=float, default=1e6, help="after which no run begins")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # and what was started is ended
     counts = {cores: asked.count if asked.cores in (None, cores) else 0 for cores in (QUIET, BUSY)}
     search = Search(counts, asked.only, 60 * asked.minutes, asked.journal)
     output = search.run(["-m", "not full", *asked.paths])
