@@ -20,7 +20,7 @@ from hogwild.cluster.wire.link import fetched
 from hogwild.config import CorpusConfig
 from hogwild.config.cluster import ClusterConfig
 from hogwild.errors import ClusterError
-from hogwild.feeds.corpus.parts import TextPart
+from hogwild.feeds.io.parts import TextPart
 
 STARTING = 180.0  # seconds for a process to begin, import and compile
 _READING = 24 * 3600.0  # seconds for the text of a node

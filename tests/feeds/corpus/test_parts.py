@@ -21,7 +21,9 @@ from hogwild.config import CorpusConfig
 from hogwild.errors import ConfigError, InputError
 from hogwild.feeds.corpus import encode, parts
 from hogwild.feeds.corpus.open import open_corpus
-from hogwild.feeds.corpus.parts import Cut, TextPart, WholeText, count_part, cut_texts, merge_counts
+from hogwild.feeds.corpus.parts import WholeText, count_part, cut_texts, merge_counts
+from hogwild.feeds.io import parts as cutting
+from hogwild.feeds.io.parts import Cut, TextPart
 from hogwild.feeds.storage import words as wordtables
 from reference import corpus as twin
 
@@ -163,7 +165,7 @@ def test_sentences_stay_whole_where_a_newline_is_near(tmp_path: Path, monkeypatc
     path.write_bytes(b"".join(b"word%d and more of it\n" % k for k in range(500)))
     for nodes in range(2, 40):
         for near in (1 << 20, 30):
-            monkeypatch.setattr(parts, "NEAR", near)
+            monkeypatch.setattr(cutting, "NEAR", near)
             cuts = [part.last for (part,) in cut_texts(path, nodes).parts]
             assert all(path.read_bytes()[cut - 1 : cut] == b"\n" for cut in cuts)
             assert np.diff([0, *cuts]).max() - np.diff([0, *cuts]).min() <= 2 * 30
@@ -178,7 +180,7 @@ def test_every_place_moves_to_the_end_of_a_word_or_sentence(tmp_path: Path) -> N
         size = len(data)
         file = TextPart("text", str(path), 0, size, size)
         for near in (0, 1, 5, 30, 200):
-            moved = [parts._end_of_sentence(file, place, near) for place in range(1, size)]
+            moved = [cutting._end_of_sentence(file, place, near) for place in range(1, size)]
             for place, end in enumerate(moved, 1):
                 ends = [k for k in range(place, size + 1) if k == size or data[k - 1] == 10]
                 words = [k for k in range(place, size + 1) if k == size or data[k - 1] in BLANKS]
@@ -189,7 +191,7 @@ def test_every_place_moves_to_the_end_of_a_word_or_sentence(tmp_path: Path) -> N
 
 def test_a_word_that_is_longer_than_parts_and_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encode, "BLOCK", 64)
-    monkeypatch.setattr(parts, "_CHUNK", 16)
+    monkeypatch.setattr(cutting, "_CHUNK", 16)
     path = tmp_path / "text"
     path.write_bytes(b"one two " + "é".encode() * 200 + b" three four " * 30)
     config = config_of(max_token=50)
@@ -300,7 +302,7 @@ def test_a_file_that_grows_while_a_node_reads_it(tmp_path: Path, monkeypatch: py
 
 def test_a_bad_byte_is_told_with_its_place_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encode, "BLOCK", 256)
-    monkeypatch.setattr(parts, "_CHUNK", 1000)
+    monkeypatch.setattr(cutting, "_CHUNK", 1000)
     path = tmp_path / "text"
     path.write_bytes(b"some words here\n" * 1000 + b"and \xc3( not \xff\0\n" + b"more words\n" * 200)
     bad = cut_texts(path, 3).parts[2]
@@ -360,4 +362,4 @@ def test_bytes_are_shared_out_evenly() -> None:
         ([0, 0, 0], 9, [3, 3, 3]), ([5, 0, 1], 9, [0, 5, 4]), ([5, 0, 1], 0, [0, 0, 0]), ([9, 9], 2, [1, 1]),
         ([4], 7, [7]),
     ):  # fmt: skip
-        assert parts._shares(loads, more) == pytest.approx(expected)
+        assert cutting._shares(loads, more) == pytest.approx(expected)

@@ -18,7 +18,8 @@ from hogwild.cluster.wire.rounds import LONGEST
 from hogwild.config import CorpusConfig
 from hogwild.errors import ClusterError
 from hogwild.feeds.corpus.feed import Corpus
-from hogwild.feeds.corpus.parts import CountedPart, Cut, PartCounts, SettledPart, TextPart, count_part, cut_texts
+from hogwild.feeds.corpus.parts import CountedPart, PartCounts, SettledPart, count_part, cut_texts
+from hogwild.feeds.io.parts import Cut, TextPart
 from hogwild.feeds.io.source import open_sources
 from hogwild.feeds.io.workspace import drop_workspace, make_workspace
 from hogwild.kernels.word2vec.windows import alias_table

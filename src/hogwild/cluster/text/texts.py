@@ -16,7 +16,8 @@ from hogwild.cluster.text.fetcher import TextSource
 from hogwild.config import CorpusConfig
 from hogwild.errors import ClusterError, ConfigError
 from hogwild.feeds.corpus.feed import Corpus
-from hogwild.feeds.corpus.parts import TextPart, WholeText, merge_counts
+from hogwild.feeds.corpus.parts import WholeText, merge_counts
+from hogwild.feeds.io.parts import TextPart
 
 
 @dataclass(frozen=True)
