@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from hogwild.arrays import Tokens
 from hogwild.cluster.fleet import Fleet
-from hogwild.cluster.text.fetcher import TextSource
+from hogwild.cluster.parted import Files, Parted, same_everywhere
+from hogwild.cluster.text.fetcher import TextFetcher, TextSource
 from hogwild.config import CorpusConfig
 from hogwild.errors import ClusterError, ConfigError
 from hogwild.feeds.corpus.feed import Corpus
@@ -21,7 +22,7 @@ from hogwild.feeds.io.parts import TextPart
 
 
 @dataclass(frozen=True)
-class Texts:
+class Texts(Files):
     """Text files for `hogwild.cluster.train`, to be read by the nodes themselves; as for `hogwild.open_corpus`."""
 
     paths: str | PathLike[str] | Sequence[str | PathLike[str]]
@@ -32,24 +33,44 @@ class Texts:
         given = [self.paths] if isinstance(self.paths, str | PathLike) else self.paths
         object.__setattr__(self, "paths", tuple(map(fspath, given)))
 
+    def read(self, fleet: Fleet, threads: int) -> tuple[PartedCorpus, list[TextSource]]:
+        """Each node reads a part, all have one vocabulary."""
+        return read_texts(fleet, self, threads)
+
 
 @dataclass(frozen=True, repr=False)
-class PartedCorpus(Corpus):
+class PartedCorpus(Corpus, Parted):
     """A text whose ids are with the nodes: here are its words and counts. shares: what each node reads."""
 
     shares: tuple[tuple[TextPart, ...], ...] = ()
     config: CorpusConfig = field(default_factory=CorpusConfig)
 
+    def visits_of(self, program: Any, sources: Sequence[TextSource]) -> list[int]:
+        """By the ids of each part."""
+        sizes = [np.broadcast_to(np.int32(0), source.size) for source in sources]
+        return [program.visits(replace(self, samples=Tokens(size))) for size in sizes]
+
+    def read_again(self, fleet: Fleet, ranks: Sequence[int], threads: int) -> list[TextSource]:
+        """New fetchers in place of dead ones read their parts, which must be what they were."""
+        counts = fleet.count_parts(ranks, self.shares, self.config, threads)
+        if not all(len(part.counts) for part in counts):
+            raise ClusterError(f"{self.source}: a part that has words had none when it was read again.")
+        return fleet.begin_text(ranks, self.words, self.counts, _fields(self, self.source))
+
+    def is_as(self, other: Any) -> bool:
+        """It has the same words."""
+        return self.words == tuple(other.words)
+
 
 def read_texts(fleet: Fleet, texts: Texts, threads: int) -> tuple[PartedCorpus, list[TextSource]]:
     """Let the nodes read a text; returns what is known of it as a whole, and where each node finds its part."""
-    fleet.start_fetchers()
+    fleet.start_fetchers(TextFetcher)
     ranks = range(fleet.count)
     looks = fleet.ask_fetchers("look", ranks, lambda rank: (texts.paths, texts.config))
     notes: tuple[str, ...] = ()
     apart = 1 if fleet.whole_texts else fleet.count  # nodes that have different parts
     parts: Sequence[Sequence[TextPart]]
-    if all([file[1:] for file in look] == [file[1:] for file in looks[0]] for look in looks):
+    if same_everywhere(looks):
         (cut,) = fleet.ask_fetchers("cut", [0], lambda rank: (texts.paths, apart, texts.config))
         parts, title, notes = list(cut.parts) * (fleet.count // apart), cut.title, cut.notes
     elif fleet.whole_texts:
@@ -72,14 +93,6 @@ def read_texts(fleet: Fleet, texts: Texts, threads: int) -> tuple[PartedCorpus, 
         digest.hexdigest(), tuple(tuple(part) for part in parts), texts.config,
     )  # fmt: skip
     return corpus, sources
-
-
-def read_again(fleet: Fleet, corpus: PartedCorpus, ranks: Sequence[int], threads: int) -> list[TextSource]:
-    """New fetchers in place of dead ones read their parts, which must be what they were."""
-    counts = fleet.count_parts(ranks, corpus.shares, corpus.config, threads)
-    if not all(len(part.counts) for part in counts):
-        raise ClusterError(f"{corpus.source}: a part that has words had none when it was read again.")
-    return fleet.begin_text(ranks, corpus.words, corpus.counts, _fields(corpus, corpus.source))
 
 
 def _fields(whole: WholeText | Corpus, title: str) -> dict[str, Any]:
