@@ -15,9 +15,9 @@ from hogwild.arrays import Floats
 from hogwild.cluster.holding import Copies, Holding, Shards
 from hogwild.cluster.metrics import Mirror
 from hogwild.cluster.node import Prepared, Report, Status, Work, strategy_of
+from hogwild.cluster.parted import Parted
 from hogwild.cluster.site import Site
 from hogwild.cluster.strategies.merge import merge_words
-from hogwild.cluster.parted import Parted
 from hogwild.cluster.wire.link import fetched
 from hogwild.cluster.wire.tiers import PARTS, usual_interval
 from hogwild.cluster.wire.traffic import Traffic

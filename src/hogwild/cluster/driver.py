@@ -9,8 +9,8 @@ from typing import Any
 from hogwild.cluster.columns.course import ColumnsCourse
 from hogwild.cluster.course import Course
 from hogwild.cluster.forecast.nodes import VIRTUAL
-from hogwild.cluster.site import Site
 from hogwild.cluster.parted import Files, Parted
+from hogwild.cluster.site import Site
 from hogwild.cluster.text.texts import PartedCorpus
 from hogwild.config import TrainConfig
 from hogwild.config.cluster import ClusterConfig

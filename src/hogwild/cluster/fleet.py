@@ -14,8 +14,8 @@ from hogwild.cluster.columns.node import ColumnsNode
 from hogwild.cluster.node import Node, Prepared, Work
 from hogwild.cluster.paging.shelf import Shelf
 from hogwild.cluster.parameters import Parameters
-from hogwild.cluster.session import Session
 from hogwild.cluster.parted import Fetcher
+from hogwild.cluster.session import Session
 from hogwild.cluster.wire.link import fetched
 from hogwild.config import CorpusConfig
 from hogwild.config.cluster import ClusterConfig

@@ -19,6 +19,7 @@ import ray
 
 from hogwild.arrays import Floats, Table
 from hogwild.cluster.paging.words import PagedWords, PooledWords
+from hogwild.cluster.parted import PartSource
 from hogwild.cluster.strategies.average import Average
 from hogwild.cluster.strategies.columns import Columns
 from hogwild.cluster.strategies.gossip import Gossip
@@ -26,7 +27,6 @@ from hogwild.cluster.strategies.merge import Merge
 from hogwild.cluster.strategies.paged import AsynchronousPaged, Paged, Pages
 from hogwild.cluster.strategies.parameter_actor import Asynchronous, ParameterActor
 from hogwild.cluster.strategies.strategy import Member, Strategy
-from hogwild.cluster.parted import PartSource
 from hogwild.cluster.wire.combining import combine
 from hogwild.cluster.wire.ledger import Ledger
 from hogwild.cluster.wire.link import Link

@@ -1,4 +1,4 @@
-"""What a run reads where its nodes are: files that are named, what is known of them as a whole, and each node's part."""
+"""What a run reads where its nodes are: files as named, what is known of all of them, and each node's part."""
 
 from __future__ import annotations
 

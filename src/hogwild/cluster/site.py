@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hogwild.cluster.fleet import Fleet
-from hogwild.cluster.session import Session, open_session
 from hogwild.cluster.parted import Files, PartSource
+from hogwild.cluster.session import Session, open_session
 from hogwild.config.cluster import ClusterConfig
 from hogwild.errors import ClusterError
 from hogwild.machine import cores

@@ -81,8 +81,8 @@ def learn(paths: Paths, config: FeedConfig, threads: int = 0) -> Learned:
 
 
 class Outline(NamedTuple):
-    """What a process that has no rows knows of a part: the number of features, the label and the weight of each row, and
-    the labels of each target where rows have several. valued: whether features have values other than 1."""
+    """What a process that has no rows knows of a part: the number of features, the label and the weight of each row,
+    and the labels of each target where rows have several. valued: whether features have values other than 1."""
 
     lengths: Offsets
     targets: Floats

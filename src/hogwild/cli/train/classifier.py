@@ -20,6 +20,7 @@ from hogwild.messages import listed
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hogwild.executor.events import Finished
     from hogwild.executor.readers.checkpoint import Output
     from hogwild.feeds.sparse.feed import Feed
 

@@ -16,9 +16,9 @@ import ray
 from hogwild.arrays import Floats
 from hogwild.cluster.columns.part import Part, Scored
 from hogwild.cluster.node import Node, Prepared, Report, Status, Work, rehearse
+from hogwild.cluster.parted import PartSource
 from hogwild.cluster.strategies.columns import CELLS, Columns, Scores, table_of
 from hogwild.cluster.strategies.strategy import Member
-from hogwild.cluster.parted import PartSource
 from hogwild.cluster.wire.ledger import Ledger
 from hogwild.cluster.wire.link import Link
 from hogwild.cluster.wire.rounds import LONGEST, Round, Rounds

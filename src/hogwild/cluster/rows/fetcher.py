@@ -64,9 +64,9 @@ class RowFetcher(Fetcher):
         self._part = EncodedPart(parts, learned, self._place, threads)
         return PartCount(self._part.counts, self._part.digest)
 
-    def rank(self, counts: Offsets, ranks: bool) -> tuple[RowSource, Outline]:
-        """Number the ids of the part as all do; returns what the node reads, and what the driver knows of it: the ranks,
-        which are those of all parts, where they are asked for."""
+    def order(self, counts: Offsets, ranks: bool) -> tuple[RowSource, Outline]:
+        """Number the ids of the part as all do; returns what the node reads, and what the driver knows of it: of the
+        ranks, which are those of all parts, where it asks for them."""
         assert self._part is not None
         assert self._place is not None
         outline = self._part.finish(np.array(counts))

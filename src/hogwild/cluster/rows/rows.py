@@ -86,8 +86,8 @@ class PartedRows(Feed, Parted):
         digest.update(targets.data)
         bounds = (0, *accumulate(len(part.targets) for part in outlines))
         return cls(
-            _outlined(outlines, targets, learned), learned.features, outlines[0].original, learned.labels, learned.schema, notes, title,
-            digest.hexdigest(), sets=sets, whole=whole, bounds=bounds,
+            _outlined(outlines, targets, learned), learned.features, outlines[0].original, learned.labels,
+            learned.schema, notes, title, digest.hexdigest(), sets=sets, whole=whole, bounds=bounds,
         )  # fmt: skip
 
     @property
@@ -112,7 +112,8 @@ class PartedRows(Feed, Parted):
 
     def is_as(self, other: Any) -> bool:
         """It has the same ids."""
-        return self.schema == other.schema and np.array_equal(self.original, other.original)
+        assert self.whole is not None
+        return self.schema == other.schema and np.array_equal(self.whole.counts, other.whole.counts)
 
 
 def _one_numbering(outlines: Sequence[Outline]) -> tuple[Sets, Floats]:
@@ -146,5 +147,5 @@ def _outlined(outlines: Sequence[Outline], targets: Floats, learned: Learned) ->
 
 def _ranked(fleet: Fleet, ranks: Sequence[int], counts: Offsets) -> tuple[list[RowSource], list[Outline]]:
     shared = ray.put(counts)
-    found = fleet.ask_fetchers("rank", ranks, lambda rank: (shared, rank == 0))
+    found = fleet.ask_fetchers("order", ranks, lambda rank: (shared, rank == 0))
     return [source for source, _ in found], [outline for _, outline in found]

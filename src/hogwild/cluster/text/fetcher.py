@@ -17,7 +17,16 @@ from hogwild.cluster.wire.rounds import LONGEST
 from hogwild.config import CorpusConfig
 from hogwild.errors import ClusterError
 from hogwild.feeds.corpus.feed import Corpus
-from hogwild.feeds.corpus.parts import CountedPart, PartCounts, SettledPart, count_part, cut_texts
+from hogwild.feeds.corpus.parts import (
+    ChosenPairs,
+    CountedPart,
+    JoinedWords,
+    PartCounts,
+    SettledPart,
+    count_part,
+    cut_texts,
+)
+from hogwild.feeds.corpus.phrases import PartPairs
 from hogwild.feeds.io.parts import Cut, TextPart
 from hogwild.feeds.io.workspace import make_workspace
 from hogwild.kernels.word2vec.windows import alias_table
@@ -85,9 +94,25 @@ class TextFetcher(Fetcher):
     def count(self, parts: Sequence[TextPart], config: CorpusConfig, threads: int) -> PartCounts:
         """Read a part, and count its words."""
         self.close()
-        self._place = make_workspace("part")
+        self._place, self._config = make_workspace("part"), config
         self._counted = count_part(parts, config, self._place, threads)
         return self._counted.counts
+
+    def share_words(self, shared: JoinedWords) -> None:
+        """Before phrases are joined: the part in the words of all."""
+        assert self._counted is not None
+        assert self._place is not None
+        self._counted.share_words(shared, self._place)
+
+    def count_pairs(self) -> PartPairs:
+        """The pairs of neighbours of the part."""
+        assert self._counted is not None
+        return self._counted.count_pairs(self._config)
+
+    def join_pairs(self, chosen: ChosenPairs) -> tuple[Offsets, int]:
+        """Join pairs to phrases: how often there is each word then, and at how many places."""
+        assert self._counted is not None
+        return self._counted.join_pairs(chosen)
 
     def begin(self, words: tuple[str, ...], counts: Offsets, whole: dict[str, Any]) -> TextSource:
         """Make ready to encode with the words of all; returns what the node reads from."""

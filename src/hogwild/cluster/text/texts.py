@@ -9,15 +9,16 @@ from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
+import ray
 
-from hogwild.arrays import Tokens
+from hogwild.arrays import Offsets, Tokens
 from hogwild.cluster.fleet import Fleet
 from hogwild.cluster.parted import Files, Parted, same_everywhere
 from hogwild.cluster.text.fetcher import TextFetcher, TextSource
 from hogwild.config import CorpusConfig
 from hogwild.errors import ClusterError, ConfigError
 from hogwild.feeds.corpus.feed import Corpus
-from hogwild.feeds.corpus.parts import WholeText, merge_counts
+from hogwild.feeds.corpus.parts import ChosenPairs, Phrasing, WholeText, merged_words, ranked_text
 from hogwild.feeds.io.parts import TextPart
 
 
@@ -44,6 +45,7 @@ class PartedCorpus(Corpus, Parted):
 
     shares: tuple[tuple[TextPart, ...], ...] = ()
     config: CorpusConfig = field(default_factory=CorpusConfig)
+    phrasing: Phrasing | None = None
 
     def visits_of(self, program: Any, sources: Sequence[TextSource]) -> list[int]:
         """By the ids of each part."""
@@ -55,6 +57,11 @@ class PartedCorpus(Corpus, Parted):
         counts = fleet.count_parts(ranks, self.shares, self.config, threads)
         if not all(len(part.counts) for part in counts):
             raise ClusterError(f"{self.source}: a part that has words had none when it was read again.")
+        if self.phrasing is not None:
+            shared = self.phrasing.shared
+            fleet.ask_fetchers("share_words", ranks, lambda rank: (shared,))
+            for chosen in self.phrasing.passes:
+                _joined(fleet, ranks, chosen)
         return fleet.begin_text(ranks, self.words, self.counts, _fields(self, self.source))
 
     def is_as(self, other: Any) -> bool:
@@ -80,7 +87,9 @@ def read_texts(fleet: Fleet, texts: Texts, threads: int) -> tuple[PartedCorpus, 
         title = looks[0][0].name
         notes = ("Nodes have different files under these names: each trains on its own.",)
     counts = fleet.count_parts(ranks, parts, texts.config, threads)
-    whole = merge_counts(counts[:apart], texts.config, title, texts.keep)
+    words = merged_words(counts[:apart], title)
+    phrasing = _join_phrases(fleet, Phrasing(words, texts.config, texts.keep), apart) if texts.config.phrases else None
+    whole = ranked_text(words, counts[:apart], texts.config, title, texts.keep, phrasing)
     sources = fleet.begin_text(ranks, whole.words, whole.counts, _fields(whole, title))
     digest = hashlib.sha256(repr((parts, texts.config, texts.keep)).encode())
     for part in counts[:apart]:
@@ -90,9 +99,25 @@ def read_texts(fleet: Fleet, texts: Texts, threads: int) -> tuple[PartedCorpus, 
     nowhere = np.broadcast_to(np.int32(0), size)  # of the right size, in no memory
     corpus = PartedCorpus(
         Tokens(nowhere), whole.words, np.array(whole.counts), whole.total, whole.schema, (*notes, *whole.notes), title,
-        digest.hexdigest(), tuple(tuple(part) for part in parts), texts.config,
+        digest.hexdigest(), tuple(tuple(part) for part in parts), texts.config, phrasing,
     )  # fmt: skip
     return corpus, sources
+
+
+def _join_phrases(fleet: Fleet, phrasing: Phrasing, apart: int) -> Phrasing:
+    """All parts join the same pairs, chosen by the counts of all."""
+    ranks, shared = range(fleet.count), ray.put(phrasing.shared)
+    fleet.ask_fetchers("share_words", ranks, lambda rank: (shared,))
+    more = True
+    while more:
+        chosen = phrasing.choose(fleet.ask_fetchers("count_pairs", ranks, lambda rank: ())[:apart])
+        more = phrasing.joined(_joined(fleet, ranks, chosen)[:apart])
+    return phrasing
+
+
+def _joined(fleet: Fleet, ranks: Sequence[int], chosen: ChosenPairs) -> list[tuple[Offsets, int]]:
+    sent = ray.put(chosen)
+    return fleet.ask_fetchers("join_pairs", ranks, lambda rank: (sent,))
 
 
 def _fields(whole: WholeText | Corpus, title: str) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets
 from hogwild.config import CorpusConfig
-from hogwild.errors import ConfigError, InputError
+from hogwild.errors import InputError
 from hogwild.feeds.corpus.encode import Odd, Stretch, TextPass, read_texts, settled
 from hogwild.feeds.corpus.open import (
     checked,
@@ -29,6 +30,16 @@ from hogwild.feeds.corpus.open import (
     schema_of,
     through,
     usual_threads,
+)
+from hogwild.feeds.corpus.phrases import (
+    PartPairs,
+    PhraseText,
+    Wanted,
+    chosen_pairs,
+    most_pairs,
+    notes_of_pass,
+    pairs_of,
+    phrases_of,
 )
 from hogwild.feeds.io.parts import Cut, TextPart, check_rereadable, cut_files, source_of
 from hogwild.feeds.io.source import Bytes, Paths, open_sources
@@ -60,9 +71,6 @@ def cut_texts(paths: Paths, parts: int, config: CorpusConfig | None = None) -> C
     [(0, 95), (95, 190)]
     """
     config = config or CorpusConfig()
-    if config.phrases:
-        raise ConfigError("--phrases does not work with --cluster yet; join the phrases of the text first, or train on"
-                          " one node.")
     check_rereadable(paths)
     sources = open_sources(paths, config)
     return cut_files(sources, title_of([source.name for source in sources], "the text"), parts)
@@ -79,6 +87,26 @@ class PartCounts(NamedTuple):
     counts: Offsets
     total: int
     odd: Odd
+
+
+class JoinedWords(NamedTuple):
+    """Words one after another, and the length of each."""
+
+    letters: Bytes
+    lengths: Ids
+
+    @classmethod
+    def of(cls, words: Words, first: int = 0) -> JoinedWords:
+        """All of a table, from one on."""
+        letters, lengths = words.joined(np.arange(first, len(words)))
+        return cls(letters, lengths.astype(np.int32))
+
+
+class ChosenPairs(NamedTuple):
+    """Pairs that are joined, and the words that they become; those that are new have the next ids, in this order."""
+
+    keys: npt.NDArray[np.uint64]
+    phrases: JoinedWords
 
 
 class SettledPart:
@@ -111,6 +139,31 @@ class CountedPart:
         kept = np.flatnonzero(self._words.counts)
         letters, lengths = self._words.joined(kept)
         self.counts = PartCounts(letters, lengths.astype(np.int32), self._words.counts[kept], found.seen, found.odd)
+
+    # -- with phrases: all parts take over the words of all, and then join the same pairs ----------------------------
+
+    def share_words(self, shared: JoinedWords, directory: Path) -> None:
+        """From now on the part is in the ids of these words."""
+        whole = Words()
+        whole.encode_joined(shared.letters.tobytes(), np.array(shared.lengths))
+        final = places_in(whole, self._words)
+        ids = settled(self._stretches, [through(each, final) for each in self._maps], self._threads)
+        self._text, self._words = PhraseText(ids, directory), whole
+
+    def count_pairs(self, config: CorpusConfig) -> PartPairs:
+        """All pairs of neighbours."""
+        found, lost = self._text.pairs(self._threads, most_pairs(config))
+        there = found.keys != 0
+        return PartPairs(found.keys[there], found.numbers[there], lost)
+
+    def join_pairs(self, chosen: ChosenPairs) -> tuple[Offsets, int]:
+        """Join pairs; returns how often there is each word then, and at how many places words were joined."""
+        ids = self._words.encode_joined(chosen.phrases.letters.tobytes(), np.array(chosen.phrases.lengths))
+        joins = self._text.join(np.array(chosen.keys), ids)
+        self._text.recount(self._words)
+        self._stretches, self._maps = self._text.stretches(), [np.arange(len(self._words), dtype=np.int32)]
+        self.counts = self.counts._replace(total=self.counts.total - joins)
+        return self._words.counts.copy(), joins
 
     def settle(self, words: Sequence[str]) -> SettledPart:
         """The part in the ids of a vocabulary; other words are left out."""
@@ -160,13 +213,27 @@ class WholeText(NamedTuple):
     notes: tuple[str, ...]
 
 
-def merge_counts(
-    counts: Sequence[PartCounts], config: CorpusConfig, title: str, keep: Sequence[str] = ()
-) -> WholeText:
+def merged_words(counts: Sequence[PartCounts], title: str) -> Words:
+    """The words of all parts in one table."""
+    whole = Words()
+    for part in counts:
+        # Copies: arrays from the network are read-only, for which code would be compiled once more.
+        whole.take_joined(part.letters, np.array(part.lengths, np.int32), np.array(part.counts, np.int64))
+    if not sum(part.total for part in counts):
+        raise InputError(f"{title}: no words; is the file empty?")
+    return whole
+
+
+def ranked_text(
+    whole: Words, counts: Sequence[PartCounts], config: CorpusConfig, title: str, keep: Sequence[str] = (),
+    phrasing: Phrasing | None = None,
+) -> WholeText:  # fmt: skip
     """The vocabulary of all parts, ranked and cut as that of a text that was read as a whole.
 
     Parameters
     ----------
+    whole
+        The words and phrases of all parts.
     counts
         Those of all parts, in any order.
     config
@@ -182,17 +249,44 @@ def merge_counts(
     ...     lengths = np.array([len(word) for word in words], np.int32)
     ...     letters = np.frombuffer("".join(words).encode(), np.uint8)
     ...     return PartCounts(letters, lengths, np.array(counts), sum(counts), Odd())
-    >>> text = merge_counts([part(["to", "be"], [1, 3]), part(["or", "to"], [1, 2])], CorpusConfig(min_count=2), "it")
+    >>> counts = [part(["to", "be"], [1, 3]), part(["or", "to"], [1, 2])]
+    >>> text = ranked_text(merged_words(counts, "it"), counts, CorpusConfig(min_count=2), "it")
     >>> text.words, text.counts.tolist(), text.total
     (('be', 'to'), [3, 3], 7)
     """
-    whole = Words()
-    for part in counts:
-        # Copies: arrays from the network are read-only, for which code would be compiled once more.
-        whole.take_joined(part.letters, np.array(part.lengths, np.int32), np.array(part.counts, np.int64))
-    total = sum(part.total for part in counts)
-    if not total:
-        raise InputError(f"{title}: no words; is the file empty?")
     chosen = rank(whole, config, title, (checked(keep) or []) if len(keep) else [])
     odd = Odd(*(sum(numbers) for numbers in zip(*(part.odd for part in counts), strict=True)))
-    return WholeText(chosen.words, chosen.counts, total, schema_of(config), (*pass_notes(odd, config), *chosen.notes))
+    joins, told = (phrasing.joins, phrasing.notes) if phrasing else (0, [])
+    total = sum(part.total for part in counts) - joins
+    notes = (*pass_notes(odd, config), *told, *chosen.notes)
+    return WholeText(chosen.words, chosen.counts, total, schema_of(config), notes)
+
+
+class Phrasing:
+    """Phrases of a text in parts, chosen by the counts of all. words: those of all parts, to which they are added."""
+
+    def __init__(self, words: Words, config: CorpusConfig, keep: Sequence[str]) -> None:
+        self.words, self._config = words, config
+        self._wanted = Wanted(known((checked(keep) or []) if len(keep) else []), only=False)
+        self.shared = JoinedWords.of(words)
+        self.passes: list[ChosenPairs] = []
+        self.joins, self.notes = 0, list[str]()
+
+    def choose(self, found: Sequence[PartPairs]) -> ChosenPairs:
+        """The pairs of the next pass."""
+        pairs, self._lost = pairs_of(found)
+        keys = chosen_pairs(pairs, self.words, self._config, self._wanted)
+        phrases = [*phrases_of(keys, self.words)]
+        self.words.encode_strings(phrases)
+        lengths = np.fromiter(map(len, phrases), np.int32, len(phrases))
+        self.passes.append(ChosenPairs(keys, JoinedWords(np.frombuffer(b"".join(phrases), np.uint8), lengths)))
+        return self.passes[-1]
+
+    def joined(self, found: Sequence[tuple[Offsets, int]]) -> bool:
+        """What became of it, in each part; whether there is another pass."""
+        self.words.counts[:] = sum(counts for counts, _ in found)
+        places = sum(joins for _, joins in found)
+        self.joins += places
+        turn, most = len(self.passes), most_pairs(self._config)
+        self.notes += notes_of_pass(turn, len(self.passes[-1].keys), places, self._lost, most)
+        return bool(places) and turn < self._config.phrases
