@@ -1,6 +1,7 @@
 """Training on several machines: the same programs, on Ray.
 
-`train` is a generator of the events of a run; `Texts` names text files that the nodes read themselves.
+`train` is a generator of the events of a run; `Texts` and `Rows` name files that the nodes read themselves, each its
+part.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any
 
 from hogwild.errors import ConfigError
 
-_HOMES = {"ClusterConfig": "config.cluster", "ClusterExecutor": "cluster.driver", "Texts": "cluster.text.texts",
-          "train": "cluster.driver"}  # fmt: skip
+_HOMES = {"ClusterConfig": "config.cluster", "ClusterExecutor": "cluster.driver", "Rows": "cluster.rows.rows",
+          "Texts": "cluster.text.texts", "train": "cluster.driver"}  # fmt: skip
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 

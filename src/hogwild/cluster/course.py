@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import ray
 
-from hogwild.arrays import Floats, Tokens
+from hogwild.arrays import Floats
 from hogwild.cluster.holding import Copies, Holding, Shards
 from hogwild.cluster.metrics import Mirror
 from hogwild.cluster.node import Prepared, Report, Status, Work, strategy_of
+from hogwild.cluster.parted import Parted
 from hogwild.cluster.site import Site
 from hogwild.cluster.strategies.merge import merge_words
-from hogwild.cluster.text.texts import PartedCorpus, read_again
 from hogwild.cluster.wire.link import fetched
 from hogwild.cluster.wire.tiers import PARTS, usual_interval
 from hogwild.cluster.wire.traffic import Traffic
@@ -27,6 +27,7 @@ from hogwild.executor.events import EpochEnded, Event, Finished, Joined, Lost, N
 from hogwild.executor.modes import lockstep_of
 from hogwild.executor.plan import judged
 from hogwild.executor.state import Position, RunState
+from hogwild.feeds.sparse.feed import Feed
 from hogwild.kernels.loop.order import shard_size
 from hogwild.machine import cores
 
@@ -111,10 +112,17 @@ class Course:
     def events(self, valid: Any, watch: Any, wishes: set[str]) -> Iterator[Event]:
         """All events. wishes: `stop` and `park`, which may come at any time."""
         self.valid, self.watch, self.wishes = valid, watch, wishes
-        # Now, in the order of its own ids. As bytes: arrays that Ray brings are read-only, and code trusts others.
-        self._shipped = ray.put(ray.cloudpickle.dumps(self.holding.shipped()))
+        self.parted = isinstance(self.feed, Parted)
+        # As a node has it before it starts up, in the order of its own ids; where that needs all rows, after it.
+        shipped = ray.cloudpickle.dumps(self.holding.shipped())
         self.holding.allot()
+        self.program.divide(self.site.workers if self.config.mode == "hogwild" else 1)
         self.program.startup(self.feed, self.config.seed)
+        if isinstance(self.feed, Feed) and self.parted:
+            shipped = ray.cloudpickle.dumps(self.program.for_part(self.feed))
+            self.site.check_store(len(shipped))
+        # As bytes: arrays that Ray brings are read-only, and code trusts others.
+        self._shipped = ray.put(shipped)
         if valid is not None:
             self.program.check_fit(valid)
         if self.start is None:
@@ -133,12 +141,10 @@ class Course:
 
     def _open_feed(self) -> None:
         """What each node trains on, and the visits of an epoch that it makes."""
-        self.text = isinstance(self.feed, PartedCorpus)
         self._shipped_bytes = 0
-        if self.text:
+        if self.parted:
             self._sources: list[Any] = list(self.site.sources)
-            sizes = [np.broadcast_to(np.int32(0), source.size) for source in self._sources]
-            self.visits = [self.program.visits(replace(self.feed, samples=Tokens(size))) for size in sizes]
+            self.visits = self.feed.visits_of(self.program, self._sources)
         else:
             packed = ray.cloudpickle.dumps(self.feed)
             self._shipped_bytes = len(packed)
@@ -154,7 +160,7 @@ class Course:
 
     def _part(self, rank: int) -> tuple[tuple[int, int], int]:
         """Which visits a node makes of the data that it has, and from which seed."""
-        if not self.text:
+        if not self.parted:
             return (rank, self.count), self.config.seed
         return (0, 1), (self.config.seed + _SEED * rank) % (1 << 62)  # a part has random numbers of its own
 
@@ -230,10 +236,11 @@ class Course:
 
     def _fill(self) -> None:
         """Fetchers that are missing read again; all encode what is not there yet."""
-        if not self.text:
+        if not self.parted:
             return
         missing = self.fleet.start_fetchers()
-        for rank, source in zip(missing, read_again(self.fleet, self.feed, missing, self.site.workers), strict=True):
+        again = self.feed.read_again(self.fleet, missing, self.site.workers) if missing else []
+        for rank, source in zip(missing, again, strict=True):
             self._sources[rank] = source
             self._filling.pop(rank, None)
         for rank in range(self.count):
@@ -366,10 +373,10 @@ class Course:
 
     def _divide_anew(self) -> None:
         """There are more nodes than the snapshot has: all get new parts of the data; again, where that fails."""
-        if self.text:
-            self.feed = self.site.read_texts_again()
-            if self.feed.words != self.program.words:
-                raise ConfigError(f"{self.feed.source} has changed since the run began: it has other words.")
+        if self.parted:
+            before, self.feed = self.feed, self.site.open_again()
+            if not self.feed.is_as(before):
+                raise ConfigError(f"{self.feed.source} has changed since the run began.")
             self._filling.clear()
         self._open_feed()
         known = [state for state in self.snapshot.states if state is not None]

@@ -9,8 +9,9 @@ from typing import Any
 from hogwild.cluster.columns.course import ColumnsCourse
 from hogwild.cluster.course import Course
 from hogwild.cluster.forecast.nodes import VIRTUAL
+from hogwild.cluster.parted import Files, Parted
 from hogwild.cluster.site import Site
-from hogwild.cluster.text.texts import PartedCorpus, Texts
+from hogwild.cluster.text.texts import PartedCorpus
 from hogwild.config import TrainConfig
 from hogwild.config.cluster import ClusterConfig
 from hogwild.config.options import check_names
@@ -54,9 +55,9 @@ class ClusterExecutor:
         """End the processes of the run, and Ray, if it was started here."""
         self.site.close()
 
-    def open_texts(self, texts: Texts) -> PartedCorpus:
-        """Let the nodes read a text: what is known of it as a whole, for `run`."""
-        return self.site.open_texts(texts)
+    def open(self, files: Files) -> Any:
+        """Let the nodes read files, each its part (`Texts`, `Rows`): what is known of them as a whole, for `run`."""
+        return self.site.open(files)
 
     @property
     def threads(self) -> int:
@@ -88,17 +89,18 @@ class ClusterExecutor:
     ) -> Iterator[Event]:  # fmt: skip
         """Train, yielding events; the program has the weights of all at `EpochEnded`, `Parked` and `Finished`.
 
-        feed : any feed, of which each node gets a copy and visits its part; or a text that the nodes read (`Texts`).
+        feed : any feed, of which each node gets a copy and visits its part; or files that the nodes read, each its
+            part (`Texts`, `Rows`).
         """
         config = self.config_for(program, **options)
-        if isinstance(feed, Texts | PartedCorpus) and (config.valid_share or config.valid_last):
-            raise ConfigError("nodes read such a text themselves, and nothing is held out of it; give --valid FILE.")
+        if isinstance(feed, Files | Parted) and (config.valid_share or config.valid_last):
+            raise ConfigError("nodes read such files themselves, and nothing is held out of them; give --valid FILE.")
         feed, valid, _ = hold_out(config, feed, valid)
         check_best(config, program, valid)
         if config.trace:
             raise ConfigError("trace looks at workers of one machine; leave --trace or --cluster out.")
-        if isinstance(feed, Texts):
-            feed = self.open_texts(feed)
+        if isinstance(feed, Files):
+            feed = self.open(feed)
         config = program.adapted(config, feed)
         if self.site.config.strategy == "merge" and not isinstance(feed, PartedCorpus):
             raise ConfigError(
@@ -147,7 +149,8 @@ def train(
 
     Parameters
     ----------
-    feed : any feed, of which each node gets a copy and visits its part; or `Texts` that the nodes read.
+    feed : any feed, of which each node gets a copy and visits its part; or files that the nodes read, each its part
+        (`Texts`, `Rows`).
     valid, watch : as for `hogwild.AsyncExecutor.run`.
     cluster : `local`, or the address of a running Ray.
     options : other fields of `ClusterConfig` (nodes, workers_per_node, strategy …) and of `TrainConfig` (epochs, lr …).

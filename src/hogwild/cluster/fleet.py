@@ -14,13 +14,13 @@ from hogwild.cluster.columns.node import ColumnsNode
 from hogwild.cluster.node import Node, Prepared, Work
 from hogwild.cluster.paging.shelf import Shelf
 from hogwild.cluster.parameters import Parameters
+from hogwild.cluster.parted import Fetcher
 from hogwild.cluster.session import Session
-from hogwild.cluster.text.fetcher import Fetcher, TextSource
 from hogwild.cluster.wire.link import fetched
 from hogwild.config import CorpusConfig
 from hogwild.config.cluster import ClusterConfig
 from hogwild.errors import ClusterError
-from hogwild.feeds.corpus.parts import TextPart
+from hogwild.feeds.io.parts import TextPart
 
 STARTING = 180.0  # seconds for a process to begin, import and compile
 _READING = 24 * 3600.0  # seconds for the text of a node
@@ -36,11 +36,18 @@ class Fleet:
         self._session, self._config, self.count = session, config, count
         self.most = 2 * count + _MORE
         self._actors: dict[tuple[str, int], Any] = {}
+        self._fetching: type[Fetcher] = Fetcher
 
     @property
     def whole_texts(self) -> bool:
         """Whether every node reads all of a text."""
         return self._config.strategy == "columns"
+
+    @property
+    def words_only(self) -> str:
+        """The strategy, where it is one for word vectors alone."""
+        config = self._config
+        return config.strategy if config.strategy in ("columns", "merge") else "paged" if config.paged else ""
 
     # -- processes --------------------------------------------------------------------------------------------------
 
@@ -53,9 +60,10 @@ class Fleet:
         for shard in range(config.shards if config.strategy == "parameter-actor" else 0):
             self._begin(SERVER, shard, Shelf if config.paged else Parameters, (shard, config), 2 * self.most + 4)
 
-    def start_fetchers(self) -> list[int]:
-        """Begin those that are missing; their ranks."""
-        return [rank for rank in range(self.count) if self._begin(FETCHER, rank, Fetcher, (rank,), 4)]
+    def start_fetchers(self, kind: type[Fetcher] | None = None) -> list[int]:
+        """Begin those that are missing, of this kind, or of that of the others; their ranks."""
+        self._fetching = kind or self._fetching
+        return [rank for rank in range(self.count) if self._begin(FETCHER, rank, self._fetching, (rank,), 4)]
 
     def _begin(self, kind: str, number: int, what: type, given: tuple[Any, ...], threads: int) -> bool:
         if (kind, number) in self._actors:
@@ -157,7 +165,7 @@ class Fleet:
         """Let fetchers read and count their parts."""
         return self.ask_fetchers("count", ranks, lambda rank: (parts[rank], config, threads))
 
-    def begin_text(self, ranks: Sequence[int], words: Any, counts: Any, whole: dict[str, Any]) -> list[TextSource]:
+    def begin_text(self, ranks: Sequence[int], words: Any, counts: Any, whole: dict[str, Any]) -> list[Any]:
         """Let fetchers make ready with the common vocabulary."""
         shared = ray.put(words), ray.put(counts)
         return self.ask_fetchers("begin", ranks, lambda rank: (*shared, whole))

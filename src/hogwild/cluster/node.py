@@ -19,6 +19,7 @@ import ray
 
 from hogwild.arrays import Floats, Table
 from hogwild.cluster.paging.words import PagedWords, PooledWords
+from hogwild.cluster.parted import PartSource
 from hogwild.cluster.strategies.average import Average
 from hogwild.cluster.strategies.columns import Columns
 from hogwild.cluster.strategies.gossip import Gossip
@@ -26,7 +27,6 @@ from hogwild.cluster.strategies.merge import Merge
 from hogwild.cluster.strategies.paged import AsynchronousPaged, Paged, Pages
 from hogwild.cluster.strategies.parameter_actor import Asynchronous, ParameterActor
 from hogwild.cluster.strategies.strategy import Member, Strategy
-from hogwild.cluster.text.fetcher import TextSource
 from hogwild.cluster.wire.combining import combine
 from hogwild.cluster.wire.ledger import Ledger
 from hogwild.cluster.wire.link import Link
@@ -164,7 +164,7 @@ class Node:
         self._aborted = ""
         # As Ray unpacks the arguments of every call: what comes from the driver is trusted.
         self._source, program = source, ray.cloudpickle.loads(packed)
-        self._feed = source.feed() if isinstance(source, TextSource) else ray.cloudpickle.loads(source)
+        self._feed = source.feed() if isinstance(source, PartSource) else ray.cloudpickle.loads(source)
         if self.config.paged:
             program = PagedWords(program, source.text, work.exchange_every, self.config.noise_pool)
         elif self.config.noise_pool:
@@ -172,7 +172,7 @@ class Node:
         self._executor = AsyncExecutor(threads=work.options["threads"])
         self._program, self._every, self._epochs = program, work.exchange_every, work.options["epochs"]
         options = {name: value for name, value in work.options.items() if name != "threads"}
-        if isinstance(source, TextSource):  # a trial of sharings, or of rates, looks at any of it
+        if isinstance(source, PartSource):  # a trial of sharings, or of rates, looks at any of it
             source.wait(1.0 if options.get("sharing") == "auto" else 0.0, LONGEST)
         self._run = self._executor.run(
             program, self._feed, shard=work.shard, exchange_every=work.exchange_every, start=work.start, **options
@@ -219,7 +219,7 @@ class Node:
 
     def _wait_for_text(self, visits: int) -> None:
         """Until the fetcher has encoded what so many visits of the first epoch need, and those to the next exchange."""
-        if isinstance(self._source, TextSource):
+        if isinstance(self._source, PartSource):
             self._source.wait(min(1.0, (visits + self._every) / max(1, self._visits)), LONGEST)
 
     # -- the run ----------------------------------------------------------------------------------------------------

@@ -1,31 +1,32 @@
-"""Where a run on several nodes takes place: Ray, the processes there, and the text that they read."""
+"""Where a run on several nodes takes place: Ray, the processes there, and the files that they read."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from hogwild.cluster.fleet import Fleet
+from hogwild.cluster.parted import Files, PartSource
 from hogwild.cluster.session import Session, open_session
-from hogwild.cluster.text.fetcher import TextSource
-from hogwild.cluster.text.texts import PartedCorpus, Texts, read_texts
 from hogwild.config.cluster import ClusterConfig
 from hogwild.errors import ClusterError
 from hogwild.machine import cores
 
-_TRIES = 3  # to read a text, while fetchers die
+_TRIES = 3  # to read files, while fetchers die
 _LOCALLY = 2  # nodes, where the user does not say how many
 
 
 class Site:
     """Begins when it is first needed; `close` ends what it began.
 
-    sources: where each node finds its part of the text that was read.
+    sources: where each node finds its part of the files that were read.
     """
 
     def __init__(self, config: ClusterConfig) -> None:
         self.config = config
-        self.sources: list[TextSource] = []
+        self.sources: list[PartSource] = []
         self._session: Session | None = None
         self._fleet: Fleet | None = None
-        self._texts: Texts | None = None
+        self._files: Files | None = None
         self._count = 0
 
     @property
@@ -72,18 +73,18 @@ class Site:
                 "object store's memory, a larger /dev/shm), or train a smaller model."
             )
 
-    def open_texts(self, texts: Texts) -> PartedCorpus:
-        """Let the nodes read a text; returns what is known of it as a whole."""
-        self._texts = texts
-        self.fleet.start_nodes()  # they begin while the text is read
+    def open(self, files: Files) -> Any:
+        """Let the nodes read files; returns what is known of them as a whole."""
+        self._files = files
+        self.fleet.start_nodes()  # they begin while the files are read
         for left in reversed(range(_TRIES)):
             try:
-                corpus, self.sources = read_texts(self.fleet, texts, self.workers)
-                return corpus
+                whole, self.sources = files.read(self.fleet, self.workers)
+                return whole
             except ClusterError as error:
                 if not left:
                     raise
-                self.fleet.drop_dead(f"the text is read again: {error}")
+                self.fleet.drop_dead(f"the files are read again: {error}")
         raise AssertionError
 
     def grow(self, most: int) -> str:
@@ -98,10 +99,10 @@ class Site:
         self.fleet.count = self._count
         return refused
 
-    def read_texts_again(self) -> PartedCorpus:
-        """The text that was read, cut anew for the nodes that there are now."""
-        assert self._texts is not None
-        return self.open_texts(self._texts)
+    def open_again(self) -> Any:
+        """The files that were read, cut anew for the nodes that there are now."""
+        assert self._files is not None
+        return self.open(self._files)
 
     def close(self) -> None:
         """End the processes of the run, and Ray, if it was started here."""

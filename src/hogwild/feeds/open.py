@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from hogwild.config import FeedConfig, Format
 from hogwild.errors import ConfigError, InputError
@@ -57,15 +57,7 @@ def open_feed(paths: Paths, config: FeedConfig | None = None, schema: Mapping[st
     """
     config = config or FeedConfig()
     sources = open_sources(paths, config)
-    beside = description_path(str(sources[0].path))
-    found = not schema and not config.slots and config.format in ("auto", *DESCRIBED) and beside.is_file()
-    described = replace(config, slots=str(beside)) if found else config
-    form = format_of(sources, described, schema)
-    found = found and form in DESCRIBED
-    config = described if found else config
-    if config.slots and not schema and form not in DESCRIBED:
-        raise ConfigError(f"{sources[0].name} is read as {form}, but --slots describes {' and '.join(DESCRIBED)} files;"
-                          " say which it is with --format, or leave out --slots.")
+    form, config, told = found_format(sources, config, schema)
     encoders = with_columns(_encoders(form, config, schema), config, f"{sources[0].name} is read as {form}")
     exact, known = replace(config, format=cast(Format, form)), dict(schema or {})
     keys = [store.key_of(encoder, sources, exact, known) for encoder in encoders]
@@ -84,7 +76,29 @@ def open_feed(paths: Paths, config: FeedConfig | None = None, schema: Mapping[st
         )  # fmt: skip
     if schema:  # by which it was read, whatever the reader of this format says more
         feed = replace(feed, schema=known)
-    return replace(feed, notes=(f"Slots are described in {beside}.", *feed.notes)) if found else feed
+    return replace(feed, notes=(*told, *feed.notes))
+
+
+class Found(NamedTuple):
+    """A format, how its files are then read, and what the user should know of that."""
+
+    form: str
+    config: FeedConfig
+    notes: tuple[str, ...]
+
+
+def found_format(sources: Sequence[Source], config: FeedConfig, schema: Mapping[str, Any] | None = None) -> Found:
+    """The format of all sources, with a description of their slots that lies beside them."""
+    beside = description_path(str(sources[0].path))
+    found = not schema and not config.slots and config.format in ("auto", *DESCRIBED) and beside.is_file()
+    described = replace(config, slots=str(beside)) if found else config
+    form = format_of(sources, described, schema)
+    found = found and form in DESCRIBED
+    config = described if found else config
+    if config.slots and not schema and form not in DESCRIBED:
+        raise ConfigError(f"{sources[0].name} is read as {form}, but --slots describes {' and '.join(DESCRIBED)} files;"
+                          " say which it is with --format, or leave out --slots.")
+    return Found(form, config, (f"Slots are described in {beside}.",) if found else ())
 
 
 def with_columns(encoders: list[Encoder], config: FeedConfig, where: str) -> list[Encoder]:

@@ -218,6 +218,11 @@ class Program(ABC):
         for array, old in zip(self.weights, kept, strict=True):
             array[...] = old
 
+    def for_part(self, feed: Any) -> Program:
+        """After startup on a feed: the program as processes get it that have a part of its rows each, and start it up
+        on that. What depends on all rows is settled."""
+        raise ConfigError(f"a {type(self).__name__} needs all its data in one place; give a feed, not files in parts.")
+
     def finish(self, feed: Any) -> None:
         """Bring the weights back from the feed's order of ids."""
 

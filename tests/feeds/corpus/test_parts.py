@@ -18,10 +18,12 @@ import numpy as np
 import pytest
 
 from hogwild.config import CorpusConfig
-from hogwild.errors import ConfigError, InputError
+from hogwild.errors import InputError
 from hogwild.feeds.corpus import encode, parts
 from hogwild.feeds.corpus.open import open_corpus
-from hogwild.feeds.corpus.parts import Cut, TextPart, WholeText, count_part, cut_texts, merge_counts
+from hogwild.feeds.corpus.parts import Phrasing, WholeText, count_part, cut_texts, merged_words, ranked_text
+from hogwild.feeds.io import parts as cutting
+from hogwild.feeds.io.parts import Cut, TextPart
 from hogwild.feeds.storage import words as wordtables
 from reference import corpus as twin
 
@@ -55,10 +57,24 @@ def read_parts(
     sent = pickle.loads(pickle.dumps([part.counts for part in found]))
     for array in (array for counts in sent for array in counts[:3]):
         array.flags.writeable = False  # as Ray gives them
-    text = merge_counts(sent, config, cut.title, keep)
+    words = merged_words(sent, cut.title)
+    phrasing = None
+    if config.phrases:
+        phrasing, more = Phrasing(words, config, keep), True
+        for place, part in enumerate(found):
+            (folder / f"p{place}").mkdir()
+            part.share_words(pickle.loads(pickle.dumps(phrasing.shared)), folder / f"p{place}")
+        while more:
+            chosen = phrasing.choose([pickle.loads(pickle.dumps(part.count_pairs(config))) for part in found])
+            more = phrasing.joined([part.join_pairs(pickle.loads(pickle.dumps(chosen))) for part in found])
+    text = ranked_text(words, sent, config, cut.title, keep, phrasing)
     settled = [part.settle(text.words) for part in found]
     sizes = [part.size for part in settled]
     return Parted(cut, text, [[ident for block in part for ident in block.tolist()] for part in settled], sizes)
+
+
+def vocabulary_of(counts: Any, config: CorpusConfig, title: str, keep: Any = ()) -> WholeText:
+    return ranked_text(merged_words(counts, title), counts, config, title, keep)
 
 
 def check(parted: Parted, paths: Paths | Path, config: CorpusConfig, keep: Sequence[str] = ()) -> None:
@@ -163,7 +179,7 @@ def test_sentences_stay_whole_where_a_newline_is_near(tmp_path: Path, monkeypatc
     path.write_bytes(b"".join(b"word%d and more of it\n" % k for k in range(500)))
     for nodes in range(2, 40):
         for near in (1 << 20, 30):
-            monkeypatch.setattr(parts, "NEAR", near)
+            monkeypatch.setattr(cutting, "NEAR", near)
             cuts = [part.last for (part,) in cut_texts(path, nodes).parts]
             assert all(path.read_bytes()[cut - 1 : cut] == b"\n" for cut in cuts)
             assert np.diff([0, *cuts]).max() - np.diff([0, *cuts]).min() <= 2 * 30
@@ -178,7 +194,7 @@ def test_every_place_moves_to_the_end_of_a_word_or_sentence(tmp_path: Path) -> N
         size = len(data)
         file = TextPart("text", str(path), 0, size, size)
         for near in (0, 1, 5, 30, 200):
-            moved = [parts._end_of_sentence(file, place, near) for place in range(1, size)]
+            moved = [cutting._end_of_sentence(file, place, near) for place in range(1, size)]
             for place, end in enumerate(moved, 1):
                 ends = [k for k in range(place, size + 1) if k == size or data[k - 1] == 10]
                 words = [k for k in range(place, size + 1) if k == size or data[k - 1] in BLANKS]
@@ -187,9 +203,24 @@ def test_every_place_moves_to_the_end_of_a_word_or_sentence(tmp_path: Path) -> N
             assert moved == sorted(moved)
 
 
+@pytest.mark.parametrize("keep", [(), ("b_c",)])
+def test_phrases_are_those_of_the_whole(tmp_path: Path, keep: Sequence[str]) -> None:
+    draw = random.Random(0)
+    common = ["new york", "new york city", "b c"]
+    lines = [" ".join(draw.choice([*common, *"abcdefgh"]) for _ in range(draw.randrange(1, 9))) for _ in range(400)]
+    path = tmp_path / "text"
+    path.write_text("\n".join(lines) + "\n")
+    config = config_of(phrases=2, phrase_min_count=3, phrase_threshold=0.15, min_count=2)
+    parted = read_parts([path], 3, config, tmp_path, threads=2, keep=keep)
+    assert {"new_york", "new_york_city"} <= set(parted.text.words)
+    whole = open_corpus([path], config, keep=keep)
+    check(parted, [path], config, keep)
+    assert [ident for ids in parted.ids for ident in ids] == whole.samples.ids.tolist()
+
+
 def test_a_word_that_is_longer_than_parts_and_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encode, "BLOCK", 64)
-    monkeypatch.setattr(parts, "_CHUNK", 16)
+    monkeypatch.setattr(cutting, "_CHUNK", 16)
     path = tmp_path / "text"
     path.write_bytes(b"one two " + "é".encode() * 200 + b" three four " * 30)
     config = config_of(max_token=50)
@@ -269,8 +300,6 @@ def test_what_nodes_cannot_read(tmp_path: Path) -> None:
     for stream in ("-", pipe, [path, "-"]):
         with pytest.raises(InputError, match="can be read only once, and only here; write the text to a file"):
             cut_texts(stream, 2)
-    with pytest.raises(ConfigError, match="--phrases does not work with --cluster yet"):
-        cut_texts(path, 2, config_of(phrases=1))
     with pytest.raises(InputError, match="does not exist"):
         cut_texts(tmp_path / "missing", 2)
     with pytest.raises(InputError, match="18 bytes of text cannot be divided among 9 nodes"):
@@ -300,7 +329,7 @@ def test_a_file_that_grows_while_a_node_reads_it(tmp_path: Path, monkeypatch: py
 
 def test_a_bad_byte_is_told_with_its_place_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encode, "BLOCK", 256)
-    monkeypatch.setattr(parts, "_CHUNK", 1000)
+    monkeypatch.setattr(cutting, "_CHUNK", 1000)
     path = tmp_path / "text"
     path.write_bytes(b"some words here\n" * 1000 + b"and \xc3( not \xff\0\n" + b"more words\n" * 200)
     bad = cut_texts(path, 3).parts[2]
@@ -321,12 +350,12 @@ def test_the_words_of_all_parts_decide(tmp_path: Path) -> None:
     assert parted.text.words == ("a", "b")
     assert parted.ids == [[0, 0, 0, 1, 1, -1], [0, 0, 0, 1, -1]]
     counts = [count_part(part, config_of(), tmp_path).counts for part in cut_texts(path, 2).parts]
-    kept = merge_counts(counts, config_of(min_count=3), "text", keep=["e", "zebra"])
+    kept = vocabulary_of(counts, config_of(min_count=3), "text", keep=["e", "zebra"])
     assert (kept.words, kept.counts.tolist()) == (("a", "b", "e"), [6, 3, 1])
     with pytest.raises(InputError, match="text: no word occurs 9 times; the most frequent one, `a`, occurs 6 times"):
-        merge_counts(counts, config_of(min_count=9), "text")
+        vocabulary_of(counts, config_of(min_count=9), "text")
     with pytest.raises(InputError, match="give a list of words"):
-        merge_counts(counts, config_of(), "text", keep="e")
+        vocabulary_of(counts, config_of(), "text", keep="e")
 
 
 def test_parts_without_words(tmp_path: Path) -> None:
@@ -338,7 +367,7 @@ def test_parts_without_words(tmp_path: Path) -> None:
     path.write_text(" \n" * 99)
     counts = [count_part(part, config_of(), tmp_path).counts for part in cut_texts(path, 2).parts]
     with pytest.raises(InputError, match=r"text: no words; is the file empty\?"):
-        merge_counts(counts, config_of(), "text")
+        vocabulary_of(counts, config_of(), "text")
 
 
 def test_more_words_than_a_node_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,4 +389,4 @@ def test_bytes_are_shared_out_evenly() -> None:
         ([0, 0, 0], 9, [3, 3, 3]), ([5, 0, 1], 9, [0, 5, 4]), ([5, 0, 1], 0, [0, 0, 0]), ([9, 9], 2, [1, 1]),
         ([4], 7, [7]),
     ):  # fmt: skip
-        assert parts._shares(loads, more) == pytest.approx(expected)
+        assert cutting._shares(loads, more) == pytest.approx(expected)

@@ -20,6 +20,7 @@ from hogwild.messages import listed
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hogwild.executor.events import Finished
     from hogwild.executor.readers.checkpoint import Output
     from hogwild.feeds.sparse.feed import Feed
 
@@ -117,7 +118,26 @@ class ClassifierJob(Job):
             from hogwild.programs.continuing import first_reading
 
             config = first_reading(config, self.old.schema)
-        feed = open_feed(files, config)
+        return self._checked(open_feed(files, config))
+
+    def open_on(self, executor: Any, files: tuple[str, ...]) -> Feed:
+        """Read by the nodes, each its part, where files can be cut at the ends of lines and nothing is held out."""
+        from hogwild.cluster import Rows
+        from hogwild.feeds.parted import WholeError
+
+        if self.old is not None or self.train.valid_share or self.train.valid_last:
+            return self.open(files)
+        try:
+            return self._checked(executor.open(Rows(files, self.feed)))
+        except WholeError as error:
+            feed = self.open(files)
+            return replace(feed, notes=(*feed.notes, f"The data is read here, and sent to the nodes: {error}"))
+
+    def training_metrics(self, program: Any, feed: Feed, finished: Finished, threads: int) -> dict[str, float]:
+        """Of rows that are with the nodes the loss of the last epoch."""
+        return {"loss": finished.loss} if feed.away else super().training_metrics(program, feed, finished, threads)
+
+    def _checked(self, feed: Feed) -> Feed:
         schema = feed.schema
         if isinstance(self.options.own, TextConfig) and schema.get("format") == "table" and not schema["text"]:
             names = listed([name for name in schema["columns"] if name != schema["label"]])

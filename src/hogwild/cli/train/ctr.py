@@ -82,6 +82,10 @@ class CtrJob(ClassifierJob):
         """Logs whose labels are clicks."""
         return _with_clicks(super().open(files))
 
+    def open_on(self, executor: Any, files: tuple[str, ...]) -> Feed:
+        """The same, read by the nodes where they can."""
+        return _with_clicks(super().open_on(executor, files))
+
     def started_notes(self, program: Any, feed: Feed) -> list[str]:
         """The share of clicks, which loss and calibration are to be judged by."""
         return [f"{len(feed):,} samples, {100 * float((feed.samples.targets > 0).mean()):.2f} % of them clicks."]

@@ -78,7 +78,7 @@ class Job(ABC):
         """The training data."""
 
     def open_on(self, executor: Any, files: tuple[str, ...]) -> Any:
-        """The training data of a run on several nodes: read here, and sent to them."""
+        """The training data of a run on several nodes: read here and sent to them, unless they read it themselves."""
         return self.open(files)
 
     @abstractmethod

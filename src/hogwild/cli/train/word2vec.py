@@ -182,7 +182,7 @@ class WordVectorsJob(Job):
         """The text, read by the nodes themselves, each its part."""
         from hogwild.cluster.text.texts import Texts
 
-        corpus: Corpus = executor.open_texts(Texts(files, self.options.corpus, self.known))
+        corpus: Corpus = executor.open(Texts(files, self.options.corpus, self.known))
         return corpus.check_trainable()
 
     def open_valid(self, files: tuple[str, ...], feed: Corpus) -> Corpus:

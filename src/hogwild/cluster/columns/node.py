@@ -16,9 +16,9 @@ import ray
 from hogwild.arrays import Floats
 from hogwild.cluster.columns.part import Part, Scored
 from hogwild.cluster.node import Node, Prepared, Report, Status, Work, rehearse
+from hogwild.cluster.parted import PartSource
 from hogwild.cluster.strategies.columns import CELLS, Columns, Scores, table_of
 from hogwild.cluster.strategies.strategy import Member
-from hogwild.cluster.text.fetcher import TextSource
 from hogwild.cluster.wire.ledger import Ledger
 from hogwild.cluster.wire.link import Link
 from hogwild.cluster.wire.rounds import LONGEST, Round, Rounds
@@ -43,7 +43,7 @@ class ColumnsNode(Node):
         self._aborted = ""
         began, options, start = time.perf_counter(), work.options, work.start
         self._source, program = source, ray.cloudpickle.loads(packed).narrowed(weights[0].shape[1])
-        self._feed = feed = source.feed() if isinstance(source, TextSource) else ray.cloudpickle.loads(source)
+        self._feed = feed = source.feed() if isinstance(source, PartSource) else ray.cloudpickle.loads(source)
         self._part = part = Part(program, feed, weights, options["seed"], options["threads"], work.shard[1])
         self.traffic.receive("weights", sum(array.nbytes for array in weights))
         self._visits, self._every, self._epochs = part.visits, work.exchange_every, options["epochs"]

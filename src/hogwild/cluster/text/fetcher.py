@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import os
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hogwild.arrays import Offsets, Tokens
 from hogwild.cluster.paging.blocks import Block, Need, need_of
+from hogwild.cluster.parted import Fetcher, PartSource
 from hogwild.cluster.text.textfeed import Appender, TextFeed
 from hogwild.cluster.wire.rounds import LONGEST
 from hogwild.config import CorpusConfig
 from hogwild.errors import ClusterError
 from hogwild.feeds.corpus.feed import Corpus
-from hogwild.feeds.corpus.parts import CountedPart, Cut, PartCounts, SettledPart, TextPart, count_part, cut_texts
-from hogwild.feeds.io.source import open_sources
-from hogwild.feeds.io.workspace import drop_workspace, make_workspace
+from hogwild.feeds.corpus.parts import (
+    ChosenPairs,
+    CountedPart,
+    JoinedWords,
+    PartCounts,
+    SettledPart,
+    count_part,
+    cut_texts,
+)
+from hogwild.feeds.corpus.phrases import PartPairs
+from hogwild.feeds.io.parts import Cut, TextPart
+from hogwild.feeds.io.workspace import make_workspace
 from hogwild.kernels.word2vec.windows import alias_table
 
-_LOOKED_AT = 1 << 16  # bytes at the beginning and at the end of a file that tell it from another
-
-
-class FileLook(NamedTuple):
-    """A file as a node sees it."""
-
-    name: str
-    path: str
-    size: int
-    checksum: int
+_AHEAD = 1 << 16  # words that are there before they are needed
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,7 +44,7 @@ class CorpusPart(Corpus):
         return self.own
 
 
-class TextSource:
+class TextSource(PartSource):
     """Where a node finds its part of the text while the fetcher still writes it.
 
     size: ids of the part; counts: how often it has each word of the vocabulary.
@@ -69,7 +68,7 @@ class TextSource:
     def wait(self, share: float, longest: float) -> None:
         """Until so much of the part is there."""
         assert self._text is not None
-        wanted = int(share * len(self._text)) + _LOOKED_AT
+        wanted = int(share * len(self._text)) + _AHEAD
         if not self._text.wait(wanted, longest):
             raise ClusterError(
                 f"the fetcher has encoded {self._text.ready:,} of {len(self._text):,} words, and no more within "
@@ -77,34 +76,16 @@ class TextSource:
             )
 
 
-class Fetcher:
-    """Runs inside of a process of its own, on the machine of its node."""
+class TextFetcher(Fetcher):
+    """Reads text: counts its words, and encodes ahead of the node."""
 
     def __init__(self, rank: int) -> None:
-        self.rank = rank
-        self._place: Path | None = None
+        super().__init__(rank)
         self._counted: CountedPart | None = None
         self._settled: SettledPart | None = None
         self._appender: Appender | None = None
         self._words: Offsets | None = None  # how often each word occurs in the text of all
         self._text: TextFeed | None = None
-
-    def pid(self) -> int:
-        """Of its process."""
-        return os.getpid()
-
-    def look(self, paths: Sequence[str], config: CorpusConfig) -> list[FileLook]:
-        """The files as they are here."""
-        found = []
-        for source in open_sources(list(paths), config):
-            path = Path(os.path.abspath(source.path))
-            with open(path, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                head = file.read(_LOOKED_AT)
-                file.seek(max(0, size - _LOOKED_AT))
-                checksum = zlib.crc32(file.read(_LOOKED_AT), zlib.crc32(head))
-            found.append(FileLook(source.name, str(path), size, checksum))
-        return found
 
     def cut(self, paths: Sequence[str], parts: int, config: CorpusConfig) -> Cut:
         """Divide files that all nodes have."""
@@ -113,9 +94,25 @@ class Fetcher:
     def count(self, parts: Sequence[TextPart], config: CorpusConfig, threads: int) -> PartCounts:
         """Read a part, and count its words."""
         self.close()
-        self._place = make_workspace("part")
+        self._place, self._config = make_workspace("part"), config
         self._counted = count_part(parts, config, self._place, threads)
         return self._counted.counts
+
+    def share_words(self, shared: JoinedWords) -> None:
+        """Before phrases are joined: the part in the words of all."""
+        assert self._counted is not None
+        assert self._place is not None
+        self._counted.share_words(shared, self._place)
+
+    def count_pairs(self) -> PartPairs:
+        """The pairs of neighbours of the part."""
+        assert self._counted is not None
+        return self._counted.count_pairs(self._config)
+
+    def join_pairs(self, chosen: ChosenPairs) -> tuple[Offsets, int]:
+        """Join pairs to phrases: how often there is each word then, and at how many places."""
+        assert self._counted is not None
+        return self._counted.join_pairs(chosen)
 
     def begin(self, words: tuple[str, ...], counts: Offsets, whole: dict[str, Any]) -> TextSource:
         """Make ready to encode with the words of all; returns what the node reads from."""
@@ -146,12 +143,3 @@ class Fetcher:
         if not self._text.wait(block.last, LONGEST):
             raise ClusterError(f"fetcher {self.rank} has not encoded the text to be announced within {LONGEST:.0f} s.")
         return need_of(self._text.ids[block.first : block.last], self._noise, pool, seed)
-
-    def abort(self, why: str) -> None:
-        """Nobody waits here."""
-
-    def close(self) -> None:
-        """Nothing of it stays on disk; a node that has mapped its text keeps it."""
-        if self._place is not None:
-            drop_workspace(self._place)
-            self._place = None

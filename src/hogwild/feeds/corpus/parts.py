@@ -6,21 +6,17 @@ are those that `open_corpus` gives.
 
 from __future__ import annotations
 
-import io
-import os
-import re
-import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from hogwild.arrays import Ids, Offsets
 from hogwild.config import CorpusConfig
-from hogwild.errors import ConfigError, InputError
+from hogwild.errors import InputError
 from hogwild.feeds.corpus.encode import Odd, Stretch, TextPass, read_texts, settled
 from hogwild.feeds.corpus.open import (
     checked,
@@ -35,39 +31,20 @@ from hogwild.feeds.corpus.open import (
     through,
     usual_threads,
 )
-from hogwild.feeds.io.source import BLANKS, Bytes, Paths, Source, is_stream, open_sources
-from hogwild.feeds.io.streams import Stream, open_file, read_fully
+from hogwild.feeds.corpus.phrases import (
+    PartPairs,
+    PhraseText,
+    Wanted,
+    chosen_pairs,
+    most_pairs,
+    notes_of_pass,
+    pairs_of,
+    phrases_of,
+)
+from hogwild.feeds.io.parts import Cut, TextPart, check_rereadable, cut_files, source_of
+from hogwild.feeds.io.source import Bytes, Paths, open_sources
 from hogwild.feeds.storage.arrayfiles import title_of
 from hogwild.feeds.storage.words import Words
-from hogwild.messages import counted
-
-NEAR = 1 << 20          # bytes in which the end of a sentence is sought; in small texts a quarter of a part
-_UNEVEN = 1.25          # largest part over the mean, above which it is told
-_CHUNK = 1 << 20
-_BLANK = re.compile(b"[" + b"".join(BLANKS) + b"]")
-
-
-# -- cutting ----------------------------------------------------------------------------------------------------------
-
-class TextPart(NamedTuple):
-    """Bytes first:last of a file, which has `size` of them; of a compressed one always all.
-
-    name: what messages call the file; path: where every node finds it.
-    """
-
-    name: str
-    path: str
-    first: int
-    last: int
-    size: int
-
-
-class Cut(NamedTuple):
-    """parts: what each node reads. title: how the text is called; notes: what the user should know of the cut."""
-
-    parts: tuple[tuple[TextPart, ...], ...]
-    title: str
-    notes: tuple[str, ...]
 
 
 def cut_texts(paths: Paths, parts: int, config: CorpusConfig | None = None) -> Cut:
@@ -94,166 +71,9 @@ def cut_texts(paths: Paths, parts: int, config: CorpusConfig | None = None) -> C
     [(0, 95), (95, 190)]
     """
     config = config or CorpusConfig()
-    _check(paths, config)
+    check_rereadable(paths)
     sources = open_sources(paths, config)
-    files = [TextPart(s.name, os.path.abspath(s.path), 0, size, size) for s in sources for size in [_size(s)]]
-    whole = [number for number, source in enumerate(sources) if not source.plain()]
-    given: list[list[tuple[int, TextPart]]] = [[] for _ in range(parts)]  # with the number of the file
-    loads = [0] * parts
-    for number in sorted(whole, key=lambda number: -files[number].size):
-        k = min(range(parts), key=lambda k: (loads[k], len(given[k])))
-        given[k].append((number, files[number]))
-        loads[k] += files[number].size
-    plain = {number: file for number, file in enumerate(files) if number not in whole and file.size}
-    shares = _shares(loads, sum(file.size for file in plain.values()))
-    for taken, run in zip(given, _runs(plain, shares), strict=True):
-        taken += run
-    title = title_of([file.name for file in files], "the text")
-    if not all(given):
-        raise _too_few(title, files, len(whole), parts)
-    sizes = [load + share for load, share in zip(loads, shares, strict=True)]
-    notes = []
-    if whole and max(sizes) > _UNEVEN * sum(sizes) / parts:
-        notes.append(f"{counted(len(whole), 'file')} that cannot be cut (compressed, or read by --pipe): nodes have"
-                     f" between {min(sizes) / 1e6:.1f} and {max(sizes) / 1e6:.1f} MB to read; unpack for equal parts.")
-    return Cut(tuple(tuple(part for _, part in sorted(taken)) for taken in given), title, tuple(notes))
-
-
-def _check(paths: Paths, config: CorpusConfig) -> None:
-    if config.phrases:
-        raise ConfigError("--phrases does not work with --cluster yet; join the phrases of the text first, or train on"
-                          " one node.")
-    for path in paths if isinstance(paths, (list, tuple)) else [paths]:
-        if isinstance(path, (str, os.PathLike)) and is_stream(os.fspath(path)):
-            raise InputError(f"`{os.fspath(path)}` can be read only once, and only here; write the text to a file that"
-                             " all nodes see.")
-
-
-def _size(source: Source) -> int:
-    with open_file(source.path, source.name) as file:
-        return os.fstat(file.fileno()).st_size
-
-
-def _too_few(title: str, files: Sequence[TextPart], whole: int, parts: int) -> InputError:
-    if 0 < whole < parts:
-        return InputError(f"{title}: {counted(whole, 'file')} that cannot be cut (compressed, or read by --pipe),"
-                          f" fewer than the {parts} nodes; unpack the text, or use fewer nodes.")
-    size = sum(file.size for file in files)
-    return InputError(f"{title}: {counted(size, 'byte')} of text cannot be divided among {parts} nodes; use fewer"
-                      " nodes.")
-
-
-def _shares(loads: Sequence[int], more: int) -> list[float]:
-    """How much of `more` each gets, so that those with the least have equally much then."""
-    level, below = 0.0, sorted(loads)
-    for count, following in enumerate([*below[1:], float("inf")], 1):
-        level = (more + sum(below[:count])) / count
-        if level <= following:
-            break
-    return [max(0.0, level - load) for load in loads]
-
-
-def _runs(plain: Mapping[int, TextPart], shares: Sequence[float]) -> Iterator[list[tuple[int, TextPart]]]:
-    """The bytes of plain files in so many runs, which end where words or sentences do."""
-    files = [*plain.values()]
-    begins = [*accumulate((file.size for file in files), initial=0)]
-    # One distance for all: cuts then stay in order wherever they move to.
-    near = min(NEAR, int(min((share for share in shares if share), default=0)) // 4)
-    wanted = [int(end) for end in accumulate(shares)][:-1]
-    ends = [_moved(files, begins, end, near) for end in wanted]
-    for start, end in pairwise([0, *ends, begins[-1]]):
-        yield [
-            (number, file._replace(first=max(0, start - begin), last=min(file.size, end - begin)))
-            for number, file, begin in zip(plain, files, begins[:-1], strict=True)
-            if max(begin, start) < min(begin + file.size, end)
-        ]
-
-
-def _moved(files: Sequence[TextPart], begins: Sequence[int], place: int, near: int) -> int:
-    for file, begin in zip(files, begins[:-1], strict=True):
-        if begin < place < begin + file.size:
-            return begin + _end_of_sentence(file, place - begin, near)
-    return place
-
-
-def _end_of_sentence(file: TextPart, place: int, near: int) -> int:
-    """The first place from this one on after a newline; after a word, if there is none in `near` bytes."""
-    with open_file(Path(file.path), file.name) as raw:
-        raw.seek(place - 1)
-        text = read_fully(raw, near + 1)
-        newline = text.find(b"\n")
-        if newline >= 0:
-            return place + newline
-        if place + near >= file.size:
-            return file.size
-        while text:
-            blank = _BLANK.search(text)
-            if blank:
-                return place + blank.start()
-            place += len(text)
-            text = read_fully(raw, _CHUNK)
-    return file.size
-
-
-# -- reading ----------------------------------------------------------------------------------------------------------
-
-class _Section(io.RawIOBase):
-    """The next bytes of a file, so many."""
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self._file, self._left = file, size
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object, /) -> int:
-        count: int = self._file.readinto(memoryview(cast(bytearray, buffer))[: self._left])  # type: ignore[attr-defined]
-        self._left -= count
-        return count
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-class _PartSource(Source):
-    """A part of a plain file. Its last piece ends with a newline, as that of a file does."""
-
-    def __init__(self, part: TextPart, config: CorpusConfig) -> None:
-        super().__init__(part.name, Path(part.path), config)
-        self.first, self._last = part.first, part.last
-
-    def open(self) -> BinaryIO:
-        """The bytes of the part."""
-        raw = open_file(self.path, self.name)
-        raw.seek(self.first)
-        return cast(BinaryIO, Stream(cast(BinaryIO, _Section(raw, self._last - self.first)), self.name))
-
-    def plain(self) -> bool:
-        """The file has more than that."""
-        return False
-
-    def place(self, line: int, column: int = 0) -> str:
-        """The line in the whole file."""
-        with open_file(self.path, self.name) as raw:
-            left, lines = self.first, 0
-            while left and (text := raw.read(min(left, _CHUNK))):
-                left, lines = left - len(text), lines + text.count(b"\n")
-        return super().place(lines + line, column)
-
-
-def source_of(part: TextPart, config: CorpusConfig) -> Source:
-    """What a node reads a part from. Raises InputError where it has another file, or none."""
-    if not os.path.exists(part.path):
-        raise InputError(f"{part.name}: there is no {part.path} on {socket.gethostname()}; every node reads its part of"
-                         " the text itself: put the file where all see it under this name.")
-    source = _PartSource(part, config) if part.last - part.first < part.size else Source(
-        part.name, Path(part.path), config)
-    size = _size(source)
-    if size != part.size:
-        raise InputError(f"{part.path} has {size:,} bytes on {socket.gethostname()}, and had {part.size:,} where the"
-                         " text was divided; give all nodes the same file, and start again when it is complete.")
-    return source
+    return cut_files(sources, title_of([source.name for source in sources], "the text"), parts)
 
 
 # -- counting, and the vocabulary of all ------------------------------------------------------------------------------
@@ -267,6 +87,26 @@ class PartCounts(NamedTuple):
     counts: Offsets
     total: int
     odd: Odd
+
+
+class JoinedWords(NamedTuple):
+    """Words one after another, and the length of each."""
+
+    letters: Bytes
+    lengths: Ids
+
+    @classmethod
+    def of(cls, words: Words, first: int = 0) -> JoinedWords:
+        """All of a table, from one on."""
+        letters, lengths = words.joined(np.arange(first, len(words)))
+        return cls(letters, lengths.astype(np.int32))
+
+
+class ChosenPairs(NamedTuple):
+    """Pairs that are joined, and the words that they become; those that are new have the next ids, in this order."""
+
+    keys: npt.NDArray[np.uint64]
+    phrases: JoinedWords
 
 
 class SettledPart:
@@ -299,6 +139,31 @@ class CountedPart:
         kept = np.flatnonzero(self._words.counts)
         letters, lengths = self._words.joined(kept)
         self.counts = PartCounts(letters, lengths.astype(np.int32), self._words.counts[kept], found.seen, found.odd)
+
+    # -- with phrases: all parts take over the words of all, and then join the same pairs ----------------------------
+
+    def share_words(self, shared: JoinedWords, directory: Path) -> None:
+        """From now on the part is in the ids of these words."""
+        whole = Words()
+        whole.encode_joined(shared.letters.tobytes(), np.array(shared.lengths))
+        final = places_in(whole, self._words)
+        ids = settled(self._stretches, [through(each, final) for each in self._maps], self._threads)
+        self._text, self._words = PhraseText(ids, directory), whole
+
+    def count_pairs(self, config: CorpusConfig) -> PartPairs:
+        """All pairs of neighbours."""
+        found, lost = self._text.pairs(self._threads, most_pairs(config))
+        there = found.keys != 0
+        return PartPairs(found.keys[there], found.numbers[there], lost)
+
+    def join_pairs(self, chosen: ChosenPairs) -> tuple[Offsets, int]:
+        """Join pairs; returns how often there is each word then, and at how many places words were joined."""
+        ids = self._words.encode_joined(chosen.phrases.letters.tobytes(), np.array(chosen.phrases.lengths))
+        joins = self._text.join(np.array(chosen.keys), ids)
+        self._text.recount(self._words)
+        self._stretches, self._maps = self._text.stretches(), [np.arange(len(self._words), dtype=np.int32)]
+        self.counts = self.counts._replace(total=self.counts.total - joins)
+        return self._words.counts.copy(), joins
 
     def settle(self, words: Sequence[str]) -> SettledPart:
         """The part in the ids of a vocabulary; other words are left out."""
@@ -348,13 +213,27 @@ class WholeText(NamedTuple):
     notes: tuple[str, ...]
 
 
-def merge_counts(
-    counts: Sequence[PartCounts], config: CorpusConfig, title: str, keep: Sequence[str] = ()
-) -> WholeText:
+def merged_words(counts: Sequence[PartCounts], title: str) -> Words:
+    """The words of all parts in one table."""
+    whole = Words()
+    for part in counts:
+        # Copies: arrays from the network are read-only, for which code would be compiled once more.
+        whole.take_joined(part.letters, np.array(part.lengths, np.int32), np.array(part.counts, np.int64))
+    if not sum(part.total for part in counts):
+        raise InputError(f"{title}: no words; is the file empty?")
+    return whole
+
+
+def ranked_text(
+    whole: Words, counts: Sequence[PartCounts], config: CorpusConfig, title: str, keep: Sequence[str] = (),
+    phrasing: Phrasing | None = None,
+) -> WholeText:  # fmt: skip
     """The vocabulary of all parts, ranked and cut as that of a text that was read as a whole.
 
     Parameters
     ----------
+    whole
+        The words and phrases of all parts.
     counts
         Those of all parts, in any order.
     config
@@ -370,17 +249,44 @@ def merge_counts(
     ...     lengths = np.array([len(word) for word in words], np.int32)
     ...     letters = np.frombuffer("".join(words).encode(), np.uint8)
     ...     return PartCounts(letters, lengths, np.array(counts), sum(counts), Odd())
-    >>> text = merge_counts([part(["to", "be"], [1, 3]), part(["or", "to"], [1, 2])], CorpusConfig(min_count=2), "it")
+    >>> counts = [part(["to", "be"], [1, 3]), part(["or", "to"], [1, 2])]
+    >>> text = ranked_text(merged_words(counts, "it"), counts, CorpusConfig(min_count=2), "it")
     >>> text.words, text.counts.tolist(), text.total
     (('be', 'to'), [3, 3], 7)
     """
-    whole = Words()
-    for part in counts:
-        # Copies: arrays from the network are read-only, for which code would be compiled once more.
-        whole.take_joined(part.letters, np.array(part.lengths, np.int32), np.array(part.counts, np.int64))
-    total = sum(part.total for part in counts)
-    if not total:
-        raise InputError(f"{title}: no words; is the file empty?")
     chosen = rank(whole, config, title, (checked(keep) or []) if len(keep) else [])
     odd = Odd(*(sum(numbers) for numbers in zip(*(part.odd for part in counts), strict=True)))
-    return WholeText(chosen.words, chosen.counts, total, schema_of(config), (*pass_notes(odd, config), *chosen.notes))
+    joins, told = (phrasing.joins, phrasing.notes) if phrasing else (0, [])
+    total = sum(part.total for part in counts) - joins
+    notes = (*pass_notes(odd, config), *told, *chosen.notes)
+    return WholeText(chosen.words, chosen.counts, total, schema_of(config), notes)
+
+
+class Phrasing:
+    """Phrases of a text in parts, chosen by the counts of all. words: those of all parts, to which they are added."""
+
+    def __init__(self, words: Words, config: CorpusConfig, keep: Sequence[str]) -> None:
+        self.words, self._config = words, config
+        self._wanted = Wanted(known((checked(keep) or []) if len(keep) else []), only=False)
+        self.shared = JoinedWords.of(words)
+        self.passes: list[ChosenPairs] = []
+        self.joins, self.notes = 0, list[str]()
+
+    def choose(self, found: Sequence[PartPairs]) -> ChosenPairs:
+        """The pairs of the next pass."""
+        pairs, self._lost = pairs_of(found)
+        keys = chosen_pairs(pairs, self.words, self._config, self._wanted)
+        phrases = [*phrases_of(keys, self.words)]
+        self.words.encode_strings(phrases)
+        lengths = np.fromiter(map(len, phrases), np.int32, len(phrases))
+        self.passes.append(ChosenPairs(keys, JoinedWords(np.frombuffer(b"".join(phrases), np.uint8), lengths)))
+        return self.passes[-1]
+
+    def joined(self, found: Sequence[tuple[Offsets, int]]) -> bool:
+        """What became of it, in each part; whether there is another pass."""
+        self.words.counts[:] = sum(counts for counts, _ in found)
+        places = sum(joins for _, joins in found)
+        self.joins += places
+        turn, most = len(self.passes), most_pairs(self._config)
+        self.notes += notes_of_pass(turn, len(self.passes[-1].keys), places, self._lost, most)
+        return bool(places) and turn < self._config.phrases

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.arrays import Ids
+from hogwild.arrays import Ids, Offsets
 from hogwild.config import CorpusConfig
 from hogwild.feeds.corpus.encode import Stretch
 from hogwild.feeds.io.parallel import in_order
@@ -49,33 +49,91 @@ def join_phrases(
     ids: Iterable[Ids], words: Words, config: CorpusConfig, directory: Path, threads: int, wanted: Wanted | None = None
 ) -> Joined:
     """Join phrases in `config.phrases` passes; the words of `words` get new counts, and phrases are added to them."""
-    path = directory / "phrases-0"
-    size = _write_all(path, ids)
-    joins, notes = 0, []
-    most = PAIRS_A_WORD << (config.max_vocabulary.bit_length() - 1)
+    text = PhraseText(ids, directory)
+    joins, notes, most = 0, [], most_pairs(config)
     for turn in range(1, config.phrases + 1):
-        text = _mapped(path, size)
-        pairs, lost = count_all(text, threads, most)
-        keys = _scored(pairs, words, config) if wanted is None or not wanted.only else np.empty(0, np.uint64)
-        if wanted is not None and len(wanted.words):
-            keys = np.union1d(keys, _given(pairs, words, wanted.words))
-        chosen = _numbered(keys, words.encode_strings(_phrases(keys, words)))
-        before, path = path, directory / f"phrases-{turn}"
-        places = size
-        size = _write_all(path, _join(text, chosen))
-        places -= size
+        pairs, lost = text.pairs(threads, most)
+        keys = chosen_pairs(pairs, words, config, wanted)
+        places = text.join(keys, words.encode_strings(phrases_of(keys, words)))
         joins += places
-        del text
-        before.unlink()
-        _recount(words, _mapped(path, size))
-        notes.append(f"Pass {turn}: {counted(int(chosen.state[0]), 'phrase')} joined at {counted(places, 'place')}.")
-        if lost:
-            notes.append(f"Pass {turn}: more than {most:,} different pairs, so that rare ones were dropped while they"
-                         f" were counted: counts of pairs may be low by {lost:,}, which gives fewer phrases.")
+        text.recount(words)
+        notes += notes_of_pass(turn, len(keys), places, lost, most)
         if not places:
             break
-    parts = range(0, size, _PART)
-    return Joined([Stretch(path, 0, start, min(_PART, size - start)) for start in parts], joins, tuple(notes))
+    return Joined(text.stretches(), joins, tuple(notes))
+
+
+class PhraseText:
+    """A text on disk in the ids of a table of words, whose pairs are counted and joined."""
+
+    def __init__(self, ids: Iterable[Ids], directory: Path) -> None:
+        self._directory, self._turn = directory, 0
+        self._size = _write_all(self._path, ids)
+
+    @property
+    def _path(self) -> Path:
+        return self._directory / f"phrases-{self._turn}"
+
+    def pairs(self, threads: int, most: int) -> tuple[PairTable, int]:
+        """All pairs of neighbours; see `count_all`."""
+        return count_all(_mapped(self._path, self._size), threads, most)
+
+    def join(self, keys: Keys, ids: Ids) -> int:
+        """Join these pairs to phrases with these ids; returns at how many places."""
+        before, text, size = self._path, _mapped(self._path, self._size), self._size
+        self._turn += 1
+        self._size = _write_all(self._path, _join(text, _numbered(keys, ids)))
+        del text
+        before.unlink()
+        return size - self._size
+
+    def recount(self, words: Words) -> None:
+        """How often it has each word."""
+        words.counts[:] = 0
+        count_words(_mapped(self._path, self._size), words.counts)
+
+    def stretches(self) -> list[Stretch]:
+        """Where its ids are."""
+        parts = range(0, self._size, _PART)
+        return [Stretch(self._path, 0, start, min(_PART, self._size - start)) for start in parts]
+
+
+def most_pairs(config: CorpusConfig) -> int:
+    """Different pairs that are held."""
+    return PAIRS_A_WORD << (config.max_vocabulary.bit_length() - 1)
+
+
+def chosen_pairs(pairs: PairTable, words: Words, config: CorpusConfig, wanted: Wanted | None) -> Keys:
+    """The pairs that are joined."""
+    keys = _scored(pairs, words, config) if wanted is None or not wanted.only else np.empty(0, np.uint64)
+    if wanted is not None and len(wanted.words):
+        keys = np.union1d(keys, _given(pairs, words, wanted.words))
+    return keys
+
+
+def notes_of_pass(turn: int, phrases: int, places: int, lost: int, most: int) -> list[str]:
+    """What to tell of a pass."""
+    notes = [f"Pass {turn}: {counted(phrases, 'phrase')} joined at {counted(places, 'place')}."]
+    if lost:
+        notes.append(f"Pass {turn}: more than {most:,} different pairs, so that rare ones were dropped while they"
+                     f" were counted: counts of pairs may be low by {lost:,}, which gives fewer phrases.")
+    return notes
+
+
+class PartPairs(NamedTuple):
+    """The pairs of a part of a text with their counts, and how much a count can be too low."""
+
+    keys: Keys
+    numbers: Offsets
+    lost: int
+
+
+def pairs_of(parts: Sequence[PartPairs]) -> tuple[PairTable, int]:
+    """Those of all parts."""
+    keys, places = np.unique(np.concatenate([part.keys for part in parts]), return_inverse=True)
+    numbers = np.zeros(len(keys), np.int64)
+    np.add.at(numbers, places, np.concatenate([part.numbers for part in parts]))
+    return PairTable(keys, numbers, np.array([len(keys)])), sum(part.lost for part in parts)
 
 
 def count_all(text: Ids, threads: int, most: int) -> tuple[PairTable, int]:
@@ -133,10 +191,11 @@ def _scored(pairs: PairTable, words: Words, config: CorpusConfig) -> Keys:
 def _given(pairs: PairTable, words: Words, given: Words) -> Keys:
     """The pairs that are a word of `given`."""
     keys = pairs.keys[pairs.keys != 0]
-    return np.asarray(keys[given.closed().encode_strings(_phrases(keys, words)) >= 0])
+    return np.asarray(keys[given.closed().encode_strings(phrases_of(keys, words)) >= 0])
 
 
-def _phrases(keys: Keys, words: Words) -> Iterator[bytes]:
+def phrases_of(keys: Keys, words: Words) -> Iterator[bytes]:
+    """The words that pairs become."""
     first, second = (keys >> np.uint64(32)).astype(np.int64) - 1, (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
     for a, b in zip(first.tolist(), second.tolist(), strict=True):
         yield words.word(a) + JOINT + words.word(b)
@@ -159,11 +218,6 @@ def _join(text: Ids, phrases: PairTable) -> Iterator[Ids]:
 
     for _, joined in in_order(work, range(len(edges) - 1)):
         yield joined
-
-
-def _recount(words: Words, text: Ids) -> None:
-    words.counts[:] = 0
-    count_words(text, words.counts)
 
 
 def _write_all(path: Path, parts: Iterable[Ids]) -> int:

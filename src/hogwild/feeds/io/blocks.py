@@ -54,9 +54,9 @@ def _ends(head: bytes) -> int:
 
 
 def blocks_of(source: Source, file: int, skip: int) -> Iterator[Block]:
-    """The blocks of a file without its first `skip` lines."""
+    """The blocks of a file without its first `skip` lines, which are not in a part that begins later."""
     for line, text in source.blocks():
-        if line <= skip:
+        if line <= skip and not source.first:
             ends = np.flatnonzero(text == NEWLINE)[: skip - line + 1]
             line += len(ends)
             text = text[ends[-1] + 1 :]

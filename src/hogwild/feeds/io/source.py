@@ -191,7 +191,7 @@ class Source:
                 block[: len(kept)] = kept
                 filled = fill(stream, memoryview(block)[len(kept) : -1]) + len(kept)
                 ended = filled < len(block) - 1
-                if line == 1 and block.startswith(_BOM) and not kept:
+                if line == 1 and not self.first and block.startswith(_BOM) and not kept:
                     filled -= len(_BOM)
                     del block[: len(_BOM)]
                 if ended and filled and block[filled - 1] != _NEWLINE:

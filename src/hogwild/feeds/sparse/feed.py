@@ -114,6 +114,11 @@ class Feed:
         return self
 
     @property
+    def away(self) -> bool:
+        """Whether its rows are with other processes, and only labels, weights and sizes are here."""
+        return False
+
+    @property
     def parts(self) -> int:
         """Rows."""
         return len(self)

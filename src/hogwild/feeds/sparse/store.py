@@ -42,14 +42,14 @@ class FeedWriter(ArrayWriter):
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
         self.sizes.update(dict.fromkeys(_ARRAYS, 0))
-        self._seen = Frequencies()
+        self.seen = Frequencies()  # how often each id occurs
         self._starts: list[tuple[int, int]] = []  # (file, first row of a run of its rows)
         self.write("offsets", np.zeros(1, np.int64))
 
     def add(self, chunk: Chunk) -> None:
         """Append the rows of a chunk."""
         entries = self.sizes["ids"]
-        self._seen.add(chunk.ids)
+        self.seen.add(chunk.ids)
         if len(chunk.values) and not self.sizes["values"]:
             self._write_ones("values", entries)  # until here all were 1
         if len(chunk.values):
@@ -71,14 +71,17 @@ class FeedWriter(ArrayWriter):
         if chunk.dense is not None:
             self.write("dense", chunk.dense.reshape(-1))
 
-    def finish(self, summary: Summary, sources: Sequence[Source]) -> None:
-        """Rank the ids, and write what belongs to the whole; all is on disk when this returns."""
+    def finish(self, summary: Summary, sources: Sequence[Source], seen: Frequencies | None = None) -> None:
+        """Rank the ids, and write what belongs to the whole; all is on disk when this returns.
+
+        seen: how often each id occurs in all parts, where these are the rows of one.
+        """
         if not self.sizes["targets"]:
             names = ", ".join(source.name for source in sources)
             raise InputError(f"{names}: no rows; is the file empty, or is this the right --format?")
         if len(summary.scales) and not self.sizes["values"]:
             self._write_ones("values", self.sizes["ids"])
-        rank, original = self._seen.rank(summary.features, summary.first_id, summary.remap)
+        rank, original = (seen or self.seen).rank(summary.features, summary.first_id, summary.remap)
         self.write("original", original)
         header = {"features": summary.features, "labels": summary.labels, "schema": summary.schema,
                   "notes": summary.notes, "starts": self._starts, "sets": summary.sets,

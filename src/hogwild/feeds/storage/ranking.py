@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hogwild.arrays import Ids
+from hogwild.arrays import Ids, Offsets
 from hogwild.errors import InputError
 from hogwild.kernels.compiler.jit import ready
 from hogwild.kernels.ids.ranking import count_ids, ranks_of
@@ -28,6 +28,18 @@ class Frequencies:
     def __init__(self) -> None:
         self._counts = np.zeros(1 << 16, np.int64)
         self.largest = -1
+
+    @property
+    def counts(self) -> Offsets:
+        """Of each id up to the largest."""
+        return self._counts[: self.largest + 1]
+
+    def add_counts(self, counts: Offsets) -> None:
+        """Those of other chunks."""
+        if len(counts):
+            self.largest = max(self.largest, len(counts) - 1)
+            self._grow(len(counts))
+            self._counts[: len(counts)] += counts
 
     def add(self, ids: Ids) -> None:
         """Count the ids of a chunk."""

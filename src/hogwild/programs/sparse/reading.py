@@ -111,6 +111,8 @@ class ReadingProgram(RowProgram):
         training; texts; a matrix. labels: they are needed, not only taken where there are some.
         """
         if isinstance(data, Feed):
+            if data.away:
+                raise InputError(f"{data.source}: its rows are with the nodes that train on them; open the file here.")
             self.check_fit(data)
             feed = data
         elif paths := _paths_of(data):

@@ -423,6 +423,13 @@ class SparseMLP(DeviceProgram, Tabled):
         self._start_rows(known, rows, seed)
         self._lines = max(1, min(self._batch * feed.longest, rows))
 
+    def for_part(self, feed: Feed) -> SparseMLP:
+        """With the batches that are chosen for all rows."""
+        known = super().for_part(feed)
+        assert isinstance(known, SparseMLP)
+        known.config = replace(self.config, batch_size=self._whole)
+        return known
+
     def schema_of(self, feed: Feed) -> dict[str, Any]:
         """That of the feed; a matrix is columns of numbers beside slots of which there are none."""
         matrix = feed.schema and isinstance(feed.samples, DenseRows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
@@ -225,6 +226,15 @@ class Supervised(ReadingProgram):
         if self.several and self.class_weight is not None:
             raise ConfigError("rows have several labels, and classes weigh the same then; leave out class_weight"
                               " (--class-weight, --balanced).")  # fmt: skip
+
+    def for_part(self, feed: Feed) -> Supervised:
+        """With weights of classes that are those of all rows."""
+        known = copy.copy(self)
+        if isinstance(self.class_weight, str) and self.classes:
+            scale = class_scale(feed, self.classes, self.class_weight)
+            assert scale is not None
+            known.class_weight = list(zip(self.classes, map(float, scale), strict=True))
+        return known
 
     def sets_of(self, feed: Feed) -> tuple[ClassSets, Numbers]:
         """The sets of labels that rows of a feed have, in the classes of the model, and the number of each row's."""

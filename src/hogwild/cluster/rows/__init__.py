@@ -1,0 +1,1 @@
+"""Rows of files that nodes read themselves, each its part."""
