@@ -1,8 +1,9 @@
 """Opening tables for the first time on two threads, against reading alone: pyarrow's and polars' own, in turns.
 
-Two tables, each as CSV and as Parquet: clicks of 26 columns of words and 13 of numbers, and reviews of films (IMDB, where
-it is there, else made text) with a label. `open, cold` is all that a first run pays: hash of the content, parsing,
-ids of categories or of n-grams, ranking, and writing to the cache with fsync; `open, warm` is what every later run pays.
+Two tables, each as CSV and as Parquet: clicks of 26 columns of words and 13 of numbers, and reviews of films (IMDB,
+where it is there, else made text) with a label. `open, cold` is all that a first run pays: hash of the content,
+parsing, ids of categories or of n-grams, ranking, and writing to the cache with fsync; `open, warm` is what every later
+run pays.
 Peers read the file into memory, all columns, and do nothing with them: that is the least that anybody does, not the
 same work. Words are words for them; pyarrow has a second row with words as dictionaries, which is nearer to ids.
 

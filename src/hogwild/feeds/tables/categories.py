@@ -6,7 +6,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, count
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -160,8 +160,8 @@ class Vocabulary:
         found = self._find(words)
         if not self.fixed:
             self._add(words, found, columns, missing)
-        ends = np.cumsum([len(own) for own in owners])[:-1] if owners else []
-        return [np.append(part, np.int32(-1)) for part in np.split(found, ends)[: len(owners)]]
+        ends = np.cumsum([0, *map(len, owners)]).tolist()
+        return [np.append(found[start:end], np.int32(-1)) for start, end in pairwise(ends)]
 
     def _stand_in(self, places: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
         """What values of these columns are taken for that are not known: ids of rare ones, or -1."""
@@ -181,10 +181,11 @@ class Vocabulary:
     def _values(self) -> list[dict[str, int]]:
         """Of each owner, the ids of its values."""
         values: list[dict[str, int]] = [{} for _ in self._prefixes]
-        ids = count(self.first)
+        ident = self.first
         for owners, words in zip(self._owners, self._words, strict=True):
-            for owner, word, ident in zip(owners.tolist(), words.to_pylist(), ids, strict=False):
+            for owner, word in zip(owners.tolist(), words.to_pylist(), strict=True):
                 values[owner][word] = ident
+                ident += 1
         return values
 
     def tables(self) -> list[dict[str, int]]:
@@ -289,7 +290,7 @@ class Vocabulary:
     def _add(
         self, words: _Words, found: Ids, columns: Sequence[tuple[int, Codes]], missing: npt.NDArray[np.bool_] | None
     ) -> None:
-        """Give ids to words that have none, and to missing numbers, in the order of the cells where they first stand."""
+        """Give ids to words that have none, and to missing numbers, in the order of the cells where they stand."""
         width = len(self._stand_ins) + len(self.marks)
         fresh, cells, start = [], [], 0
         for first, column in columns:
