@@ -111,6 +111,7 @@ bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/sparse_mlp.py
 	$(PEERS)/bin/python benchmarks/tfrecord.py
 	$(PEERS)/bin/python benchmarks/multislot.py
+	$(PEERS)/bin/python benchmarks/tables.py
 	$(PEERS)/bin/python benchmarks/sentiment.py --peers $(PEERS)/bin/python --rounds 3
 	$(PEERS)/bin/python benchmarks/defaults.py --json $(PEERS)/defaults.json
 	USER=hogwild $(PEERS)/bin/python benchmarks/fm.py

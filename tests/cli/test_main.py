@@ -282,3 +282,22 @@ def test_help_fits_a_narrow_terminal():
     lines = [line for line in done.stdout.splitlines() if not line.startswith("  hogwild ")]  # examples, to be copied
     assert len(lines) > 100
     assert [line for line in lines if len(line) > 60 and "{" not in line] == []  # choices are one word
+
+
+def test_no_command_waits_for_pandas_and_own_programs_may_import_it() -> None:
+    code = (
+        "import sys, types\n"
+        "from hogwild.cli.imports import leave_out\n"
+        "leave_out('pandas')\n"
+        "import pyarrow\n"
+        "assert pyarrow.array(['x']).fill_null('').to_pylist() == ['x']\n"
+        "assert 'pandas' not in sys.modules\n"
+        "from hogwild.cli.own import program_from\n"
+        "from hogwild.errors import ConfigError\n"
+        "try:\n"
+        "    program_from('json:no_such')\n"
+        "except ConfigError:\n"
+        "    import importlib.util\n"
+        "    assert importlib.util.find_spec('pandas')\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -12,6 +12,7 @@ import traceback
 
 from hogwild.cli.calling import calling
 from hogwild.cli.commands import COMMANDS, Entry
+from hogwild.cli.imports import leave_out
 from hogwild.cli.interrupt import ignore_signals, no_interrupt_lost
 from hogwild.cli.streams import standard_streams, stay_usable
 from hogwild.errors import ConfigError, HogwildError, brief, shorten, speaking_flags
@@ -43,6 +44,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or input, 130 interrupted."""
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    if argv is None:  # the process is ours, and pyarrow would import it for its first array, in a second
+        leave_out("pandas")
     with standard_streams() as output, speaking_flags():
         code = _run(sys.argv[1:] if argv is None else argv, output)
     if argv is None and code == INTERRUPTED:

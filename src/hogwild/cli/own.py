@@ -7,12 +7,14 @@ import os
 import sys
 from typing import Any
 
+from hogwild.cli.imports import leave_nothing_out
 from hogwild.config.options import nearest
 from hogwild.errors import ConfigError, HogwildError, brief, shorten
 
 
 def program_from(name: str) -> Any:
     """The program that the function makes. Modules in the working directory are found too, as `python -m` does it."""
+    leave_nothing_out()  # its code may want it
     from hogwild.programs.program import Program
 
     place, colon, function = name.partition(":")

@@ -132,8 +132,8 @@ class FileTexts:
         places = {name: names.index(name) for name in chosen}
         shape = delimited.Shape(dialect, len(names), places, (), chosen)
         skip = delimited.header_lines(head, dialect) if header else 0
-        for block in delimited.whole_records(blocks_of(source, 0, skip), dialect):
-            frame = delimited.read_block(block, shape, self._replace)
+        for block, records in delimited.whole_records(blocks_of(source, 0, skip), dialect):
+            frame = delimited.read_block(block, shape, self._replace, records)
             self._sound(source, frame.wrong)
             self.replaced += frame.replaced
             yield frame.lines, [(name, frame.arrays[name]) for name in chosen]

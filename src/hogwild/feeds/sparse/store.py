@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from hogwild.arrays import AnyRows, BinaryRows, Rows, SlotRows, ValuedSlotRows
 from hogwild.config import FeedConfig
 from hogwild.errors import InputError
+from hogwild.feeds.io.parallel import in_all
 from hogwild.feeds.io.source import Source
 from hogwild.feeds.io.workspace import writing
 from hogwild.feeds.sparse.encoder import Chunk, Encoder, Summary
@@ -29,7 +31,7 @@ from hogwild.timeline import timed, timed_items
 
 _ARRAYS = ("offsets", "ids", "values", "targets", "importance", "lines", "original", "slots", "dense")
 Cells = npt.NDArray[Any]
-_PIECE = 1 << 20  # items changed at a time
+_PIECE = 1 << 18  # items changed at a time
 _ONES = np.ones(1 << 18, np.float32)
 
 
@@ -129,18 +131,21 @@ class FeedWriter(ArrayWriter):
 
 
 def _rewrite(path: Path, change: Callable[[Cells, int, Cells], None], final: Cells) -> None:
-    """Change the array in a file, a piece at a time: `change(piece, place of its first item, final)` works in place."""
-    room = np.empty(_PIECE, DTYPES[path.name])
-    items = os.path.getsize(path) // room.itemsize
-    with open(path, "r+b") as file:
-        for place in range(0, items, _PIECE):
-            piece = room[: items - place]
-            file.seek(place * room.itemsize)
-            if file.readinto(piece.data) != piece.nbytes:
+    """Change the array in a file, a piece at a time on all cores: `change(piece, place of its first item, final)` works
+    in place, and knows of no other piece."""
+    dtype = np.dtype(DTYPES[path.name])
+    items = os.path.getsize(path) // dtype.itemsize
+    with open(path, "r+b", buffering=0) as file:
+
+        def rewrite(place: int) -> None:
+            piece = np.empty(min(_PIECE, items - place), dtype)
+            if os.preadv(file.fileno(), [piece.data], place * dtype.itemsize) != piece.nbytes:
                 raise OSError(f"{path.name} became shorter")
             change(piece, place, final)
-            file.seek(place * room.itemsize)
-            file.write(piece.data)
+            if os.pwrite(file.fileno(), piece.data, place * dtype.itemsize) != piece.nbytes:
+                raise OSError(errno.ENOSPC, f"{path.name} could not be written whole")
+
+        in_all(rewrite, range(0, items, _PIECE))
 
 
 def _check_header(header: dict[str, Any]) -> None:

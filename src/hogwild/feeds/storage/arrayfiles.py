@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.errors import HogwildError, InputError
+from hogwild.feeds.io.parallel import in_all
 from hogwild.feeds.io.workspace import writing
 from hogwild.kernels.ids.crc32c import crc32c
 from hogwild.machine import cores
@@ -81,11 +82,16 @@ class ArrayWriter:
 
     def seal(self, header: dict[str, Any]) -> None:
         """Write the header; all is on disk when this returns, unless it is not to last."""
+
+        def finished(name: str) -> tuple[str, int, int]:
+            if self.lasting and name in self._files:
+                os.fsync(self._files[name].fileno())
+            size = self.sizes[name]
+            return DTYPES[name], size, checksum_of(map_file(self.directory / name, DTYPES[name], size))
+
         with writing(self.directory):
-            self.close(sync=self.lasting)
-            arrays = {}
-            for name, size in self.sizes.items():
-                arrays[name] = DTYPES[name], size, checksum_of(map_file(self.directory / name, DTYPES[name], size))
+            arrays = dict(zip(self.sizes, in_all(finished, list(self.sizes)), strict=True))
+            self.close()
             text = json.dumps({"version": VERSION, "arrays": arrays, **header}, ensure_ascii=False)
             with open(self.directory / HEADER, "wb", opener=private_opener) as file:
                 # Half of a surrogate pair, as names of files may hold, is escaped as JSON escapes it.
@@ -94,11 +100,9 @@ class ArrayWriter:
                 if self.lasting:
                     os.fsync(file.fileno())
 
-    def close(self, sync: bool = False) -> None:
+    def close(self) -> None:
         """Close the files."""
         for file in self._files.values():
-            if sync:
-                os.fsync(file.fileno())
             file.close()
         self._files = {}
 

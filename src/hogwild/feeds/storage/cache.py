@@ -16,6 +16,7 @@ from hogwild.arrays import bytes_of
 from hogwild.config.places import cache_limit
 from hogwild.errors import InputError, SaveError
 from hogwild.feeds.io import workspace as workspaces
+from hogwild.feeds.io.parallel import in_all
 from hogwild.feeds.io.source import Source, forget
 from hogwild.feeds.io.workspace import KIND, FullError, drop_workspace, feeds_home, make_workspace
 from hogwild.feeds.storage.arrayfiles import DTYPES, HEADER, VERSION, Damaged, read_header
@@ -65,7 +66,7 @@ class Entry:
 def key_from(content: Mapping[str, Any], sources: Sequence[Source]) -> str:
     """What identifies that which is made of these sources as `content` says (JSON values only)."""
     with timed("hash"):
-        whole = {**content, "version": VERSION, "content": [source.fingerprint() for source in sources]}
+        whole = {**content, "version": VERSION, "content": in_all(lambda source: source.fingerprint(), sources)}
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:32]
 
 

@@ -86,24 +86,24 @@ def header_lines(head: str, dialect: Dialect) -> int:
     return int(np.count_nonzero(text[: dialect.records(text)[0].ends[0]] == ord("\n")))
 
 
-def whole_records(blocks: Iterator[Block], dialect: Dialect) -> Iterator[Block]:
-    """The blocks, cut anew where a line end stands inside quotes."""
+def whole_records(blocks: Iterator[Block], dialect: Dialect) -> Iterator[tuple[Block, Records | None]]:
+    """The blocks, cut anew where a line end stands inside quotes; with the records where they were sought for that."""
     kept: Block | None = None
     for block in blocks:
         if kept is not None:
             block = kept._replace(text=np.concatenate((kept.text, block.text)))
             kept = None
         if not dialect.quoted or not (block.text == ord(QUOTE)).any():
-            yield block
+            yield block, None
             continue
-        _, end = dialect.records(block.text)
+        records, end = dialect.records(block.text)
         if end < len(block.text):
             line = block.line + int(np.count_nonzero(block.text[:end] == ord("\n")))
             kept = block._replace(line=line, text=block.text[end:])
             if len(kept.text) > block.source.max_line:
                 raise _open_quote(kept)
         if end:
-            yield block._replace(text=block.text[:end])
+            yield block._replace(text=block.text[:end]), records
     if kept is not None:
         raise _open_quote(kept)
 
@@ -159,10 +159,11 @@ class Found(NamedTuple):
         return np.concatenate(parts) if parts else self.text[:0]
 
 
-def read_records(block: Block, shape: Shape, replace: bool) -> Found:
-    """Find the records of a block."""
-    text, replaced = check_utf8(block, replace)
-    records, _ = shape.dialect.records(text)
+def read_records(block: Block, shape: Shape, replace: bool, records: Records | None) -> Found:
+    """Find the records of a block, if they are not known."""
+    text, replaced = check_utf8(block, replace)  # what is replaced ends no field
+    if records is None:
+        records, _ = shape.dialect.records(text)
     good = records.fields == shape.fields
     lines = records.lines + block.line
     wrong = {
@@ -171,10 +172,10 @@ def read_records(block: Block, shape: Shape, replace: bool) -> Found:
     return Found(text, records.starts[good], records.ends[good], lines[good], wrong, replaced)
 
 
-def read_block(block: Block, shape: Shape, replace: bool) -> Frame:
+def read_block(block: Block, shape: Shape, replace: bool, records: Records | None = None) -> Frame:
     """Read the wanted columns of a block."""
     dialect, count, places, numeric = shape[:4]
-    found = read_records(block, shape, replace)
+    found = read_records(block, shape, replace, records)
     text = found.whole_text()
     types = {place: shape.kind_of(name) for name, place in places.items()}
     numbers = [places[name] for name in numeric if name in places]
@@ -260,10 +261,10 @@ def wide_shape(shape: Shape, plan: Plan) -> WideShape:
     return WideShape(shape._replace(places=others), numbers, words)
 
 
-def read_wide(block: Block, wide: WideShape, replace: bool) -> Frame:
+def read_wide(block: Block, wide: WideShape, replace: bool, records: Records | None = None) -> Frame:
     """Read a block: label and text are columns of the frame, numbers and categories are its `cells`."""
     shape = wide.shape
-    found = read_records(block, shape, replace)
+    found = read_records(block, shape, replace, records)
 
     def read(places: Any, kind: Any) -> Any:
         wanted = np.zeros(shape.fields, np.bool_)

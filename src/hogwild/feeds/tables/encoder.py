@@ -43,7 +43,7 @@ from hogwild.feeds.tables.fields import FieldRules
 from hogwild.feeds.tables.frames import WIDE, ArrowFile, Bags, Codes, Frame, Numbers, RowSets, is_labels
 from hogwild.feeds.tables.objects import ObjectFile, ObjectShape
 from hogwild.kernels.compiler.jit import ready
-from hogwild.kernels.parse.tables import Cells, fill_rows, make_filled
+from hogwild.kernels.parse.tables import Cells, Records, fill_rows, make_filled
 from hogwild.messages import counted, shown
 
 _EMPTY = FieldRules(())
@@ -76,7 +76,7 @@ class _Parts(NamedTuple):
 
 
 _AnyShape = Shape | WideShape | ObjectShape
-_Item = Frame | tuple[Block, _AnyShape]
+_Item = Frame | tuple[Block, _AnyShape, Records | None]
 
 
 class TableEncoder:
@@ -234,16 +234,16 @@ class TableEncoder:
         for frame in table.frames(tuple(dict.fromkeys(called.values())), file):
             yield frame._replace(arrays={name: frame.arrays[own] for name, own in called.items()})
 
-    def _blocks(self, source: Source, file: int) -> Iterator[tuple[Block, Shape | WideShape]]:
+    def _blocks(self, source: Source, file: int) -> Iterator[_Item]:
         judged = self._judge(source, file)
         if judged is None:
             return
         skip, shape = judged
         dialect = shape.shape.dialect if isinstance(shape, WideShape) else shape.dialect
-        for block in delimited.whole_records(blocks_of(source, file, skip), dialect):
-            yield block, shape
+        for block, records in delimited.whole_records(blocks_of(source, file, skip), dialect):
+            yield block, shape, records
 
-    def _object_blocks(self, source: Source, file: int) -> Iterator[tuple[Block, ObjectShape]]:
+    def _object_blocks(self, source: Source, file: int) -> Iterator[_Item]:
         found = ObjectFile(source, self.config, self.rules)
         if not found.names:
             found.report(self.bad)
@@ -260,7 +260,7 @@ class TableEncoder:
         self.counts["unlabelled files"] += plan.label not in shape.names.values()
         self.absent += absent
         for block in blocks_of(source, file, 0):
-            yield block, shape
+            yield block, shape, None
 
     def _judge(self, source: Source, file: int) -> tuple[int, Shape | WideShape] | None:
         """The lines of the header, and how records are read; None if there are none. The first file says what columns
@@ -329,15 +329,15 @@ class TableEncoder:
 
     # -- in threads: a frame in arrays ------------------------------------------------------------------------------
 
-    def _read(self, block: Block, shape: _AnyShape) -> Frame:
+    def _read(self, block: Block, shape: _AnyShape, records: Records | None) -> Frame:
         replace = self.config.invalid_utf8 == "replace"
         if isinstance(shape, ObjectShape):
             frame, late = objects.read_objects(block, shape, replace)
             self.late |= late
             return frame
         if isinstance(shape, WideShape):
-            return delimited.read_wide(block, shape, replace)
-        return delimited.read_block(block, shape, replace)
+            return delimited.read_wide(block, shape, replace, records)
+        return delimited.read_block(block, shape, replace, records)
 
     def _convert(self, item: _Item) -> _Parts:
         plan = self._known_plan()

@@ -7,7 +7,7 @@ of the words that stand for that.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any
@@ -105,7 +105,8 @@ class FieldRules:
 
     def present(self, fields: Sequence[str]) -> list[str]:
         """The fields that are not missing."""
-        return [field for field in fields if not self.is_missing(field)]
+        known = self._known
+        return [field for field in fields if field.strip().lower() not in known]
 
     def all_numbers(self, fields: Sequence[str]) -> bool:
         """Whether there is a number among the fields, and nothing else but missing ones."""
@@ -175,14 +176,20 @@ def doubt_of(present: Sequence[str], rules: FieldRules) -> str:
     """
     if not present:
         return "none of its first fields is there (see --numeric)"
-    odd = {field for field in present if rules.number_of(field) is None}
     few = len(present) * (1 - MOSTLY)
-    if sum(field in odd for field in present) < few:
+
+    def are_few(odd: Iterable[str]) -> bool:
+        return all(count < few for count, _ in enumerate(odd, 1))  # looks no further than it must
+
+    if are_few(field for field in present if rules.number_of(field) is None):
+        odd = {field for field in present if rules.number_of(field) is None}
         words = ", ".join(f"`{shown(word)}`" for word in sorted(odd)[:3])
         return f"among its numbers is {words} (see --missing and --numeric)"
     for style in ("point", "comma"):
-        if sum(_styled(field, style) is None for field in present) < few:
-            example = next(field for field in present if field in odd and _styled(field, style) is not None)
+        if are_few(field for field in present if _styled(field, style) is None):
+            example = next(
+                field for field in present if rules.number_of(field) is None and _styled(field, style) is not None
+            )
             return f"`{shown(example)}` would be a number with --number-style {style}"
     for form in _DATES:
         if _years_of(present[0].strip(), form) is not None and all(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,6 +92,7 @@ def spelled_out(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _LITTLE = 1 << 15  # bytes, entries or cells that the interpreter goes through before a compiler would be ready
+_DONE: Counter[Any] = Counter()  # of them, what it has gone through with each kernel
 
 
 def ready(compiled: Any, work: int) -> Any:
@@ -99,7 +101,8 @@ def ready(compiled: Any, work: int) -> Any:
 
     work: how many bytes, entries or cells it goes through.
     """
-    if work > _LITTLE or _AHEAD or nb.config.DISABLE_JIT or compiled.overloads or _is_kept(compiled):
+    _DONE[compiled] += work
+    if _DONE[compiled] > _LITTLE or _AHEAD or nb.config.DISABLE_JIT or compiled.overloads or _is_kept(compiled):
         return compiled
     return in_python(compiled)
 
