@@ -21,6 +21,7 @@ from hogwild.kernels.simd.emit import INT, LONG, VectorCode
 
 ROW = 16  # cells of a row of a strip
 _CODE = VectorCode(ROW)
+_CHAINS = 12  # sums at once: an instruction begins every cycle, and ends six later
 
 
 class Float32(NamedTuple):
@@ -104,8 +105,17 @@ def _add_one(products: Any, builder: Any, code: Any, a: Any, b: Any, cell: Any) 
 
 @add_product.of(BFloat16)
 def _add_two(products: Any, builder: Any, code: Any, a: Any, b: Any, cell: Any) -> None:
-    pairs = [builder.bitcast(x, _HALVES) for x in (a, b)]
+    pairs = [builder.bitcast(x, _HALVES) for x in (b, a)]  # a number in all lanes is read by the instruction itself
     builder.store(_call(builder, "dpbf16ps", _CODE.vector, [builder.load(cell), *pairs]), cell)
+
+
+@choice
+def chains_for(products: Any, sums: int) -> Any:
+    """Into how many each of so many sums is divided, that none waits for the last of its products to be added."""
+
+
+chains_for.of(Float32)(lambda products, sums: 1)
+chains_for.of(BFloat16)(lambda products, sums: _CHAINS // sums)
 
 
 def _rounded(builder: Any, low: Any, high: Any) -> Any:

@@ -16,7 +16,7 @@ from numba.core import cgutils
 
 from hogwild.kernels.compiler.instructions import instruction
 from hogwild.kernels.simd.emit import LONG, VectorCode
-from hogwild.kernels.simd.pairs import add_product, numbers_of
+from hogwild.kernels.simd.pairs import add_product, chains_for, numbers_of
 
 STRIP = 16
 GATES = 4  # of an LSTM: 16 units have four strips
@@ -88,23 +88,29 @@ def _stack(products: Any, rows: Any, strips: Any, a: Any, at: Any, by_strip: Any
 def stack(b_: Any, products: Any, rows: Any, strips: Any, a: Any, at: Any, by_strip: Any, b: Any, place: Any, c: Any, to: Any, apart: Any) -> None:  # noqa: E501
     """Row r of c, a strip at to + r apart, += row r of the strips of a, the first at `at` and the next `by_strip` cells
     later, times a strip of b with a row for each column of all of them."""
-    sums = [CODE.make_sums(b_, _PARTS) for _ in rows]
+    chains = chains_for(products, len(rows))
+    sums = [[CODE.make_sums(b_, _PARTS) for _ in range(chains)] for _ in rows]
     targets = [b_.add(to, b_.mul(LONG(r), apart)) for r in range(len(rows))]
-    for target, totals in zip(targets, sums, strict=True):
-        for vector, total in enumerate(totals):
+    for target, (first, *others) in zip(targets, sums, strict=True):
+        for vector, total in enumerate(first):
             b_.store(CODE.load(b_, c, target, vector), total)
+        for totals in others:
+            CODE.clear(b_, totals)
     with cgutils.for_range(b_, strips) as outer:
         start = b_.add(at, b_.mul(outer.index, by_strip))
         first = b_.add(place, b_.mul(outer.index, LONG(STRIP * STRIP)))
         for k in range(STRIP):
             values = [CODE.load(b_, b, b_.add(first, LONG(k * STRIP)), vector) for vector in range(_PARTS)]
-            for r, totals in enumerate(sums):
+            for r, own in enumerate(sums):
                 factor = CODE.spread_at(b_, a, b_.add(start, LONG(r * STRIP + k)))
-                for value, total in zip(values, totals, strict=True):
+                for value, total in zip(values, own[k % chains], strict=True):
                     add_product(products, b_, CODE, factor, value, total)
-    for target, totals in zip(targets, sums, strict=True):
-        for vector, total in enumerate(totals):
-            CODE.store(b_, b_.load(total), c, target, vector)
+    for target, own in zip(targets, sums, strict=True):
+        for vector in range(_PARTS):
+            total, *others = (b_.load(totals[vector]) for totals in own)
+            for other in others:
+                total = b_.fadd(total, other)
+            CODE.store(b_, total, c, target, vector)
 
 
 def _turn_block(a: Any, at: Any, b: Any, to: Any) -> None:
