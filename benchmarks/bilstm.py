@@ -67,9 +67,9 @@ def ours(files: tuple[Path, Path | None], text: Run, options: Run, run: Run, mod
     return {**places, "text": text, "options": options, "run": {"lr": None, **run}, "model": model}
 
 
-def plain(batch: int, hidden: int) -> Run:
+def plain(batch: int, hidden: int, products: str = "float32") -> Run:
     """The options of a Bi-LSTM of words that is the same as PyTorch's."""
-    return {"hidden": hidden, "word_dim": hidden, "batch_size": batch}
+    return {"hidden": hidden, "word_dim": hidden, "batch_size": batch, "products": products}
 
 
 # -- processes --------------------------------------------------------------------------------------------------------
@@ -198,17 +198,19 @@ def speed(asked: argparse.Namespace, place: Path) -> dict[str, dict[str, float]]
     files = write_chunks(place, asked.limit)
     arrays, _, _ = write_arrays(files, place)
     warm = ours((files[0], None), {"features": "words"}, plain(1, asked.hidden), {"threads": 1, "epochs": 1, "lr": LR})
-    run_ours(warm, asked.time)  # compiles
+    run_ours(warm, asked.time)
+    kinds = [*product(("float32", "bfloat16") if has_bfloat16() else ("float32",), (2, 1))]
     rates: dict[str, dict[str, list[float]]] = {}
     for _ in range(asked.rounds):
         for batch in asked.batch:
             of_batch = rates.setdefault(str(batch), {})
-            for threads in (2, 1):
+            for products, threads in kinds:
                 run = {"threads": threads, "epochs": asked.epochs, "lr": LR, "sharing": "all"}
-                one = ours((files[0], None), {"features": "words"}, plain(batch, asked.hidden), run)
-                _add(of_batch, f"hogwild, {threads} thread{'s' * (threads > 1)}", run_ours(one, asked.time))
+                one = ours((files[0], None), {"features": "words"}, plain(batch, asked.hidden, products), run)
+                _add(of_batch, f"hogwild, {threads} thread{'s' * (threads > 1)}, {products}", run_ours(one, asked.time))
             for name, form in torch_forms(asked, batch).items():
-                _add(of_batch, name, run_torch(arrays, form, asked.time))
+                if asked.peers in name:
+                    _add(of_batch, name, run_torch(arrays, form, asked.time))
     return {batch: {name: median(each) for name, each in forms.items()} for batch, forms in rates.items()}
 
 
@@ -224,12 +226,13 @@ def best_peer(rates: dict[str, float]) -> str:
 
 
 def print_speed(found: dict[str, dict[str, float]]) -> None:
-    """A table a batch; ratios are those of ours with 2 threads to each form."""
+    """A table a batch; ratios are those of ours with 2 threads to each form, in the same numbers."""
     for batch, rates in found.items():
-        mine, best = rates.get("hogwild, 2 threads", float("nan")), best_peer(rates)
+        best = best_peer(rates)
         print(f"batch {batch}")
         for name, rate in rates.items():
             mark = "  <- PyTorch's best" if name == best else ""
+            mine = rates.get(f"hogwild, 2 threads, {name.rpartition(', ')[2]}", float("nan"))
             print(f"  {name:52} {rate:9,.0f} tokens/s  {mine / rate:6.2f}x{mark}")
     if not has_bfloat16():
         print("bfloat16 is left out: this CPU has no products of it.")
@@ -362,6 +365,7 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=280, help="units each way, and numbers of a word")
     parser.add_argument("--rounds", type=int, default=3, help="the median of so many is taken")
     parser.add_argument("--limit", type=int, default=2000, help="sentences to measure the speed on; 0: all")
+    parser.add_argument("--peers", default="", metavar="TEXT", help="forms of PyTorch's with this in their names")
     parser.add_argument("--epochs", type=int, default=1, help="of each measurement of speed")
     parser.add_argument("--quality", action="store_true", help="F after equal epochs, three seeds")
     parser.add_argument("--tasks", action="store_true", help="other tasks and forms of ours, against our CRF")

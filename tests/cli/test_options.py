@@ -121,6 +121,7 @@ def test_nested_options_are_in_line():
         (BiLSTMConfig, {"clip": -1.0}, "negative. Try 5"),
         (BiLSTMConfig, {"l2": -1.0}, "negative"),
         (BiLSTMConfig, {"recurrence": "ful"}, "did you mean full"),
+        (BiLSTMConfig, {"products": "bf16"}, "did you mean bfloat16"),
         (BiLSTMConfig, {"letters": "lstm"}, "choose one of none, convolution"),
         (TaggerTrainConfig, {"lr": 0.0}, "Try 0.05 with sgd, 0.002 with adam, or leave it out."),
         (SaveConfig, {"resume": True}, "output"),

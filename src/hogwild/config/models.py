@@ -326,6 +326,9 @@ class BiLSTMConfig(Config):
     recurrence: Literal["full", "diagonal"] = "full"
     """What a unit reads of the token before: what all units gave there, or only itself, as the paper on AsynGrad has
     it."""
+    products: Literal["float32", "bfloat16"] = "float32"
+    """In what matrices are multiplied in training: weights are float32 either way; bfloat16 is faster, where the CPU
+    multiplies it (avx512_bf16)."""
     batch_size: int = 8
     """Sentences of a visit, of similar length, which make one step; 1: one at a time, as in the paper."""
     together: int = 0

@@ -11,6 +11,7 @@ import pytest
 from compiling import cases
 from hogwild.arrays import make_scratch
 from hogwild.kernels.loop.task import total_loss
+from hogwild.kernels.simd.pairs import has_pairs
 from hogwild.programs.taggers import bilstm_weights
 from hogwild.programs.taggers.bilstm import BiLSTM
 from problems.tagged import made_feed
@@ -76,6 +77,22 @@ def test_the_gradient_is_that_of_the_loss(options: dict[str, Any]) -> None:
                 ends.append(_loss(arrays, program, samples, sentences))
                 array[place] -= side
             assert got == pytest.approx((ends[0] - ends[1]) / (2 * STEP), rel=2e-3, abs=2e-6), (name, place)
+
+
+@pytest.mark.skipif(not has_pairs(), reason="this CPU multiplies no pairs")
+@pytest.mark.parametrize("options", cases(KINDS, []), ids=str)
+def test_a_gradient_by_products_of_bfloat16_is_near(options: dict[str, Any]) -> None:
+    feed, found = made_feed(12), []
+    for products in ("float32", "bfloat16"):
+        program = BiLSTM(**{**SMALL, **options, "products": products})
+        program.startup(feed, seed=2)
+        samples, scratch = program.samples(feed), make_scratch(program.room(feed), np.uint64(1))
+        visit = len(samples.first) - 1
+        loss = total_loss(program.task, samples, program.weights, scratch, visit, visit + 1)
+        found.append((np.array([loss]), scratch.dense.copy(), scratch.grads.copy()))
+    for exact, near in zip(*found, strict=True):
+        assert 1e-6 < np.linalg.norm(near - exact) / np.linalg.norm(exact) < 8e-3  # half a step of 8 bits is 2e-3
+    np.testing.assert_array_equal(found[0][1] == 0, found[1][1] == 0)
 
 
 def test_what_fills_panels_up_stays_zero() -> None:

@@ -17,6 +17,7 @@ from compiling import OFF, compiled_in_full
 from hogwild.errors import ConfigError, InputError, ModelError
 from hogwild.executor.run import AsyncExecutor
 from hogwild.kernels.nn.letters import KNOWN, LONGEST
+from hogwild.kernels.simd.pairs import has_pairs
 from hogwild.programs.taggers.bilstm import BiLSTM
 from hogwild.programs.taggers.bilstm_reading import Reader, visits_of
 from problems.tagged import TEMPLATES, made_feed
@@ -71,6 +72,36 @@ def test_serial_runs_repeat_to_the_last_bit(feed: Any) -> None:
     run(third, feed, seed=2)
     assert bits(one) == bits(other)
     assert bits(one) != bits(third)
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not has_pairs(), reason="this CPU multiplies no pairs")
+def test_products_of_bfloat16_learn_repeat_and_go_on(trained: BiLSTM, feed: Any, tmp_path: Path) -> None:
+    options = {**SMALL, "products": "bfloat16"}
+    one, other, exact = BiLSTM(**options), BiLSTM(**options), BiLSTM(**SMALL)
+    ends = [run(program, feed, epochs=4, lr=0.01)[-1] for program in (one, other, exact)]
+    assert bits(one) == bits(other)
+    assert ends[0].loss != ends[2].loss
+    assert ends[0].loss == pytest.approx(ends[2].loss, rel=0.05)
+    assert one.evaluate(feed)["f1"] > 0.8
+    hogwild.save_model(tmp_path / "model", one)
+    again = hogwild.load_model(tmp_path / "model").program
+    assert again.config.products == "bfloat16"
+    plain = BiLSTM(**{**one.options(), "products": "float32"})
+    plain.restore(one.arrays())
+    np.testing.assert_array_equal(again.scores(feed), plain.scores(feed))  # a model at rest reads in float32
+    for mode, batch in (("hogwild", 1), ("hogwild", 4)):
+        many = BiLSTM(**{**options, "batch_size": batch})
+        events = run(many, feed, mode, 2, epochs=4, lr=0.01, sharing="all")
+        assert events[-1].samples == 4 * len(feed)
+        assert many.evaluate(feed)["f1"] > 0.8
+
+
+def test_products_that_the_cpu_has_not_are_refused(feed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hogwild.programs.taggers.bilstm.has_pairs", lambda: False)
+    program = BiLSTM(**SMALL, products="bfloat16")
+    with pytest.raises(ConfigError, match="products is bfloat16: this CPU multiplies none"):
+        run(program, feed)
 
 
 @pytest.mark.parametrize("sharing", ["all", "hot", "replica"])

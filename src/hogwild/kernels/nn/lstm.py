@@ -18,13 +18,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.kernels.compiler.jit import choice, inner
-from hogwild.kernels.simd.strips import GATES, STRIP, WIDE, close_cells, open_cells, stack, tile, turn_block
+from hogwild.kernels.nn.lstm_products import (
+    ANEW,
+    KEPT,
+    cells_for,
+    flip,
+    multiply_flipped,
+    multiply_strips,
+    pair_neighbours,
+    pair_strips,
+    pair_tokens,
+    wide_for,
+)
+from hogwild.kernels.simd.pairs import BFloat16, Float32, join_strips
+from hogwild.kernels.simd.strips import GATES, STRIP, close_cells, open_cells
 
-_ONE, _TWO, _THREE, _FOUR, _FIVE, _SIX = ((0,) * count for count in range(1, 7))
-_SIDE = (0,) * (GATES if WIDE else 1)  # strips of tiles with many rows: sums for which there are registers
-KEPT, ANEW = (0,), ()  # whether a product is added to what stands there
-_STRETCH = 192  # tokens whose gates and inputs the nearest cache holds while a gradient is summed up
-_BLOCK = 96  # rows that the next cache holds while they are multiplied by all strips
+_STRETCH = 192  # cells of tokens whose gates and inputs the nearest cache holds while a gradient is summed up
 
 
 @inner
@@ -72,7 +81,8 @@ class Layer(NamedTuple):
 
 class Memory(NamedTuple):
     """Where in `floats` one layer and direction has what it needs: gates (as strips), and a row a token of: cells;
-    their tanh; what is given. zeros: the cells before the first token; flipped: room for `flipped_cells`."""
+    their tanh; what is given. zeros: the cells before the first token; flipped, paired: room for `flipped_cells`,
+    `paired_cells`."""
 
     floats: Any
     gates: int
@@ -81,6 +91,7 @@ class Memory(NamedTuple):
     given: int
     zeros: int
     flipped: int
+    paired: int
 
 
 @choice
@@ -98,133 +109,28 @@ def strip_rows(recurrence: Any, inputs: int, units: int) -> Any:
     return (inputs + recurrent_rows(recurrence, units)) | 1
 
 
-# -- products of a matrix with strips -------------------------------------------------------------------------------
-
-
-@inner
-def next_rows(left: int) -> Any:
-    """How many of the rows that are left make the next tile: six, but not so that one or two stay behind."""
-    if left >= 6:
-        return 4 if left == 7 or left == 8 else 6
-    return left
-
-
-@inner
-def multiply_strips(keep: Any, size: Any, a: Any, a_places: Any, b: Any, b_places: Any, c: Any, c_places: Any) -> None:
-    """c = (c +) a b, where b and c are strips. size: rows of c, numbers that each of its cells is a sum of, strips, of
-    which there are whole fours.
-
-    a_places: beginning, cells from row to row and from column to column; b_places, c_places: beginning, cells from
-    strip to strip.
-    """
-    rows, count, strips = size
-    at, by_row, by_step = a_places
-    b_apart, c_apart = b_places[1], c_places[1]
-    for block in range(0, rows, _BLOCK):
-        end = min(rows, block + _BLOCK)
-        for four in range(0, strips, GATES):
-            row = block
-            while row < end:
-                first, take = at + row * by_row, next_rows(end - row)
-                place, into = b_places[0] + four * b_apart, c_places[0] + four * c_apart + row * STRIP
-                if take == 6:
-                    for s in range(0, GATES, len(_SIDE)):
-                        tile(_SIX, _SIDE, keep, count, a, first, by_row, by_step, b, place + s * b_apart, b_apart, c,
-                             into + s * c_apart, c_apart)  # fmt: skip
-                elif take == 5:
-                    for s in range(0, GATES, len(_SIDE)):
-                        tile(_FIVE, _SIDE, keep, count, a, first, by_row, by_step, b, place + s * b_apart, b_apart, c,
-                             into + s * c_apart, c_apart)  # fmt: skip
-                elif take == 4:
-                    for s in range(0, GATES, len(_SIDE)):
-                        tile(_FOUR, _SIDE, keep, count, a, first, by_row, by_step, b, place + s * b_apart, b_apart, c,
-                             into + s * c_apart, c_apart)  # fmt: skip
-                elif take == 3:
-                    for s in range(0, GATES, 2):
-                        tile(_THREE, _TWO, keep, count, a, first, by_row, by_step, b, place + s * b_apart, b_apart, c,
-                             into + s * c_apart, c_apart)  # fmt: skip
-                elif take == 2:
-                    for s in range(0, GATES, 2):
-                        tile(_TWO, _TWO, keep, count, a, first, by_row, by_step, b, place + s * b_apart, b_apart, c,
-                             into + s * c_apart, c_apart)  # fmt: skip
-                else:
-                    tile(_ONE, _FOUR, keep, count, a, first, by_row, by_step, b, place, b_apart, c, into, c_apart)
-                row += take
-
-
-@inner
-def flip(rows: int, strips: int, b: Any, b_places: Any, floats: Any, to: int) -> None:
-    """Turn rows of strips over: strips of 16 columns, one for each of the rows, with a row for each column of the old
-    ones. b_places: beginning, cells from strip to strip. What fills up the last strip is zero."""
-    for first in range(0, rows, STRIP):
-        for strip in range(strips):
-            at = b_places[0] + strip * b_places[1] + first * STRIP
-            into = to + (first * strips + strip * STRIP) * STRIP
-            if first + STRIP <= rows:
-                turn_block(b, at, floats, into)
-            else:
-                for k in range(STRIP):
-                    for column in range(STRIP):  # RACE(stale read): docs/races.md
-                        cell = b[at + k * STRIP + column] if first + k < rows else np.float32(0)
-                        floats[into + column * STRIP + k] = cell
-
-
-@inner
-def multiply_flipped(size: Any, a: Any, a_places: Any, floats: Any, flipped: int, c: Any, c_places: Any) -> None:
-    """c += a b', where a are strips, and `flip` has turned b over. size: rows and columns of c, strips of a; a_places:
-    beginning, cells from strip to strip; c_places: beginning, cells from row to row. Columns are filled up to whole
-    strips, and so must c be."""
-    rows, columns, strips = size
-    apart, by_strip = c_places[1], a_places[1]
-    for block in range(0, rows, _BLOCK):
-        end = min(rows, block + _BLOCK)
-        for first in range(0, columns, STRIP):
-            place, row = flipped + first * strips * STRIP, block
-            while row < end:
-                at, into, take = a_places[0] + row * STRIP, c_places[0] + first + row * apart, next_rows(end - row)
-                if take == 6:
-                    stack(_SIX, strips, a, at, by_strip, floats, place, c, into, apart)
-                elif take == 5:
-                    stack(_FIVE, strips, a, at, by_strip, floats, place, c, into, apart)
-                elif take == 4:
-                    stack(_FOUR, strips, a, at, by_strip, floats, place, c, into, apart)
-                elif take == 3:
-                    stack(_THREE, strips, a, at, by_strip, floats, place, c, into, apart)
-                elif take == 2:
-                    stack(_TWO, strips, a, at, by_strip, floats, place, c, into, apart)
-                else:
-                    stack(_ONE, strips, a, at, by_strip, floats, place, c, into, apart)
-                row += take
-
-
-@inner
-def flipped_cells(stride: int, units: int) -> int:
-    """Cells that weights turned over need, of inputs or of units."""
-    return max(stride, units) * GATES * units
-
-
 # -- what units read of the token before ----------------------------------------------------------------------------
 
 
 @choice
-def read_former(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int, unit: int) -> None:
+def read_former(recurrence: Any, products: Any, layer: Any, batch: Any, memory: Any, t: int, unit: int) -> None:
     """Add to the gates of time t, of 16 units from `unit` on, what the units gave at the time before."""
 
 
 @read_former.of(Full)
-def _read_all(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int, unit: int) -> None:
-    floats, first = memory.floats, GATES * unit // STRIP
-    b_apart, c_apart = layer.rows * STRIP, batch.apart * STRIP
+def _read_all(recurrence: Any, products: Any, layer: Any, batch: Any, memory: Any, t: int, unit: int) -> None:
+    floats, first, c_apart = memory.floats, GATES * unit // STRIP, batch.apart * STRIP
+    weights, (begin, b_apart) = weights_at(products, recurrence, layer, memory)
+    begin += cells_for(products, layer.inputs) * STRIP + first * b_apart
     multiply_strips(
-        KEPT, (batch.base[t + 1] - batch.base[t], layer.units, GATES), floats,
-        (memory.given + batch.base[t - 1] * layer.units, layer.units, 1),
-        layer.values, (layer.at + layer.inputs * STRIP + first * b_apart, b_apart), floats,
+        products, KEPT, (batch.base[t + 1] - batch.base[t], cells_for(products, layer.units), GATES), floats,
+        given_at(products, layer, batch, memory, t - 1), weights, (begin, b_apart), floats,
         (memory.gates + batch.base[t] * STRIP + first * c_apart, c_apart),
     )  # fmt: skip
 
 
 @read_former.of(Diagonal)
-def _read_own(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int, unit: int) -> None:
+def _read_own(recurrence: Any, products: Any, layer: Any, batch: Any, memory: Any, t: int, unit: int) -> None:
     floats, units = memory.floats, layer.units
     for gate in range(GATES):
         strip = GATES * unit // STRIP + gate
@@ -239,25 +145,25 @@ def _read_own(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int, unit
 
 
 @choice
-def send_back(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int, slopes: int) -> None:
+def send_back(recurrence: Any, products: Any, layer: Any, batch: Any, memory: Any, t: int, slopes: int) -> None:
     """Add to the derivatives in what was given at time t - 1 those by way of the gates of time t."""
 
 
 @send_back.of(Full)
-def _send_all(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int, slopes: int) -> None:
+def _send_all(recurrence: Any, products: Any, layer: Any, batch: Any, memory: Any, t: int, slopes: int) -> None:
     floats, strips = memory.floats, GATES * layer.units // STRIP
     if t == batch.times - 1:
         weights = (layer.at + layer.inputs * STRIP, layer.rows * STRIP)
-        flip(layer.units, strips, layer.values, weights, floats, memory.flipped)
+        flip(products, layer.units, strips, layer.values, weights, floats, memory.flipped)
     multiply_flipped(
-        (batch.base[t + 1] - batch.base[t], layer.units, strips), floats,
-        (memory.gates + batch.base[t] * STRIP, batch.apart * STRIP), floats, memory.flipped, floats,
+        products, (batch.base[t + 1] - batch.base[t], layer.units, cells_for(products, strips)), floats,
+        (slopes_at(products, memory) + batch.base[t] * STRIP, batch.apart * STRIP), floats, memory.flipped, floats,
         (slopes + batch.base[t - 1] * layer.units, layer.units),
     )  # fmt: skip
 
 
 @send_back.of(Diagonal)
-def _send_own(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int, slopes: int) -> None:
+def _send_own(recurrence: Any, products: Any, layer: Any, batch: Any, memory: Any, t: int, slopes: int) -> None:
     floats, units = memory.floats, layer.units
     for strip in range(GATES * units // STRIP):
         unit = strip // GATES * STRIP
@@ -271,18 +177,18 @@ def _send_own(recurrence: Any, layer: Any, batch: Any, memory: Any, t: int, slop
 
 
 @choice
-def keep_recurrent(recurrence: Any, layer: Any, batch: Any, memory: Any, former: int, grads: Any) -> None:
+def keep_recurrent(recurrence: Any, products: Any, layer: Any, batch: Any, memory: Any, former: int, grads: Any) -> None:  # noqa: E501
     """The gradient in the weights of the token before. former: what was given then, a row a token."""
 
 
 @keep_recurrent.of(Full)
-def _keep_all(recurrence: Any, layer: Any, batch: Any, memory: Any, former: int, grads: Any) -> None:
+def _keep_all(recurrence: Any, products: Any, layer: Any, batch: Any, memory: Any, former: int, grads: Any) -> None:
     first = layer.at + layer.inputs * STRIP
-    sum_gradient(layer.units, first, layer, batch, memory, former, layer.units, grads)
+    sum_gradient(products, layer.units, first, layer, batch, memory, former, layer.units, grads)
 
 
 @keep_recurrent.of(Diagonal)
-def _keep_own(recurrence: Any, layer: Any, batch: Any, memory: Any, former: int, grads: Any) -> None:
+def _keep_own(recurrence: Any, products: Any, layer: Any, batch: Any, memory: Any, former: int, grads: Any) -> None:
     floats = memory.floats
     for strip in range(GATES * layer.units // STRIP):
         first = layer.at + (strip * layer.rows + layer.inputs) * STRIP
@@ -297,37 +203,202 @@ def _keep_own(recurrence: Any, layer: Any, batch: Any, memory: Any, former: int,
 
 
 @inner
-def sum_gradient(rows: int, at: int, layer: Any, batch: Any, memory: Any, source: int, stride: int, grads: Any) -> None:
+def sum_gradient(products: Any, rows: int, at: int, layer: Any, batch: Any, memory: Any, source: int, stride: int, grads: Any) -> None:  # noqa: E501
     """The gradient in so many rows of the strips of a layer, from `at` on: what was read, from `source` on with rows
     `stride` cells apart, times the derivatives in the gates; some tokens after the other."""
-    for first in range(0, batch.tokens, _STRETCH):
-        size = (rows, min(_STRETCH, batch.tokens - first), GATES * layer.units // STRIP)
-        read, gates = (source + first * stride, 1, stride), (memory.gates + first * STRIP, batch.apart * STRIP)
+    cells = cells_for(products, batch.tokens)
+    read, (gates, apart) = tokens_at(products, layer, batch, memory, source, stride)
+    for first in range(0, cells, _STRETCH):
+        size = (rows, min(_STRETCH, cells - first), GATES * layer.units // STRIP)
+        left, right, to = (read + first * stride, 1, stride), (gates + first * STRIP, apart), (at, layer.rows * STRIP)
         if first == 0:
-            multiply_strips(ANEW, size, memory.floats, read, memory.floats, gates, grads, (at, layer.rows * STRIP))
+            multiply_strips(products, ANEW, size, memory.floats, left, memory.floats, right, grads, to)
         else:
-            multiply_strips(KEPT, size, memory.floats, read, memory.floats, gates, grads, (at, layer.rows * STRIP))
+            multiply_strips(products, KEPT, size, memory.floats, left, memory.floats, right, grads, to)
+
+
+# -- what products read ---------------------------------------------------------------------------------------------
+# Of float32 it is what there is. Of pairs it is copies: on the way forward of the weights (at `flipped`), of the inputs
+# and of what was given at the token before; on the way back of the derivatives in the gates, two strips being one, and
+# for the gradient, two tokens being one, of these derivatives and of what was read.
+
+
+@choice
+def paired_cells(products: Any, tokens: int, stride: int, units: int) -> Any:
+    """Cells for copies in pairs of what so many tokens have, whose inputs are `stride` cells apart at the most."""
+
+
+paired_cells.of(Float32)(lambda products, tokens, stride, units: 0)
+
+
+@paired_cells.of(BFloat16)
+def _paired_cells(products: Any, tokens: int, stride: int, units: int) -> Any:
+    two = cells_for(products, tokens)
+    return GATES * units * (apart_for(tokens) // 2 + 1 + apart_for(two)) + two * stride
+
+
+@choice
+def ready_forward(products: Any, recurrence: Any, layer: Any, batch: Any, memory: Any, source: int) -> None:
+    """Make ready what the way forward reads."""
+
+
+ready_forward.of(Float32)(lambda products, recurrence, layer, batch, memory, source: None)
+
+
+@ready_forward.of(BFloat16)
+def _pair_weights(products: Any, recurrence: Any, layer: Any, batch: Any, memory: Any, source: int) -> None:
+    strips, apart = GATES * layer.units // STRIP, layer.rows * STRIP
+    _, (begin, b_apart) = weights_at(products, recurrence, layer, memory)
+    pair_strips(layer.inputs, strips, layer.values, (layer.at, apart), memory.floats, (begin, b_apart))
+    begin += cells_for(products, layer.inputs) * STRIP
+    rows = recurrent_rows(recurrence, layer.units)
+    pair_strips(rows, strips, layer.values, (layer.at + layer.inputs * STRIP, apart), memory.floats, (begin, b_apart))
+    pair_neighbours(batch.tokens, layer.inputs, memory.floats, source, layer.stride, memory.paired)
+
+
+@choice
+def weights_at(products: Any, recurrence: Any, layer: Any, memory: Any) -> Any:
+    """Where the strips of the weights are: array, beginning, cells from strip to strip."""
+
+
+@weights_at.of(Float32)
+def _weights_themselves(products: Any, recurrence: Any, layer: Any, memory: Any) -> Any:
+    return layer.values, (layer.at, layer.rows * STRIP)
+
+
+@weights_at.of(BFloat16)
+def _paired_weights(products: Any, recurrence: Any, layer: Any, memory: Any) -> Any:
+    rows = cells_for(products, layer.inputs) + cells_for(products, recurrent_rows(recurrence, layer.units))
+    return memory.floats, (memory.flipped, apart_for(rows) * STRIP)
+
+
+@choice
+def inputs_at(products: Any, layer: Any, memory: Any, source: int) -> Any:
+    """Where the inputs are: beginning, cells from row to row and from column to column."""
+
+
+inputs_at.of(Float32)(lambda products, layer, memory, source: (source, layer.stride, 1))
+inputs_at.of(BFloat16)(lambda products, layer, memory, source: (memory.paired, wide_for(layer.inputs), 1))
+
+
+@choice
+def given_at(products: Any, layer: Any, batch: Any, memory: Any, t: int) -> Any:
+    """Where what the units gave at a time is, likewise; of pairs it has been made ready."""
+
+
+@given_at.of(Float32)
+def _given_itself(products: Any, layer: Any, batch: Any, memory: Any, t: int) -> Any:
+    return memory.given + batch.base[t] * layer.units, layer.units, 1
+
+
+@given_at.of(BFloat16)
+def _paired_given(products: Any, layer: Any, batch: Any, memory: Any, t: int) -> Any:
+    return memory.paired + batch.tokens * wide_for(layer.inputs), wide_for(layer.units), 1
+
+
+@choice
+def ready_given(products: Any, layer: Any, batch: Any, memory: Any, t: int) -> None:
+    """Make ready what was given at a time, for those who are at work at the next."""
+
+
+ready_given.of(Float32)(lambda products, layer, batch, memory, t: None)
+
+
+@ready_given.of(BFloat16)
+def _pair_given(products: Any, layer: Any, batch: Any, memory: Any, t: int) -> None:
+    rows, units = batch.base[t + 2] - batch.base[t + 1], layer.units
+    to = memory.paired + batch.tokens * wide_for(layer.inputs)
+    pair_neighbours(rows, units, memory.floats, memory.given + batch.base[t] * units, units, to)
+
+
+@choice
+def ready_slopes(products: Any, layer: Any, batch: Any, memory: Any, t: int) -> None:
+    """Make ready the derivatives in the gates of a time."""
+
+
+ready_slopes.of(Float32)(lambda products, layer, batch, memory, t: None)
+
+
+@ready_slopes.of(BFloat16)
+def _join_slopes(products: Any, layer: Any, batch: Any, memory: Any, t: int) -> None:
+    row, apart = batch.base[t], batch.apart * STRIP
+    for two in range(GATES * layer.units // STRIP // 2):
+        at, to = memory.gates + 2 * two * apart + row * STRIP, memory.paired + two * apart + row * STRIP
+        join_strips(memory.floats, at, apart, batch.base[t + 1] - row, memory.floats, to)
+
+
+@choice
+def slopes_at(products: Any, memory: Any) -> Any:
+    """Where the derivatives in the gates are."""
+
+
+slopes_at.of(Float32)(lambda products, memory: memory.gates)
+slopes_at.of(BFloat16)(lambda products, memory: memory.paired)
+
+
+@choice
+def ready_tokens(products: Any, layer: Any, batch: Any, memory: Any) -> None:
+    """Make ready the derivatives in the gates for the gradient."""
+
+
+ready_tokens.of(Float32)(lambda products, layer, batch, memory: None)
+
+
+@ready_tokens.of(BFloat16)
+def _pair_slopes(products: Any, layer: Any, batch: Any, memory: Any) -> None:
+    strips = GATES * layer.units // STRIP
+    gates = (memory.gates, batch.apart * STRIP)
+    pair_strips(batch.tokens, strips, memory.floats, gates, memory.floats, paired_slopes(layer, batch, memory))
+
+
+@inner
+def paired_slopes(layer: Any, batch: Any, memory: Any) -> Any:
+    """Where the derivatives in the gates are of which two tokens are one: beginning, cells from strip to strip."""
+    two = cells_for(BFloat16(), batch.tokens)
+    return memory.paired + GATES * layer.units // 2 * batch.apart, apart_for(two) * STRIP
+
+
+@choice
+def tokens_at(products: Any, layer: Any, batch: Any, memory: Any, source: int, stride: int) -> Any:
+    """Where that is of which a gradient is summed up: the beginning of what was read, and of the derivatives in the
+    gates, with the cells from strip to strip."""
+
+
+@tokens_at.of(Float32)
+def _tokens_themselves(products: Any, layer: Any, batch: Any, memory: Any, source: int, stride: int) -> Any:
+    return source, (memory.gates, batch.apart * STRIP)
+
+
+@tokens_at.of(BFloat16)
+def _paired_tokens(products: Any, layer: Any, batch: Any, memory: Any, source: int, stride: int) -> Any:
+    gates, apart = paired_slopes(layer, batch, memory)
+    read = gates + GATES * layer.units // STRIP * apart
+    pair_tokens(batch.tokens, stride, memory.floats, source, read)
+    return read, (gates, apart)
 
 
 # -- one layer in one direction -------------------------------------------------------------------------------------
 
 
 @inner
-def read_forward(recurrence: Any, layer: Any, batch: Any, memory: Any, source: int) -> None:
+def read_forward(products: Any, recurrence: Any, layer: Any, batch: Any, memory: Any, source: int) -> None:
     """Fill the memory of a layer from its inputs, which stand from `source` on, a row a token, in its own time."""
     floats, units, apart = memory.floats, layer.units, batch.apart * STRIP
+    ready_forward(products, recurrence, layer, batch, memory, source)
+    weights, places = weights_at(products, recurrence, layer, memory)
     multiply_strips(
-        ANEW, (batch.tokens, layer.inputs, GATES * units // STRIP), floats, (source, layer.stride, 1), layer.values,
-        (layer.at, layer.rows * STRIP), floats, (memory.gates, apart),
+        products, ANEW, (batch.tokens, cells_for(products, layer.inputs), GATES * units // STRIP), floats,
+        inputs_at(products, layer, memory, source), weights, places, floats, (memory.gates, apart),
     )  # fmt: skip
     for t in range(batch.times):
         row, rows = batch.base[t], batch.base[t + 1] - batch.base[t]
         former, by_former = memory.zeros, 0
         if t > 0:
             former, by_former = memory.cells + batch.base[t - 1] * units, units
+            ready_given(products, layer, batch, memory, t - 1)
         for unit in range(0, units, STRIP):
             if t > 0:
-                read_former(recurrence, layer, batch, memory, t, unit)
+                read_former(recurrence, products, layer, batch, memory, t, unit)
             own = row * units + unit
             open_cells(
                 rows, floats, memory.gates + GATES * unit // STRIP * apart + row * STRIP, apart, floats, former + unit,
@@ -336,7 +407,7 @@ def read_forward(recurrence: Any, layer: Any, batch: Any, memory: Any, source: i
 
 
 @inner
-def read_back(recurrence: Any, layer: Any, batch: Any, memory: Any, slopes: int, carried: int) -> None:
+def read_back(products: Any, recurrence: Any, layer: Any, batch: Any, memory: Any, slopes: int, carried: int) -> None:
     """Turn the gates into derivatives in their sums. slopes: those in what was given, to which those by way of later
     tokens are added; carried: a row a sentence."""
     floats, units, apart = memory.floats, layer.units, batch.apart * STRIP
@@ -353,16 +424,18 @@ def read_back(recurrence: Any, layer: Any, batch: Any, memory: Any, slopes: int,
                 rows, floats, memory.gates + GATES * unit // STRIP * apart + row * STRIP, apart, floats, former + unit,
                 by_former, memory.curved + own, slopes + own, carried + unit, units,
             )  # fmt: skip
+        ready_slopes(products, layer, batch, memory, t)
         if t > 0:
-            send_back(recurrence, layer, batch, memory, t, slopes)
+            send_back(recurrence, products, layer, batch, memory, t, slopes)
 
 
 @inner
-def keep_gradient(recurrence: Any, layer: Any, batch: Any, memory: Any, source: int, former: int, grads: Any) -> None:
+def keep_gradient(products: Any, recurrence: Any, layer: Any, batch: Any, memory: Any, source: int, former: int, grads: Any) -> None:  # noqa: E501
     """The gradient in the weights of a layer, from the derivatives in its gates; former: room for a row a token."""
-    sum_gradient(layer.inputs, layer.at, layer, batch, memory, source, layer.stride, grads)
+    ready_tokens(products, layer, batch, memory)
+    sum_gradient(products, layer.inputs, layer.at, layer, batch, memory, source, layer.stride, grads)
     copy_former(layer, batch, memory, former)
-    keep_recurrent(recurrence, layer, batch, memory, former, grads)
+    keep_recurrent(recurrence, products, layer, batch, memory, former, grads)
 
 
 @inner
@@ -378,19 +451,19 @@ def copy_former(layer: Any, batch: Any, memory: Any, to: int) -> None:
 
 
 @inner
-def turn_over_inputs(layer: Any, memory: Any) -> None:
+def turn_over_inputs(products: Any, layer: Any, memory: Any) -> None:
     """Make the weights of the inputs ready for `send_to_inputs`."""
     strips, weights = GATES * layer.units // STRIP, (layer.at, layer.rows * STRIP)
-    flip(layer.inputs - 1, strips, layer.values, weights, memory.floats, memory.flipped)
+    flip(products, layer.inputs - 1, strips, layer.values, weights, memory.floats, memory.flipped)
 
 
 @inner
-def send_to_inputs(layer: Any, batch: Any, memory: Any, slopes: int) -> None:
+def send_to_inputs(products: Any, layer: Any, batch: Any, memory: Any, slopes: int) -> None:
     """The derivatives in the inputs, a row a token, to `slopes`."""
     floats, strips = memory.floats, GATES * layer.units // STRIP
     for k in range(batch.tokens * layer.stride):
         floats[slopes + k] = np.float32(0)
     multiply_flipped(
-        (batch.tokens, layer.inputs - 1, strips), floats, (memory.gates, batch.apart * STRIP), floats, memory.flipped,
-        floats, (slopes, layer.stride),
+        products, (batch.tokens, layer.inputs - 1, cells_for(products, strips)), floats,
+        (slopes_at(products, memory), batch.apart * STRIP), floats, memory.flipped, floats, (slopes, layer.stride),
     )  # fmt: skip

@@ -13,7 +13,8 @@ from hogwild.kernels.compiler.rng import mix
 from hogwild.kernels.crf.task import ChainTask, floats_for
 from hogwild.kernels.crf.task import places_of as chain_places
 from hogwild.kernels.loop.order import row_at
-from hogwild.kernels.nn.lstm import Batch, apart_for, flipped_cells, padded
+from hogwild.kernels.nn.lstm import Batch, apart_for, padded, paired_cells
+from hogwild.kernels.nn.lstm_products import flipped_cells
 from hogwild.kernels.simd.strips import STRIP
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
@@ -70,7 +71,7 @@ class AsChain(NamedTuple):
 
 
 class TaggerTask(NamedTuple):
-    """What selects the code (rule, penalty, head, recurrence, spelling, chain, pace) and sizes.
+    """What selects the code (rule, penalty, head, recurrence, products, spelling, chain, pace) and sizes.
 
     slots: rows a token; inputs: numbers a token, the last one 1; units: of a layer and direction, whole strips;
     output_at, pairs_at, letters_at: places in the dense values, of which there are `cells`; places: size of the table
@@ -82,6 +83,7 @@ class TaggerTask(NamedTuple):
     penalty: Any
     head: Any
     recurrence: Any
+    products: Any
     spelling: Any
     chain: ChainTask
     word_dim: int
@@ -113,6 +115,7 @@ class Places(NamedTuple):
     outs: int
     memory: int
     flipped: int
+    paired: int
     turned: int
     former: int
     slopes: int
@@ -157,7 +160,8 @@ def places_of(task: Any, tokens: int, sentences: int, times: int) -> Any:
     outs = tokens * stride
     memory = outs + task.layers * tokens * width
     flipped = memory + 2 * task.layers * memory_cells(task, tokens)
-    turned = flipped + flipped_cells(widest, task.units)
+    paired = flipped + flipped_cells(widest, task.units)
+    turned = paired + paired_cells(task.products, tokens, widest, task.units)
     former = turned + tokens * widest
     slopes = former + tokens * task.units
     others = slopes + tokens * widest
@@ -184,8 +188,9 @@ def places_of(task: Any, tokens: int, sentences: int, times: int) -> Any:
     found = best + tokens * task.filters
     ends = found + task.places
     return Places(
-        0, outs, memory, flipped, turned, former, slopes, others, own, scores, carried, zeros, masks, read, near, fixes,
-        rest, nodes, chain, 0, lengths, chosen, token, mirror, owner, sorted, starts, rows, best, found, ends, ends + 2,
+        0, outs, memory, flipped, paired, turned, former, slopes, others, own, scores, carried, zeros, masks, read,
+        near, fixes, rest, nodes, chain, 0, lengths, chosen, token, mirror, owner, sorted, starts, rows, best, found,
+        ends, ends + 2,
     )  # fmt: skip
 
 

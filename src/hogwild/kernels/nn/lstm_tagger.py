@@ -161,7 +161,7 @@ def _keep_pairs(sink: Any, task: Any, weights: Any, scratch: Any, places: Any, s
 @settle_layer.of(Keeping)
 def _keep_layer(sink: Any, task: Any, weights: Any, scratch: Any, batch: Any, places: Any, part: Any) -> None:
     layer, memory, source = part
-    keep_gradient(task.recurrence, layer, batch, memory, source, places.former, scratch.dense)
+    keep_gradient(task.products, task.recurrence, layer, batch, memory, source, places.former, scratch.dense)
 
 
 # -- the layers -----------------------------------------------------------------------------------------------------
@@ -185,7 +185,8 @@ def memory_of(task: Any, scratch: Any, batch: Any, places: Any, number: int, dir
     rows = batch.tokens * task.units
     at = places.memory + (2 * number + direction) * memory_cells(task, batch.tokens)
     cells = at + 4 * batch.apart * task.units
-    return Memory(scratch.floats, at, cells, cells + rows, cells + 2 * rows, places.zeros, places.flipped)
+    given, rooms = cells + 2 * rows, (places.zeros, places.flipped, places.paired)
+    return Memory(scratch.floats, at, cells, cells + rows, given, *rooms)
 
 
 @inner
@@ -214,7 +215,7 @@ def run_layers(task: Any, weights: Any, scratch: Any, batch: Any, places: Any) -
             if direction == 1:
                 turn(floats, source, places.turned, stride, batch)
                 begin = places.turned
-            read_forward(task.recurrence, layer, batch, memory, begin)
+            read_forward(task.products, task.recurrence, layer, batch, memory, begin)
             for row in range(batch.tokens):
                 at = memory.given + (batch.mirror[row] if direction == 1 else row) * units
                 to = out + row * width + direction * units
@@ -259,14 +260,14 @@ def go_back(sink: Any, task: Any, weights: Any, scratch: Any, batch: Any, places
                 to = places.own + (batch.mirror[row] if direction == 1 else row) * units
                 for u in range(units):
                     floats[to + u] = floats[at + u]
-            read_back(task.recurrence, layer, batch, memory, places.own, places.carried)
+            read_back(task.products, task.recurrence, layer, batch, memory, places.own, places.carried)
             begin = source
             if direction == 1:
                 turn(floats, source, places.turned, stride, batch)
                 begin = places.turned
-            turn_over_inputs(layer, memory)  # before a step is made
+            turn_over_inputs(task.products, layer, memory)  # before a step is made
             settle_layer(sink, task, weights, scratch, batch, places, (layer, memory, begin))
-            send_to_inputs(layer, batch, memory, places.others if direction == 0 else places.turned)
+            send_to_inputs(task.products, layer, batch, memory, places.others if direction == 0 else places.turned)
         for row in range(tokens):
             to, at = places.others + row * stride, places.turned + batch.mirror[row] * stride
             for k in range(stride):

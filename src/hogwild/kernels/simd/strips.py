@@ -1,8 +1,9 @@
 """Products of matrices tile by tile, with the sums of a tile in registers; and the cells of an LSTM.
 
 A *strip* is 16 columns of a matrix with all its rows one after the other: a cache line each, so that a product walks
-through memory from its beginning to its end. As elsewhere here a place is a number of cells from the beginning of an
-array, and nothing checks it. Each loop stands after the same in plain Python.
+through memory from its beginning to its end. What is multiplied are cells of one number or of two (pairs.py). As
+elsewhere here a place is a number of cells from the beginning of an array, and nothing checks it. Each loop stands
+after the same in plain Python.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numba.core import cgutils
 
 from hogwild.kernels.compiler.instructions import instruction
 from hogwild.kernels.simd.emit import LONG, VectorCode
+from hogwild.kernels.simd.pairs import add_product, chains_for, numbers_of
 
 STRIP = 16
 GATES = 4  # of an LSTM: 16 units have four strips
@@ -32,7 +34,7 @@ def _rows_at(array: Any, at: int, count: int, stride: int, width: int = STRIP) -
 # -- products -------------------------------------------------------------------------------------------------------
 
 
-def _tile(rows: Any, strips: Any, keep: Any, count: Any, a: Any, at: Any, by_row: Any, by_step: Any, b: Any, place: Any, b_apart: Any, c: Any, to: Any, c_apart: Any) -> None:  # noqa: E501
+def _tile(products: Any, rows: Any, strips: Any, keep: Any, count: Any, a: Any, at: Any, by_row: Any, by_step: Any, b: Any, place: Any, b_apart: Any, c: Any, to: Any, c_apart: Any) -> None:  # noqa: E501
     for strip in range(len(strips)):
         out = _rows_at(c, to + strip * c_apart, len(rows), STRIP)
         if not len(keep):
@@ -41,14 +43,15 @@ def _tile(rows: Any, strips: Any, keep: Any, count: Any, a: Any, at: Any, by_row
             flat = a.reshape(-1)[at:]
             steps = (by_row * flat.itemsize, by_step * flat.itemsize)
             left = np.lib.stride_tricks.as_strided(flat, (len(rows), count), steps)
-            out += left @ _rows_at(b, place + strip * b_apart, count, STRIP)
+            right = _rows_at(b, place + strip * b_apart, count, STRIP)
+            out += numbers_of(products, left) @ numbers_of(products, right.T).T
 
 
 @instruction(_tile)
-def tile(b_: Any, rows: Any, strips: Any, keep: Any, count: Any, a: Any, at: Any, by_row: Any, by_step: Any, b: Any, place: Any, b_apart: Any, c: Any, to: Any, c_apart: Any) -> None:  # noqa: E501
+def tile(b_: Any, products: Any, rows: Any, strips: Any, keep: Any, count: Any, a: Any, at: Any, by_row: Any, by_step: Any, b: Any, place: Any, b_apart: Any, c: Any, to: Any, c_apart: Any) -> None:  # noqa: E501
     """Row r of the strips of c, from `to` on, = (what it was, if `keep` is not empty, +) the sum over k < count of
     a[at + r by_row + k by_step] times row k of the strips of b, from `place` on; as many rows and strips as the tuples
-    have. b_apart, c_apart: from strip to strip."""
+    have. b_apart, c_apart: from strip to strip. Cells of a and b are what `products` says."""
     sums = [CODE.make_sums(b_, len(strips) * _PARTS) for _ in rows]
     targets = [b_.add(to, b_.mul(LONG(s), c_apart)) for s in range(len(strips))]
     for r, totals in enumerate(sums):
@@ -66,41 +69,48 @@ def tile(b_: Any, rows: Any, strips: Any, keep: Any, count: Any, a: Any, at: Any
         for start, totals in zip(starts, sums, strict=True):
             factor = CODE.spread_at(b_, a, b_.add(start, step))
             for value, total in zip(values, totals, strict=True):
-                CODE.add_product(b_, factor, value, total)
+                add_product(products, b_, CODE, factor, value, total)
     for r, totals in enumerate(sums):
         for vector, total in enumerate(totals):
             strip, part = divmod(vector, _PARTS)
             CODE.store(b_, b_.load(total), c, b_.add(targets[strip], LONG(r * STRIP)), part)
 
 
-def _stack(rows: Any, strips: Any, a: Any, at: Any, by_strip: Any, b: Any, place: Any, c: Any, to: Any, apart: Any) -> None:  # noqa: E501
+def _stack(products: Any, rows: Any, strips: Any, a: Any, at: Any, by_strip: Any, b: Any, place: Any, c: Any, to: Any, apart: Any) -> None:  # noqa: E501
     out = _rows_at(c, to, len(rows), apart)
     for strip in range(strips):
         block = b[place + strip * STRIP * STRIP : place + (strip + 1) * STRIP * STRIP].reshape(STRIP, STRIP)
-        out += _rows_at(a, at + strip * by_strip, len(rows), STRIP) @ block
+        left = _rows_at(a, at + strip * by_strip, len(rows), STRIP)
+        out += numbers_of(products, left) @ numbers_of(products, block.T).T
 
 
 @instruction(_stack)
-def stack(b_: Any, rows: Any, strips: Any, a: Any, at: Any, by_strip: Any, b: Any, place: Any, c: Any, to: Any, apart: Any) -> None:  # noqa: E501
+def stack(b_: Any, products: Any, rows: Any, strips: Any, a: Any, at: Any, by_strip: Any, b: Any, place: Any, c: Any, to: Any, apart: Any) -> None:  # noqa: E501
     """Row r of c, a strip at to + r apart, += row r of the strips of a, the first at `at` and the next `by_strip` cells
     later, times a strip of b with a row for each column of all of them."""
-    sums = [CODE.make_sums(b_, _PARTS) for _ in rows]
+    chains = chains_for(products, len(rows))
+    sums = [[CODE.make_sums(b_, _PARTS) for _ in range(chains)] for _ in rows]
     targets = [b_.add(to, b_.mul(LONG(r), apart)) for r in range(len(rows))]
-    for target, totals in zip(targets, sums, strict=True):
-        for vector, total in enumerate(totals):
+    for target, (first, *others) in zip(targets, sums, strict=True):
+        for vector, total in enumerate(first):
             b_.store(CODE.load(b_, c, target, vector), total)
+        for totals in others:
+            CODE.clear(b_, totals)
     with cgutils.for_range(b_, strips) as outer:
         start = b_.add(at, b_.mul(outer.index, by_strip))
         first = b_.add(place, b_.mul(outer.index, LONG(STRIP * STRIP)))
         for k in range(STRIP):
             values = [CODE.load(b_, b, b_.add(first, LONG(k * STRIP)), vector) for vector in range(_PARTS)]
-            for r, totals in enumerate(sums):
+            for r, own in enumerate(sums):
                 factor = CODE.spread_at(b_, a, b_.add(start, LONG(r * STRIP + k)))
-                for value, total in zip(values, totals, strict=True):
-                    CODE.add_product(b_, factor, value, total)
-    for target, totals in zip(targets, sums, strict=True):
-        for vector, total in enumerate(totals):
-            CODE.store(b_, b_.load(total), c, target, vector)
+                for value, total in zip(values, own[k % chains], strict=True):
+                    add_product(products, b_, CODE, factor, value, total)
+    for target, own in zip(targets, sums, strict=True):
+        for vector in range(_PARTS):
+            total, *others = (b_.load(totals[vector]) for totals in own)
+            for other in others:
+                total = b_.fadd(total, other)
+            CODE.store(b_, total, c, target, vector)
 
 
 def _turn_block(a: Any, at: Any, b: Any, to: Any) -> None:

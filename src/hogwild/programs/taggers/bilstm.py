@@ -23,6 +23,7 @@ from hogwild.kernels.nn.lstm import Diagonal, Full
 from hogwild.kernels.nn.lstm_batch import AsChain, EachAlone, Sentences, TaggerTask, TaggerWeights, room_for
 from hogwild.kernels.optim.penalties import Free
 from hogwild.kernels.optim.rules import Sgd, dense_tables, make_dense, row_cells, row_table
+from hogwild.kernels.simd.pairs import BFloat16, Float32, has_pairs
 from hogwild.kernels.simd.rows8 import layout
 from hogwild.machine import check_memory
 from hogwild.messages import counted, shown
@@ -120,6 +121,7 @@ class BiLSTM(RowProgram, Tagger):
         return TaggerTask(
             rule=self._rule, penalty=self._penalty, head=AsChain(shape.pair_width) if shape.chained else EachAlone(),
             recurrence=Diagonal() if shape.diagonal else Full(),
+            products=BFloat16() if config.products == "bfloat16" else Float32(),
             spelling=Convolution(shape.letters, shape.letter_dim, shape.filters, shape.letters_at)
             if shape.letters else NoLetters(),
             chain=ChainTask(lanes, blocks, shape.tags, PlainEdges(), Quick(), Sgd(), Free(), np.float32(0), 0),
@@ -143,6 +145,8 @@ class BiLSTM(RowProgram, Tagger):
     def startup(self, feed: TaggingFeed, seed: int) -> None:
         """Random weights for the features, tags and letters of the feed, or the ones there are."""
         self.check_trainable(feed)
+        if self.config.products == "bfloat16" and not has_pairs():
+            raise ConfigError("products is bfloat16: this CPU multiplies none (avx512_bf16); leave it out.")
         self.take_schema(feed)
         config, self._one, self.notes = self.config, None, ()
         if self.weights is None:

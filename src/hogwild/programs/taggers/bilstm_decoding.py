@@ -19,6 +19,7 @@ from hogwild.kernels.crf.viterbi import Rules
 from hogwild.kernels.loop.task import OneByOne
 from hogwild.kernels.nn.lstm_batch import Sentences, TaggerTask, TaggerWeights, room_for
 from hogwild.kernels.nn.lstm_tagger import score_sentences
+from hogwild.kernels.simd.pairs import Float32
 from hogwild.machine import one_blas_thread
 from hogwild.programs.taggers.bilstm_reading import Reader, Visits
 from hogwild.programs.taggers.crf_weights import Plain, no_pairs
@@ -34,7 +35,9 @@ class RestingNet:
 
     def __init__(self, task: TaggerTask, weights: TaggerWeights, reader: Reader, pairs: Floats) -> None:
         none = np.float32(0)
-        self.task = task._replace(dropout=none, word_dropout=none, unknown_share=none, places=1, pace=OneByOne())
+        self.task = task._replace(
+            dropout=none, word_dropout=none, unknown_share=none, places=1, pace=OneByOne(), products=Float32()
+        )
         self.weights, self.reader, self.pairs = weights, reader, pairs
 
     def scores(self, feed: TaggingFeed, threads: int) -> Floats:
