@@ -100,7 +100,8 @@ class Vector:  # noqa: PLW1641
         builder, code = self.builder, self.code
         found = cgutils.alloca_once(builder, code.vector)
         large = builder.fcmp_unordered(">=", self.value, code.each(_SMALL))
-        any_large = builder.icmp_unsigned("!=", builder.bitcast(large, ir.IntType(code.lanes)), ir.IntType(code.lanes)(0))
+        bits = ir.IntType(code.lanes)
+        any_large = builder.icmp_unsigned("!=", builder.bitcast(large, bits), bits(0))
         with builder.if_else(any_large, likely=False) as (some, none):
             with some:
                 builder.store(code.exp_of_less(builder, (_NONE - self).value), found)

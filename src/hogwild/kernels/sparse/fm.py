@@ -368,10 +368,9 @@ def _many_field_gradients(fields: Any, task: Any, floats: Any, entry: Entry) -> 
 def _move_by_gradients(fields: Any, task: Any, table: Any, base: int, floats: Any, entry: Entry, step: Any, visits: Any) -> None:  # noqa: E501
     if entry.alone:
         rule, drag, width = task.factor_rule, drags(task.penalty)[1], 1 + factors_of(task)
-        fixes, sums, room = fixes_of(rule, visits), entry.field * len(task.lanes), room_of(task)
-        move_runs(
-            rule, task.lanes, drag, table, base + 1, width, floats, sums, room, fields.count, entry.grad, step.rate, fixes
-        )
+        fixes, room, first, grad = fixes_of(rule, visits), room_of(task), entry.field * len(task.lanes), entry.grad
+        cell, runs, rate = base + 1, fields.count, step.rate
+        move_runs(rule, task.lanes, drag, table, cell, width, floats, first, room, runs, grad, rate, fixes)
         return
     factor_gradients(fields, task, floats, entry)
     move_by(task, table, base, floats, entry.place, step, visits)
