@@ -76,7 +76,7 @@ def test_slots():
 @compiled_in_full
 @pytest.mark.parametrize(
     ("rule", "penalty", "dim"),
-    [(Adagrad(), TOUCHED, 4), (Adam(), L2, 3), (Momentum(), NONE, 8), (Adagrad(), FREE, 1), (Ftrl(), FREE, 10)],
+    [(Adagrad(), TOUCHED, 4), (Adam(), L2, 3), (Momentum(), NONE, 8), (Adagrad(), Free(), 1), (Ftrl(), Free(), 10)],
     ids=["adagrad-touched-4", "adam-l2-3", "momentum-l2-8", "adagrad-1", "ftrl-10"],
 )
 def test_one_entry_a_slot(rule, penalty, dim):
