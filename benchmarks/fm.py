@@ -1,9 +1,10 @@
-"""Factorization machines, plain and field-aware, against PyTorch, xLearn and fastFM, in one run.
+"""Factorization machines, plain and field-aware, against PyTorch, xLearn, libffm and fastFM, in one run.
 
 a9a, Adult and Avazu are judged by AUC on data that nobody trained on; rates, penalties and epochs of each contestant
 are the best of a few on a fifth of the training data (--tune tries them again). Made clicks are judged by seconds an
 epoch: contestants take turns, round after round, and the best time of each counts. Compare the ratios, not seconds.
-xLearn and fastFM are left out where they are not installed (xLearn needs the variable USER to be set).
+xLearn, libffm (pylibffm) and fastFM are left out where they are not installed (xLearn needs the variable USER to be
+set).
 """
 
 from __future__ import annotations
@@ -214,7 +215,7 @@ def compare_quality(arguments: argparse.Namespace, contestants: dict[str, Any]) 
         key = f"{problem}-ffm" if arguments.ffm else problem
         found[problem] = {}
         for name, contestant in contestants.items():
-            if arguments.ffm and name == "fastFM":
+            if name == ("fastFM" if arguments.ffm else "libffm"):
                 continue
             known = CHOICES.get(key, {}).get(name)
             tuned = known is None or arguments.tune
@@ -249,9 +250,10 @@ def compare_speed(arguments: argparse.Namespace, contestants: dict[str, Any]) ->
     best = dict.fromkeys(contestants, float("inf"))
     for number in range(arguments.rounds + 1):
         for name, contestant in contestants.items():
-            if arguments.ffm and name == "fastFM":
+            if name == ("fastFM" if arguments.ffm else "libffm"):
                 continue
-            choice = Choice(0.05, arguments.l2, 11 if name == "xLearn" else EPOCHS)  # it tells no single epoch
+            whole = name in ("xLearn", "libffm")  # they tell no single epoch
+            choice = Choice(0.05, arguments.l2, 11 if whole else EPOCHS)
             _, seconds = contestant.train(split, test, choice, arguments.dim, arguments.ffm, 1)
             if number:  # the first round compiles and fills caches
                 best[name] = min(best[name], *seconds)

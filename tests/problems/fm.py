@@ -28,6 +28,17 @@ def make_slot_rows(seed: int, kind: type = ValuedSlotRows) -> Any:
     return SlotRows(*head) if kind is SlotRows else ValuedSlotRows(*head, rows.values)
 
 
+def make_lone_rows(seed: int) -> ValuedSlotRows:
+    """As `make_slot_rows`, with one entry of a slot at the most."""
+    rows, random = make_rows(seed), np.random.default_rng(seed)
+    counts = np.minimum(np.diff(rows.offsets), SLOTS)
+    kept = np.concatenate([np.arange(first, first + n) for first, n in zip(rows.offsets, counts, strict=False)])
+    slots = np.concatenate([np.sort(random.permutation(SLOTS)[:n]) for n in counts]).astype(np.uint16)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(rows.offsets.dtype)
+    head = (offsets, rows.ids[kept], slots, np.zeros((ROWS, 0), np.float32), rows.targets, rows.importance)
+    return ValuedSlotRows(*head, rows.values[kept])
+
+
 def fields_of(task: FMTask) -> int:
     """Fields of a task."""
     return 1 if isinstance(task.fields, OneField) else task.fields.count

@@ -76,7 +76,7 @@ class Program(ABC):
         """What the loss of a visit is multiplied by where it is told: to be in the user's unit."""
         return 1.0
 
-    sharing: ClassVar[str] = "hot"
+    sharing: str = "hot"
     """What `auto` takes where a trial of each sharing is not worth its time."""
     hot_rows: ClassVar[int] = 0
     """Private leading rows under `hot` where the user gives no number; 0: as many as half of a usual cache holds."""

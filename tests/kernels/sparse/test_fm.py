@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,17 @@ from hogwild.kernels.optim.penalties import Free, Penalty
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, row_cells, settle
 from hogwild.kernels.sparse.fm import score_rows
 from hogwild.kernels.sparse.fm_rows import FactorPenalty, TouchedPenalty
-from problems.fm import SLOTS, drive, drive_pair, fields_of, make_machine, make_slot_rows, make_task, scratch_for
+from problems.fm import (
+    SLOTS,
+    drive,
+    drive_pair,
+    fields_of,
+    make_lone_rows,
+    make_machine,
+    make_slot_rows,
+    make_task,
+    scratch_for,
+)
 from problems.linear import FEATURES, ROWS, make_rows
 from reference import factorization as reference_fm
 
@@ -59,6 +71,20 @@ def test_rows_with_a_penalty_when_touched():
 
 def test_slots():
     check(make_task(Logistic(), Adam(), Free(), dim=4, slots=SLOTS), make_slot_rows(2), drive_pair)
+
+
+@compiled_in_full
+@pytest.mark.parametrize(
+    ("rule", "penalty", "dim"),
+    [(Adagrad(), TOUCHED, 4), (Adam(), L2, 3), (Momentum(), NONE, 8), (Adagrad(), Free(), 1), (Ftrl(), Free(), 10)],
+    ids=["adagrad-touched-4", "adam-l2-3", "momentum-l2-8", "adagrad-1", "ftrl-10"],
+)
+def test_one_entry_a_slot(rule, penalty, dim):
+    samples = make_lone_rows(5)
+    slots = [samples.slots[first:last].tolist() for first, last in itertools.pairwise(samples.offsets)]
+    assert all(row == sorted(set(row)) for row in slots)
+    assert min(map(len, slots)) < max(map(len, slots)) == SLOTS
+    check_both(make_task(Logistic(), rule, penalty, dim=dim, slots=SLOTS), samples)
 
 
 @compiled_in_full

@@ -24,7 +24,7 @@ def add_row(penalty: Any, rule: Any, table: Any, row: Any, width: int, value: An
 @inner
 def _add(table: Any, base: int, width: int, value: Any, floats: Any, to: int, spare: int) -> None:
     for c in range(0, width, EIGHT):
-        read_eight(table, base + c, value, floats, spare + c, to + c)
+        read_eight(table, base + c, value, floats, spare + c, (to + c,))
 
 
 @add_row.of(Free)

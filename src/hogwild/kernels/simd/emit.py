@@ -72,6 +72,13 @@ class VectorCode:
             half //= 2
         return vector
 
+    def joined(self, builder: Any, parts: list[Any]) -> Any:
+        """One vector of 1, 2, 4 … equally long ones, one after the other."""
+        while len(parts) > 1:
+            lanes = self.places(range(2 * parts[0].type.count))
+            parts = [builder.shuffle_vector(*parts[k : k + 2], lanes) for k in range(0, len(parts), 2)]
+        return parts[0]
+
     def spread_at(self, builder: Any, base: Any, place: Any) -> Any:
         """The number at a place, in all lanes."""
         return self.spread(builder, builder.load(builder.gep(base, [place])))

@@ -18,7 +18,7 @@ from hogwild.kernels.compiler.instructions import instruction
 from hogwild.kernels.compiler.jit import choice, inner
 from hogwild.kernels.optim.penalties import pace
 from hogwild.kernels.optim.rules import Adagrad, Adam, Ftrl, Momentum, Sgd, root, select, signed, unbiased, update
-from hogwild.kernels.simd.emit import LONG
+from hogwild.kernels.simd.emit import LONG, VectorCode
 from hogwild.kernels.simd.rows8 import CODE, LANES
 
 _FAST = ("reassoc", "contract", "arcp", "nsz", "afn")  # as in jit.py
@@ -29,24 +29,25 @@ _FENCE = "arithmetic.fence"  # what goes through it is a number of its own, whic
 
 
 class Vector:  # noqa: PLW1641
-    """Eight numbers of a formula, in a register; beside them a plain number stands for eight equal ones."""
+    """Numbers of a formula, in a register; beside them a plain number stands for as many equal ones. Mostly eight."""
 
     __array_ufunc__ = None  # NumPy's numbers leave signs between them and vectors to these
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.builder, self.value = builder, value
+        self.code = CODE if value.type.count == LANES else VectorCode(value.type.count)
 
     @classmethod
-    def load(cls, builder: Any, array: Any, place: Any) -> Vector:
-        """Eight numbers of an array."""
-        return cls(builder, CODE.load(builder, array, place))
+    def load(cls, builder: Any, array: Any, place: Any, code: VectorCode = CODE) -> Vector:
+        """Numbers of an array."""
+        return cls(builder, code.load(builder, array, place))
 
     def store(self, array: Any, place: Any) -> None:
         """Write them into an array."""
-        CODE.store(self.builder, self.value, array, place)
+        self.code.store(self.builder, self.value, array, place)
 
     def _other(self, other: Any) -> Any:
-        return other.value if isinstance(other, Vector) else CODE.each(other)
+        return other.value if isinstance(other, Vector) else self.code.each(other)
 
     def _join(self, name: str, x: Any, y: Any) -> Vector:
         return Vector(self.builder, getattr(self.builder, name)(x, y, flags=_FAST))
@@ -76,7 +77,7 @@ class Vector:  # noqa: PLW1641
         return self.call("fabs")
 
     def _test(self, sign: str, other: Any) -> Passed:
-        return Passed(self.builder, self.builder.fcmp_ordered(sign, self.value, self._other(other)))
+        return Passed(self.builder, self.builder.fcmp_ordered(sign, self.value, self._other(other)), self.code)
 
     def __le__(self, other: Any) -> Passed:
         return self._test("<=", other)
@@ -89,34 +90,35 @@ class Vector:  # noqa: PLW1641
 
     def call(self, name: str, *others: Vector) -> Vector:
         """A function of the compiler's own."""
-        kind = ir.FunctionType(CODE.vector, [CODE.vector] * (1 + len(others)))
-        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.{name}.v{LANES}f32")
+        kind = ir.FunctionType(self.code.vector, [self.code.vector] * (1 + len(others)))
+        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.{name}.v{self.code.lanes}f32")
         values = [self.value, *(other.value for other in others)]
         return Vector(self.builder, self.builder.call(function, values, fastmath=_FAST))
 
     def exp_of_minus(self) -> Vector:
         """exp(-x), of x that are not negative; by a short series where all are small, as they nearly always are."""
-        builder = self.builder
-        found = cgutils.alloca_once(builder, CODE.vector)
-        large = builder.fcmp_unordered(">=", self.value, CODE.each(_SMALL))
-        any_large = builder.icmp_unsigned("!=", builder.bitcast(large, ir.IntType(LANES)), ir.IntType(LANES)(0))
+        builder, code = self.builder, self.code
+        found = cgutils.alloca_once(builder, code.vector)
+        large = builder.fcmp_unordered(">=", self.value, code.each(_SMALL))
+        bits = ir.IntType(code.lanes)
+        any_large = builder.icmp_unsigned("!=", builder.bitcast(large, bits), bits(0))
         with builder.if_else(any_large, likely=False) as (some, none):
             with some:
-                builder.store(CODE.exp_of_less(builder, (_NONE - self).value), found)
+                builder.store(code.exp_of_less(builder, (_NONE - self).value), found)
             with none:
-                builder.store(CODE.polynomial(builder, self.value, list(_SERIES)), found)
+                builder.store(code.polynomial(builder, self.value, list(_SERIES)), found)
         return Vector(builder, builder.load(found))
 
 
 class Passed:
-    """Which of eight numbers pass a test."""
+    """Which of several numbers pass a test."""
 
-    def __init__(self, builder: Any, value: Any) -> None:
-        self.builder, self.value = builder, value
+    def __init__(self, builder: Any, value: Any, code: VectorCode) -> None:
+        self.builder, self.value, self.code = builder, value, code
 
     def select(self, yes: Any, no: Any) -> Vector:
         """`yes` where it holds, else `no`."""
-        values = (x.value if isinstance(x, Vector) else CODE.each(x) for x in (yes, no))
+        values = (x.value if isinstance(x, Vector) else self.code.each(x) for x in (yes, no))
         return Vector(self.builder, self.builder.select(self.value, *values))
 
 
@@ -185,29 +187,30 @@ EIGHT = LANES
 _COUNT = -1  # the cell of a row of vectors that holds what stands for its count
 
 
-class Eight:
-    """Eight weights of a table, and what the rule remembers of them, as a row of vectors."""
+class Weights:
+    """As many weights of a table as the code has lanes, and what the rule remembers of them, as a row of vectors."""
 
-    def __init__(self, builder: Any, table: Any, cell: Any, width: Any, fixes: Any = None) -> None:
+    def __init__(self, builder: Any, table: Any, cell: Any, width: Any, fixes: Any = None, code: VectorCode = CODE) -> None:  # noqa: E501
         self._builder, self._table, self._cell, self._width, self._fixes = builder, table, cell, width, fixes
+        self._code = code
 
     def _at(self, slot: int) -> Any:
         return self._builder.add(self._cell, self._builder.mul(self._width, LONG(slot)))
 
     def __getitem__(self, slot: int) -> Any:
         # RACE(stale read): docs/races.md
-        return self._fixes if slot == _COUNT else Vector.load(self._builder, self._table, self._at(slot))
+        return self._fixes if slot == _COUNT else Vector.load(self._builder, self._table, self._at(slot), self._code)
 
     def __setitem__(self, slot: int, value: Vector) -> None:
         value.store(self._table, self._at(slot))  # RACE(lost update): docs/races.md
 
 
-class _Cells(Eight):
+class _Cells(Weights):
     """The same, of an array."""
 
     def _part(self, slot: int) -> Any:
         first = self._cell + slot * self._width
-        return self._table.reshape(-1)[first : first + EIGHT]
+        return self._table.reshape(-1)[first : first + self._code.lanes]
 
     def __getitem__(self, slot: int) -> Any:
         return self._fixes if slot == _COUNT else self._part(slot).copy()
@@ -216,14 +219,14 @@ class _Cells(Eight):
         self._part(slot)[:] = value
 
 
-def spread(builder: Any, numbers: Any) -> list[Vector]:
+def spread(builder: Any, numbers: Any, code: VectorCode = CODE) -> list[Vector]:
     """Numbers, each in all lanes."""
-    return [Vector(builder, CODE.spread(builder, number)) for number in numbers]
+    return [Vector(builder, code.spread(builder, number)) for number in numbers]
 
 
-def spread_rule(rule: Any) -> Any:
+def spread_rule(rule: Any, lanes: int = LANES) -> Any:
     """A rule whose constants are arrays."""
-    return type(rule)(*(np.full(EIGHT, constant, np.float32) for constant in rule))
+    return type(rule)(*(np.full(lanes, constant, np.float32) for constant in rule))
 
 
 # Each after the same in plain Python.
@@ -244,7 +247,7 @@ def _move(rule: Any, drag: Any, row: Any, gradient: Any, rate: Any, fixes: Any) 
 def move_eight(b: Any, rule: Any, drag: Any, table: Any, cell: Any, width: Any, grads: Any, at: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
     """`update` of the weights at `cell` by grads[at:], and by `drag` times themselves where it has a number."""
     gradient, (rate,) = Vector.load(b, grads, at), spread(b, [rate])
-    rule, row = type(rule)(*spread(b, rule)), Eight(b, table, cell, width)
+    rule, row = type(rule)(*spread(b, rule)), Weights(b, table, cell, width)
     _move(rule, spread(b, drag), row, gradient, rate, Fixes(spread(b, fixes)))
 
 
@@ -263,8 +266,43 @@ def _move_apart_eight(rule: Any, drag: Any, table: Any, cell: int, width: int, a
 def move_apart_eight(b: Any, rule: Any, drag: Any, table: Any, cell: Any, width: Any, array: Any, places: Any, factor: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
     """As `move_eight`, by factor times the difference of the numbers at two places of an array."""
     gradient, (rate,) = _apart(b, array, places, CODE.spread(b, factor)), spread(b, [rate])
-    rule, row = type(rule)(*spread(b, rule)), Eight(b, table, cell, width)
+    rule, row = type(rule)(*spread(b, rule)), Weights(b, table, cell, width)
     _move(rule, spread(b, drag), row, gradient, rate, Fixes(spread(b, fixes)))
+
+
+def _move_runs(rule: Any, lanes: Any, drag: Any, table: Any, cell: int, width: int, array: Any, at: int, apart: int, runs: int, factor: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
+    dim = len(lanes)
+    wide, code = spread_rule(rule, dim), VectorCode(dim)
+    for run in range(runs if dim else 0):
+        row, first = _Cells(None, table, cell + run * dim, width, None, code), at + run * apart
+        _move(wide, drag, row, factor * array[first : first + dim], rate, Fixes(fixes))
+
+
+@instruction(_move_runs)
+def move_runs(b: Any, rule: Any, lanes: Any, drag: Any, table: Any, cell: Any, width: Any, array: Any, at: Any, apart: Any, runs: Any, factor: Any, rate: Any, fixes: Any) -> None:  # noqa: E501
+    """`update` of so many runs of weights at `cell`, one after the other, each of as many as `lanes` has entries: by
+    factor times the numbers of an array from `at` on, where the runs lie `apart`. They are moved eight weights at a
+    time where runs are short."""
+    if not lanes:
+        return
+    one = VectorCode(len(lanes))
+
+    def move(run: Any, together: int) -> None:
+        code = VectorCode(together * one.lanes)
+        first = b.add(at, b.mul(run, apart))
+        parts = [one.load(b, array, b.add(first, b.mul(apart, LONG(k)))) for k in range(together)]
+        gradient = Vector(b, b.fmul(code.joined(b, parts), code.spread(b, factor))).call(_FENCE)
+        row = Weights(b, table, b.add(cell, b.mul(run, LONG(one.lanes))), width, None, code)
+        numbers = [spread(b, given, code) for given in (rule, drag, [rate], fixes)]
+        _move(type(rule)(*numbers[0]), numbers[1], row, gradient, numbers[2][0], Fixes(numbers[3]))
+
+    together = max(1, EIGHT // one.lanes)
+    whole = b.sub(runs, b.urem(runs, LONG(together)))
+    with cgutils.for_range_slice(b, LONG(0), whole, LONG(together)) as (run, _):
+        move(run, together)
+    if together > 1:
+        with cgutils.for_range_slice(b, whole, runs, LONG(1)) as (run, _):
+            move(run, 1)
 
 
 def _fade_eight(rule: Any, table: Any, cell: int, width: int, due: Any, fixes: Any, factor: Any, out: Any, to: int) -> None:  # noqa: E501
@@ -276,24 +314,26 @@ def _fade_eight(rule: Any, table: Any, cell: int, width: int, due: Any, fixes: A
 @instruction(_fade_eight)
 def fade_eight(b: Any, rule: Any, table: Any, cell: Any, width: Any, due: Any, fixes: Any, factor: Any, out: Any, to: Any) -> None:  # noqa: E501
     """out[to:] = factor times the weights at `cell` after so much L2 penalty, at the pace of the rule."""
-    weights = Eight(b, table, cell, width, Fixes(spread(b, fixes)))
+    weights = Weights(b, table, cell, width, Fixes(spread(b, fixes)))
     speed = _paced(type(rule)(*spread(b, rule)), weights)
     due, factor = spread(b, [due, factor])
     left = weights[0] * factor * (due * speed).exp_of_minus()
     left.call(_FENCE).store(out, to)  # RACE(lost update): docs/races.md
 
 
-def _read_eight(table: Any, cell: int, factor: Any, out: Any, to: int, sums: int) -> None:
+def _read_eight(table: Any, cell: int, factor: Any, out: Any, to: int, sums: tuple[int, ...]) -> None:
     out[to : to + EIGHT] = factor * table[cell : cell + EIGHT]
-    out[sums : sums + EIGHT] += out[to : to + EIGHT]
+    for place in sums:
+        out[place : place + EIGHT] += out[to : to + EIGHT]
 
 
 @instruction(_read_eight)
 def read_eight(b: Any, table: Any, cell: Any, factor: Any, out: Any, to: Any, sums: Any) -> None:
-    """out[to:] = factor times the weights at `cell`; added to out[sums:] too."""
+    """out[to:] = factor times the weights at `cell`; added to out[place:] too, if `sums` has a place."""
     read = Vector.load(b, table, cell) * Vector(b, CODE.spread(b, factor))  # RACE(stale read): docs/races.md
     read.store(out, to)
-    (read + Vector.load(b, out, sums)).store(out, sums)
+    for place in sums:
+        (read + Vector.load(b, out, place)).store(out, place)
 
 
 def _add_eight(array: Any, to: int, x: int) -> None:

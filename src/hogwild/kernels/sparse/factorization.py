@@ -13,13 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.arrays import Floats
+from hogwild.arrays import NEXT, Floats
 from hogwild.kernels.compiler.jit import choice, inner, kernel
+from hogwild.kernels.compiler.prefetch import prefetch
 from hogwild.kernels.compiler.rng import below
 from hogwild.kernels.loop.task import apply, fused, gradient
 from hogwild.kernels.optim.losses import Logistic, cost, slope
 from hogwild.kernels.optim.penalties import Free, Penalty, flow, pace
 from hogwild.kernels.optim.rules import begin_row, stride, update
+from hogwild.kernels.simd.rules8 import EIGHT, fixes_of, move_eight
+from hogwild.kernels.sparse.samples import LINE
 
 _F = np.float32
 
@@ -124,6 +127,40 @@ def _pick_negatives(kind: Any, samples: Any, visit: int, shape: Any, rows: Any, 
     for k in range(shape.negatives):
         rows[2 + k] = shape.users + draw_unseen(samples.offsets, samples.seen, user, shape.items, random)
     return 2 + shape.negatives
+
+
+@inner
+def ask_for_row(table: Any, number: Any, cells: int) -> None:
+    """Ask for the cache lines of a row."""
+    base = np.int64(number) * cells
+    for c in range(0, cells, LINE):
+        prefetch(table, base + c)
+    prefetch(table, base + cells - 1)
+
+
+@choice
+def ask_for_seen(kind: Any, samples: Any, user: Any) -> None:
+    """Ask for where the search for an item that the user has not will begin."""
+
+
+ask_for_seen.of(Rated)(lambda kind, samples, user: None)
+
+
+@ask_for_seen.of(Sampled, Pairwise)
+def _ask_for_middle(kind: Any, samples: Any, user: Any) -> None:
+    prefetch(samples.seen, (samples.offsets[user] + samples.offsets[user + 1]) >> 1)
+
+
+@inner
+def ask_for_rows(task: Any, samples: Any, coming: Any, weights: Any, rows: Any, count: int) -> None:
+    """Ask for the items that were just drawn, and for the user and the item of the visit that comes next."""
+    cells = stride(task.rule, task.penalty, task.shape.width)
+    for k in range(2, count):
+        ask_for_row(weights.items, rows[k] - task.shape.users, cells)
+    user = samples.users[coming]
+    ask_for_row(weights.users, user, cells)
+    ask_for_row(weights.items, samples.items[coming], cells)
+    ask_for_seen(task.kind, samples, user)
 
 
 @choice
@@ -267,10 +304,12 @@ def move_row(task: Any, table: Any, number: Any, grad: Any, step: Any) -> None:
     """Update the weights of one user or item."""
     width = task.shape.width
     count = begin_row(task.rule, task.penalty, table, number, width, step)
-    cells = stride(task.rule, task.penalty, width)
-    row = table[number * cells : (number + 1) * cells]
-    for c in range(width):
-        update(task.rule, row, c, width, grad[c], step.rate, count)
+    base = number * stride(task.rule, task.penalty, width)
+    fixes, whole = fixes_of(task.rule, count), width // EIGHT * EIGHT
+    for c in range(0, whole, EIGHT):
+        move_eight(task.rule, (), table, base + c, width, grad, c, step.rate, fixes)
+    for c in range(whole, width):
+        update(task.rule, table, base + c, width, grad[c], step.rate, count)
 
 
 @gradient.of(FactorTask)
@@ -302,6 +341,7 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
     count = pick_rows(kind, samples, visit, shape, scratch.rows, scratch.random)
     if count == 0:
         return _F(0)
+    ask_for_rows(task, samples, scratch.count[NEXT], weights, scratch.rows, count)
     read_rows(task, weights, scratch.rows, floats, step.elapsed, count)
     loss = weigh(kind, shape, target_of(kind, samples, visit), floats, count)
     spread(kind, shape, floats, grads, count)

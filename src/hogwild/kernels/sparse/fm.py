@@ -22,7 +22,7 @@ from hogwild.kernels.loop.task import apply, fused, gradient
 from hogwild.kernels.optim.losses import cost, slope
 from hogwild.kernels.optim.penalties import stamps
 from hogwild.kernels.optim.rules import begin_row, stride, update, visits_of
-from hogwild.kernels.simd.rules8 import EIGHT, fixes_of, gradient_eight, move_apart_eight, move_eight
+from hogwild.kernels.simd.rules8 import EIGHT, fixes_of, gradient_eight, move_apart_eight, move_eight, move_runs
 from hogwild.kernels.sparse.fm_rows import Reader, dot_fields, dragged, drags, field_gradients, read_row
 from hogwild.kernels.sparse.linear import move_bias
 from hogwild.kernels.sparse.samples import LINE, count_of, entries_of, id_of, prefetch_entries, value_of
@@ -45,6 +45,16 @@ class FMTask(NamedTuple):
     lanes: tuple[int, ...]
 
 
+class Entry(NamedTuple):
+    """An entry of a sample: where its row stands in scratch.floats, its field, the derivative in its weight, and
+    whether it is known that no two entries of the sample are of one field."""
+
+    place: Any
+    field: Any
+    grad: Any
+    alone: Any
+
+
 class FMWeights(NamedTuple):
     """Rows of `table` (one a feature) and `bias` (one), each with the slots of the update rule; flat."""
 
@@ -63,23 +73,33 @@ def field_of(fields: Any, entries: Any, k: int) -> Any:
 
 
 @choice
+def read_rows(fields: Any, task: Any, entries: Any, weights: Any, floats: Any, reader: Any) -> Any:
+    """Fill scratch.floats with sums and factors of entries; returns the sum of the weights times the values."""
+
+
+@choice
 def product_of_pairs(fields: Any, task: Any, entries: Any, floats: Any) -> Any:
     """The sum over pairs of entries, from what scratch.floats holds."""
 
 
 @choice
-def factor_gradients(fields: Any, task: Any, floats: Any, place: int, field: int, grad: Any) -> None:
-    """Turn the row at `place`, of an entry of a field, into the derivatives in its factors, times `grad`."""
+def factor_gradients(fields: Any, task: Any, floats: Any, entry: Entry) -> None:
+    """Turn the row of an entry in scratch.floats into the derivatives in its factors."""
 
 
 @choice
-def move_factors(fields: Any, task: Any, table: Any, base: int, floats: Any, entry: Any, step: Any, visits: Any) -> None:  # noqa: E501
-    """Move the factors of the row that begins at `base`; entry: where its factors times its value stand in
-    scratch.floats, its field, and the derivative in its weight."""
+def move_factors(fields: Any, task: Any, table: Any, base: int, floats: Any, entry: Entry, step: Any, visits: Any) -> None:  # noqa: E501
+    """Move the factors of the row that begins at `base`."""
+
+
+@choice
+def are_alone(fields: Any, entries: Any) -> Any:
+    """Whether it is known that no two entries are of one field."""
 
 
 count_fields.of(OneField)(lambda fields: 1)
 field_of.of(OneField)(lambda fields, entries, k: 0)
+are_alone.of(OneField)(lambda fields, entries: False)
 
 
 @inner
@@ -100,6 +120,24 @@ def place_of(task: Any, k: int) -> int:
     return (count_fields(task.fields) + k) * room_of(task)
 
 
+@inner
+def read_all(task: Any, entries: Any, weights: Any, floats: Any, reader: Any) -> Any:
+    """As `read_rows`: the row of each entry at its place, and added to the sum of its field."""
+    room, width, total = room_of(task), 1 + factors_of(task), np.float32(0)
+    for c in range(count_fields(task.fields) * room):
+        floats[c] = np.float32(0)
+    for k in range(count_of(entries)):
+        row, value, place = id_of(entries, k), value_of(entries, k), place_of(task, k)
+        sums = (field_of(task.fields, entries, k) * room,)
+        total += read_row(task.penalty, task.rule, weights.table, row, width, reader, value, floats, place, sums)
+    return total
+
+
+@read_rows.of(OneField)
+def _read_rows(fields: Any, task: Any, entries: Any, weights: Any, floats: Any, reader: Any) -> Any:
+    return read_all(task, entries, weights, floats, reader)
+
+
 @product_of_pairs.of(OneField)
 def _product(fields: Any, task: Any, entries: Any, floats: Any) -> Any:
     room = room_of(task)
@@ -113,14 +151,14 @@ def _product(fields: Any, task: Any, entries: Any, floats: Any) -> Any:
 
 
 @factor_gradients.of(OneField)
-def _one_field_gradients(fields: Any, task: Any, floats: Any, place: int, field: int, grad: Any) -> None:
+def _one_field_gradients(fields: Any, task: Any, floats: Any, entry: Entry) -> None:
     for c in range(0, room_of(task), EIGHT):
-        gradient_eight(floats, c, place + c, grad)
+        gradient_eight(floats, c, entry.place + c, entry.grad)
 
 
 @move_factors.of(OneField)
-def _move_apart(fields: Any, task: Any, table: Any, base: int, floats: Any, entry: Any, step: Any, visits: Any) -> None:
-    place, _, grad = entry
+def _move_apart(fields: Any, task: Any, table: Any, base: int, floats: Any, entry: Entry, step: Any, visits: Any) -> None:  # noqa: E501
+    place, grad = entry.place, entry.grad
     count, drag = factors_of(task), drags(task.penalty)[1]
     width, fixes = 1 + count, fixes_of(task.factor_rule, visits)
     whole = count // EIGHT * EIGHT
@@ -140,14 +178,7 @@ def _move_apart(fields: Any, task: Any, table: Any, base: int, floats: Any, entr
 @inner
 def score_row(task: Any, entries: Any, weights: Any, floats: Any, reader: Any) -> Any:
     """The score of one sample under the weights as they stand; reader: a Step, or a Reader, which pays for no row."""
-    room, width = room_of(task), 1 + factors_of(task)
-    for c in range(count_fields(task.fields) * room):
-        floats[c] = np.float32(0)
-    total = np.float32(0)
-    for k in range(count_of(entries)):
-        row, value, place = id_of(entries, k), value_of(entries, k), place_of(task, k)
-        sums = field_of(task.fields, entries, k) * room
-        total += read_row(task.penalty, task.rule, weights.table, row, width, reader, value, floats, place, sums)
+    total = read_rows(task.fields, task, entries, weights, floats, reader)
     # RACE(stale read): docs/races.md
     return total + product_of_pairs(task.fields, task, entries, floats) + task.bias * weights.bias[0]
 
@@ -173,10 +204,9 @@ def move_by(task: Any, table: Any, base: int, floats: Any, place: int, step: Any
 
 
 @inner
-def prefetch_rows(task: Any, entries: Any, table: Any) -> None:
-    """Ask for the rows of the next sample while those of this one are moved."""
-    cells = stride(task.rule, task.penalty, 1 + factors_of(task))
-    for k in range(count_of(entries)):
+def prefetch_rows(entries: Any, first: int, last: int, table: Any, cells: int) -> None:
+    """Ask for the rows, of so many cells, of some entries of the next sample."""
+    for k in range(first, min(last, count_of(entries))):
         base = id_of(entries, k) * cells
         for c in range(0, cells, LINE):
             prefetch(table, base + c)
@@ -188,10 +218,11 @@ def _gradient(task: Any, samples: Any, visit: int, weights: Any, scratch: Any) -
     entries = entries_of(samples, visit)
     score = score_row(task, entries, weights, scratch.floats, Reader(scratch.clock[0]))
     grad = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
-    count, factors = count_of(entries), factors_of(task)
+    count, factors, alone = count_of(entries), factors_of(task), are_alone(task.fields, entries)
     for k in range(count):
         mine, place = grad * value_of(entries, k), place_of(task, k)
-        factor_gradients(task.fields, task, scratch.floats, place, field_of(task.fields, entries, k), mine)
+        entry = Entry(place, field_of(task.fields, entries, k), mine, alone)
+        factor_gradients(task.fields, task, scratch.floats, entry)
         scratch.rows[k] = id_of(entries, k)
         scratch.grads[k, 0] = mine
         for c in range(factors):
@@ -228,14 +259,17 @@ def _fused(task: Any, samples: Any, visit: int, weights: Any, scratch: Any, step
         prefetch_entries(samples, scratch.count[NEXT], k)  # samples are visited in random order: none is in the cache
     score = score_row(task, entries, weights, scratch.floats, step)
     grad = slope(task.loss, score, samples.targets[visit]) * samples.importance[visit]
-    prefetch_rows(task, entries_of(samples, scratch.count[NEXT]), weights.table)
+    coming = entries_of(samples, scratch.count[NEXT])
     cells = stride(task.rule, task.penalty, 1 + factors_of(task))
+    alone = are_alone(task.fields, entries)
     for k in range(count):  # rows are paid for: reading them did that
+        prefetch_rows(coming, k, k + 1, weights.table, cells)  # not all at once: loads that are under way are few
         base, mine = id_of(entries, k) * cells, grad * value_of(entries, k)
         visits = visits_of(task.rule, weights.table, base + cells - 1 - stamps(task.penalty))
         move_weight(task, weights.table, base, mine, step, visits)
-        entry = place_of(task, k), field_of(task.fields, entries, k), mine
+        entry = Entry(place_of(task, k), field_of(task.fields, entries, k), mine, alone)
         move_factors(task.fields, task, weights.table, base, scratch.floats, entry, step, visits)
+    prefetch_rows(coming, count, count_of(coming), weights.table, cells)
     move_bias(task, weights, grad * task.bias, step)
     return cost(task.loss, score, samples.targets[visit]) * samples.importance[visit]
 
@@ -258,6 +292,8 @@ def score_one(machine: Any, listed: Any, numbers: Any, floats: Any) -> Any:
 # f. The sum over pairs of x_i x_j <v_ig, v_jf>, where i is of field f and j of field g, is half of the sum over all
 # f, g of <s_fg, s_gf>, less half of the entries with themselves; its derivative in v_ig is x (s_gf - x v_ig [f = g]).
 # So the work is that of entries times fields, however many entries a field has.
+# Most samples have one entry of each field at the most. Then the row of an entry is the sum of its field, and is read
+# straight to there; the products of fields with themselves are no pairs, and are cleared.
 
 
 class Fields(NamedTuple):
@@ -270,26 +306,58 @@ count_fields.of(Fields)(lambda fields: fields.count)
 field_of.of(Fields)(lambda fields, entries, k: np.int64(entries.slots[k]))
 
 
+@are_alone.of(Fields)
+def _are_rising(fields: Any, entries: Any) -> Any:
+    for k in range(1, count_of(entries)):
+        if entries.slots[k] <= entries.slots[k - 1]:
+            return False
+    return True
+
+
+@read_rows.of(Fields)
+def _read_fields(fields: Any, task: Any, entries: Any, weights: Any, floats: Any, reader: Any) -> Any:
+    if not are_alone(fields, entries):
+        return read_all(task, entries, weights, floats, reader)
+    dim, room, width, total = len(task.lanes), room_of(task), 1 + factors_of(task), np.float32(0)
+    cleared = 0
+    for k in range(count_of(entries)):
+        row, value, field = id_of(entries, k), value_of(entries, k), field_of(fields, entries, k)
+        place = field * room
+        for c in range(cleared, place):
+            floats[c] = np.float32(0)
+        total += read_row(task.penalty, task.rule, weights.table, row, width, reader, value, floats, place, ())
+        for c in range(place + field * dim, place + (field + 1) * dim):
+            floats[c] = np.float32(0)
+        cleared = place + room
+    for c in range(cleared, fields.count * room):
+        floats[c] = np.float32(0)
+    return total
+
+
 @product_of_pairs.of(Fields)
 def _field_product(fields: Any, task: Any, entries: Any, floats: Any) -> Any:
     dim, room = len(task.lanes), room_of(task)
     alone = np.float32(0)
-    for f in range(fields.count):
-        within = floats[f * room + f * dim :]
-        for c in range(dim):
-            alone += within[c] * within[c]
-    for k in range(count_of(entries)):
-        own = floats[place_of(task, k) + field_of(fields, entries, k) * dim :]
-        for c in range(dim):
-            alone -= own[c] * own[c]
+    if not are_alone(fields, entries):
+        for f in range(fields.count):
+            within = floats[f * room + f * dim :]
+            for c in range(dim):
+                alone += within[c] * within[c]
+        for k in range(count_of(entries)):
+            own = floats[place_of(task, k) + field_of(fields, entries, k) * dim :]
+            for c in range(dim):
+                alone -= own[c] * own[c]
     return dot_fields(task.lanes, floats, room, fields.count) + np.float32(0.5) * alone
 
 
 @factor_gradients.of(Fields)
-def _many_field_gradients(fields: Any, task: Any, floats: Any, place: int, field: int, grad: Any) -> None:
-    dim, room = len(task.lanes), room_of(task)
-    own, sums = place + field * dim, field * dim
-    field_gradients(task.lanes, floats, place, sums, room, field, grad)
+def _many_field_gradients(fields: Any, task: Any, floats: Any, entry: Entry) -> None:
+    dim, room, field, grad = len(task.lanes), room_of(task), entry.field, entry.grad
+    own, sums = entry.place + field * dim, field * dim
+    if entry.alone:
+        field_gradients(task.lanes, floats, entry.place, sums, room, fields.count, grad)
+        return
+    field_gradients(task.lanes, floats, entry.place, sums, room, field, grad)
     for c in range(dim):
         floats[own + c] = grad * (floats[sums + field * room + c] - floats[own + c])
     after = field + 1
@@ -297,7 +365,12 @@ def _many_field_gradients(fields: Any, task: Any, floats: Any, place: int, field
 
 
 @move_factors.of(Fields)
-def _move_by_gradients(fields: Any, task: Any, table: Any, base: int, floats: Any, entry: Any, step: Any, visits: Any) -> None:  # noqa: E501
-    place, field, grad = entry
-    factor_gradients(fields, task, floats, place, field, grad)
-    move_by(task, table, base, floats, place, step, visits)
+def _move_by_gradients(fields: Any, task: Any, table: Any, base: int, floats: Any, entry: Entry, step: Any, visits: Any) -> None:  # noqa: E501
+    if entry.alone:
+        rule, drag, width = task.factor_rule, drags(task.penalty)[1], 1 + factors_of(task)
+        fixes, room, first, grad = fixes_of(rule, visits), room_of(task), entry.field * len(task.lanes), entry.grad
+        cell, runs, rate = base + 1, fields.count, step.rate
+        move_runs(rule, task.lanes, drag, table, cell, width, floats, first, room, runs, grad, rate, fixes)
+        return
+    factor_gradients(fields, task, floats, entry)
+    move_by(task, table, base, floats, entry.place, step, visits)

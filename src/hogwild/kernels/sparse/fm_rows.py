@@ -95,31 +95,39 @@ def _charge(penalty: Any, rule: Any, table: Any, base: int, width: int, stamp_ce
 
 
 @inlined_choice
-def read_row(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
-    """The factors of a row, unpaid penalty deducted, times a value: to floats[place:], and added to floats[sums:].
+def read_row(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader: Any, value: Any, floats: Any, place: int, sums: Any) -> Any:  # noqa: E501
+    """The factors of a row, unpaid penalty deducted, times a value: to floats[place:], and added to those from where
+    `sums` says: a tuple of one place, or of none.
 
     Where the reader is to pay for the row, it is paid for in the same pass. Returns the weight times the value.
     """
 
 
 @inner
-def _read(table: Any, base: int, width: int, value: Any, floats: Any, place: int, sums: int) -> Any:
+def shifted(places: Any, c: int) -> Any:
+    """So many cells on from where a tuple of one place, or of none, says."""
+    return (places[0] + c,) if len(places) else ()
+
+
+@inner
+def _read(table: Any, base: int, width: int, value: Any, floats: Any, place: int, sums: Any) -> Any:
     whole = (width - 1) // EIGHT * EIGHT
     for c in range(0, whole, EIGHT):
-        read_eight(table, base + 1 + c, value, floats, place + c, sums + c)
+        read_eight(table, base + 1 + c, value, floats, place + c, shifted(sums, c))
     for c in range(whole, width - 1):
         floats[place + c] = value * table[base + 1 + c]  # RACE(stale read): docs/races.md
-        floats[sums + c] += floats[place + c]
+        if len(sums):
+            floats[sums[0] + c] += floats[place + c]
     return value * table[base]  # RACE(stale read): docs/races.md
 
 
 @read_row.of(Free, TouchedPenalty)
-def _read_free(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
+def _read_free(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader: Any, value: Any, floats: Any, place: int, sums: Any) -> Any:  # noqa: E501
     return _read(table, row * stride(rule, penalty, width), width, value, floats, place, sums)
 
 
 @read_row.of(FactorPenalty)
-def _read_paid(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader: Any, value: Any, floats: Any, place: int, sums: int) -> Any:  # noqa: E501
+def _read_paid(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader: Any, value: Any, floats: Any, place: int, sums: Any) -> Any:  # noqa: E501
     cells = stride(rule, penalty, width)
     base = row * cells
     last = base + cells - 1
@@ -137,11 +145,12 @@ def _read_paid(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader
         for c in range(0, whole, EIGHT):
             cell = base + 1 + c
             fade_eight(rule, table, cell, width, due * penalty.factors.l2, fixes, np.float32(1), table, cell)
-            read_eight(table, cell, value, floats, place + c, sums + c)
+            read_eight(table, cell, value, floats, place + c, shifted(sums, c))
     else:
         for c in range(0, whole, EIGHT):
             fade_eight(rule, table, base + 1 + c, width, due * penalty.factors.l2, fixes, value, floats, place + c)
-            add_eight(floats, sums + c, place + c)
+            if len(sums):
+                add_eight(floats, sums[0] + c, place + c)
     for c in range(whole, width - 1):
         cell = base + 1 + c
         speed = pace(rule, table, cell, width, last - 1)
@@ -149,7 +158,8 @@ def _read_paid(penalty: Any, rule: Any, table: Any, row: Any, width: int, reader
         if mine:
             table[cell] = factor  # RACE(lost update): docs/races.md
         floats[place + c] = value * factor
-        floats[sums + c] += floats[place + c]
+        if len(sums):
+            floats[sums[0] + c] += floats[place + c]
     return value * weight
 
 

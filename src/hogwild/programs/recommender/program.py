@@ -69,6 +69,7 @@ class MatrixFactorization(RowProgram):
 
     name = "matrix-factorization"
     unit = "ratings"
+    sharing = "all"  # rows are many and wide: merging private ones costs more than it saves
     training = RecommenderTrainConfig
 
     def __init__(

@@ -238,6 +238,8 @@ class FactorizationMachine(Tabled):
         classes: Iterable[Any] | None = None, constants: Mapping[str, float] | None = None, **options: Any,
     ) -> None:  # fmt: skip
         config = config_of(self, FMConfig, values, options)
+        if config.field_aware:
+            self.sharing = "all"  # rows are wide: merging private ones takes longer than a second worker saves
         self._begin(config, class_weight, features, classes, constants)
         self.slots = tuple(str(name) for name in slots)
         self._flat = Flattener(keep_slots=config.field_aware)
