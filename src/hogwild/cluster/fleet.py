@@ -37,6 +37,7 @@ class Fleet:
         self.most = 2 * count + _MORE
         self._actors: dict[tuple[str, int], Any] = {}
         self._fetching: type[Fetcher] = Fetcher
+        self._attempts = 0
 
     @property
     def whole_texts(self) -> bool:
@@ -143,10 +144,11 @@ class Fleet:
     def connect(self, prepared: Sequence[Prepared], weights: Any, visits: Sequence[int]) -> None:
         """Nodes and parameter actors know each other, and begin with the same weights."""
         held = (weights,) if self._config.asynchronous and not self._config.paged else ()
-        loading = [server.load.remote(prepared[0].tables, self.count, *held) for server in self.servers]
+        attempt, self._attempts = self._attempts, self._attempts + 1
+        loading = [server.load.remote(prepared[0].tables, self.count, attempt, *held) for server in self.servers]
         for shard, reference in enumerate(loading):
             fetched(reference, f"parameter actor {shard}", STARTING)
-        self.ask("connect", self.nodes, self.servers, visits, self._all(FETCHER))
+        self.ask("connect", self.nodes, self.servers, visits, attempt, self._all(FETCHER))
 
     # -- text -------------------------------------------------------------------------------------------------------
 

@@ -201,10 +201,10 @@ class Node:
         return Prepared(round(samples * part), round(units * part), self._tables, started)
 
     def connect(
-        self, peers: Sequence[Any], servers: Sequence[Any], visits: Sequence[int], fetchers: Sequence[Any] = ()
+        self, peers: Sequence[Any], servers: Sequence[Any], visits: Sequence[int], attempt: int, fetchers: Sequence[Any]
     ) -> None:
         """The others, and how many visits an epoch has for each."""
-        self._all_visits = visits
+        self._all_visits, self._attempt = visits, attempt
         self._link = Link(self.rank, peers, servers, self.traffic)
         count = len(peers)
         self._rounds = Rounds(count, self._tables, self.config.combine, self.config.deltas)
@@ -254,7 +254,7 @@ class Node:
     def _begin(self) -> None:
         """Visits begin, or go on."""
         began = time.perf_counter()
-        self._strategy.begin(Round(self._status.epoch, self._number))
+        self._strategy.begin(Round(self._status.epoch, self._number, attempt=self._attempt))
         self.traffic.exchanging += time.perf_counter() - began
         self._draw_noise()
 
@@ -280,7 +280,7 @@ class Node:
                     raise ClusterError(f"node {self.rank} was held for {LONGEST:.0f} s; the driver does not let go.")
             self._number += 1
             number = self._number
-        self._exchange(Round(self._epoch, number), self._tiers.leading(number))
+        self._exchange(Round(self._epoch, number, attempt=self._attempt), self._tiers.leading(number))
         self._draw_noise()
         self._wait_for_text(number * self._every if self._epoch == 0 else self._visits)
         return self._target is not None and number >= self._target
@@ -300,7 +300,8 @@ class Node:
         """Everything is brought together, and the node stands still."""
         state = self._executor.state()
         epoch = state.position.epoch - 1 if ended else self._epoch
-        self._here = Round(epoch, self._number, whole=True, exact=ended and epoch + 1 == self._epochs)
+        exact = ended and epoch + 1 == self._epochs
+        self._here = Round(epoch, self._number, whole=True, exact=exact, attempt=self._attempt)
         self._exchange(self._here, None)
         self._target = None
         status = self.status()
@@ -348,6 +349,7 @@ class Node:
 
     def meet(self, rank: int, here: Round, packet: Packet, leading: int | None) -> Packet:
         """Another node calls."""
+        here.check(self._attempt)
         self.traffic.receive("changes", packet.nbytes)
         reply = self._strategy.answer(rank, here, packet, leading)
         self.traffic.send("changes", reply.nbytes)

@@ -28,9 +28,11 @@ class Parameters:
     def __init__(self, shard: int, config: ClusterConfig) -> None:
         self._shard, self._config = shard, config
 
-    def load(self, tables: Mapping[str, Table], count: int, weights: Sequence[Floats] | None = None) -> None:
+    def load(
+        self, tables: Mapping[str, Table], count: int, attempt: int, weights: Sequence[Floats] | None = None
+    ) -> None:
         """Begin anew, for so many nodes, with these weights where it is to hold them."""
-        config = self._config
+        config, self._attempt = self._config, attempt
         self._tables = dict(tables)
         self._lock = threading.Lock()
         self._rounds = Rounds(count, tables, config.combine, config.deltas)
@@ -49,6 +51,7 @@ class Parameters:
 
     def push(self, rank: int, here: Round, packet: Packet, leading: int | None) -> Packet:
         """Changes of a node; answers with what all, or it and those before it, have changed."""
+        here.check(self._attempt)
         changes = unpack(packet, self._tables)
         if not self._ledgers:
             return self._rounds.meet(here, rank, changes).packet
@@ -67,6 +70,7 @@ class Parameters:
 
     def pull(self, rank: int, here: Round) -> Packet:
         """All that others changed and a node does not know yet; after all have pushed."""
+        here.check(self._attempt)
         with self._lock:
             (others,) = self._ledgers[rank].take("float32")
             return pack(others, self._tables, "float32")

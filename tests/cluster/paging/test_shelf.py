@@ -11,6 +11,7 @@ import pytest
 from hogwild.arrays import Table
 from hogwild.cluster.paging.blocks import Block, Need, draw_pool, need_of
 from hogwild.cluster.paging.shelf import Shelf
+from hogwild.cluster.parameters import Parameters
 from hogwild.cluster.wire.packing import pack, unpack
 from hogwild.cluster.wire.rounds import Round
 from hogwild.cluster.wire.values import part_of, rows_of, values_of
@@ -26,7 +27,7 @@ BLOCKS = [Block(0, number, 10 * number, 10 * number + 10) for number in range(3)
 def shelf(nodes: int = 2, shard: int = 1, **options: Any) -> Shelf:
     given = {"paged": True, "shards": 3, "deltas": "float32", "combine": "sum", **options}
     made = Shelf(shard, ClusterConfig("local", strategy="parameter-actor", **given))
-    made.load(TABLES, nodes)
+    made.load(TABLES, nodes, 0)
     for name in TABLES:  # of shard 1: rows 1, 4, 7
         made.put(name, 0, np.repeat(np.arange(3, dtype=np.float32)[:, None], 4, 1) * [1, 1, 1, 0])
     return made
@@ -45,6 +46,23 @@ def change(numbers: list[int], step: float) -> Any:
 
 def test_words_are_of_both_tables_and_negatives_of_one() -> None:
     assert lent(shelf(), 0, BLOCKS[0]) == {"inputs": ([1, 4], [0, 1]), "outputs": ([1, 4, 7], [0, 1, 2])}
+
+
+def test_what_was_sent_before_a_fault_does_not_count() -> None:
+    made, parameters = shelf(1), Parameters(0, ClusterConfig("local", strategy="parameter-actor", deltas="float32"))
+    made.load(TABLES, 1, 1)
+    parameters.load(TABLES, 1, 1)
+    for late in (
+        lambda: made.push(0, Round(0, 1), BLOCKS[0], change([4], 5)),
+        lambda: parameters.push(0, Round(0, 1), change([4], 5), None),
+    ):
+        with pytest.raises(ClusterError, match=r"exchange 1 of epoch 1 is of attempt 1; this is attempt 2\."):
+            late()
+    now = Round(0, 1, attempt=1)
+    made.push(0, now, BLOCKS[0], change([4], 2))
+    assert made.get("outputs", 1, 2)[:, 0].tolist() == [2]
+    (rows,) = unpack(parameters.push(0, now, change([4], 2), None), TABLES)
+    assert values_of(rows, TABLE)[:, 0].tolist() == [2]
 
 
 def test_changes_count_once_and_when_all_have_come() -> None:

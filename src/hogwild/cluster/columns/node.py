@@ -71,9 +71,10 @@ class ColumnsNode(Node):
         return Prepared(samples, units, self._table, started)
 
     def connect(
-        self, peers: Sequence[Any], servers: Sequence[Any], visits: Sequence[int], fetchers: Sequence[Any] = ()
+        self, peers: Sequence[Any], servers: Sequence[Any], visits: Sequence[int], attempt: int, fetchers: Sequence[Any]
     ) -> None:
         """The others."""
+        self._attempt = attempt
         self._link = Link(self.rank, peers, servers, self.traffic)
         self._rounds = Rounds(len(peers), self._table, "sum", self.config.deltas)
         opened = partial(Ledger, Scores(np.zeros((0, CELLS), np.float32)), self._table)
@@ -119,7 +120,7 @@ class ColumnsNode(Node):
         stop = min(number * self._every, self._visits)
         self._wait_for_text(stop if epoch == 0 else self._visits)
         scored = self._part.score(self._part.block(epoch, (number - 1) * self._every, stop))
-        here, began = Round(epoch, number), time.perf_counter()
+        here, began = Round(epoch, number, attempt=self._attempt), time.perf_counter()
         awaited = self._scores.send_out(here, scored.scores)
         self.traffic.exchanging += time.perf_counter() - began
         return here, scored, awaited

@@ -31,9 +31,9 @@ class Shelf:
         self._change = threading.Condition()
         self._aborted = ""
 
-    def load(self, tables: Mapping[str, Table], count: int) -> None:
+    def load(self, tables: Mapping[str, Table], count: int, attempt: int) -> None:
         """Begin anew, for so many nodes, with rows of zeros: `put` brings the others."""
-        self._tables, self._count = dict(tables), count
+        self._tables, self._count, self._attempt = dict(tables), count, attempt
         step = self._config.shards
         self._rows: dict[str, Floats] = {}  # what was there before goes first
         self._rows = {
@@ -95,6 +95,7 @@ class Shelf:
 
     def push(self, rank: int, here: Round, block: Block, packet: Packet) -> None:
         """What a node changed in a block; brought twice it counts once."""
+        here.check(self._attempt)
         changes = unpack(packet, self._tables)
         with self._change:
             if self._known[rank] >= here:

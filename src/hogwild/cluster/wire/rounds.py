@@ -19,12 +19,21 @@ _REMEMBERED = 64  # rounds whose members are still known after all have left: a 
 
 
 class Round(NamedTuple):
-    """Which exchange: an epoch, a number in it. whole: of all rows, and nobody goes on before; exact: not rounded."""
+    """Which exchange: an epoch, a number in it. whole: of all rows, and nobody goes on before; exact: not rounded.
+
+    attempt: how often the nodes have begun, again after each fault.
+    """
 
     epoch: int
     number: int
     whole: bool = False
     exact: bool = False
+    attempt: int = 0
+
+    def check(self, attempt: int) -> None:
+        """ClusterError for what was sent before a fault and comes after all have begun anew: it must not count."""
+        if self.attempt != attempt:
+            raise ClusterError(f"{self} is of attempt {self.attempt + 1}; this is attempt {attempt + 1}.")
 
     def __str__(self) -> str:
         return f"exchange {self.number} of epoch {self.epoch + 1}"
