@@ -53,7 +53,8 @@ LONG = (  # whose blocks start Ray or processes, or train for long
     "guide-fm.md", "guide-linear.md", "guide-own.md", "guide-pytorch.md", "guide-recommender.md",
     "estimators.md", "from-fasttext.md", "from-gensim.md", "from-paddle.md", "from-pytorch.md",
     "from-scikit-learn.md", "from-tensorflow.md", "from-vowpal-wabbit.md", "guide-tagger.md",
-    "guide-doc2vec.md", "guide-text-classifier.md", "guide-word2vec.md", "modes.md", "report.md", "theory.md",
+    "guide-doc2vec.md", "guide-text-classifier.md", "guide-word2vec.md", "modes.md", "report.md", "simulation.md",
+    "theory.md",
 )  # fmt: skip
 
 
@@ -130,10 +131,12 @@ def test_the_guide_to_programs_shows_the_example_as_it_is() -> None:
     assert sum("def rate_" in text for text in excerpts) == 2
 
 
-def _modules_with_examples() -> list[str]:
+def _modules_with_examples() -> list[Any]:
     one = re.compile(r">>> (?!.*doctest: \+SKIP)")
     paths = [path for path in sorted(SOURCE.rglob("*.py")) if one.search(path.read_text(encoding="utf-8"))]
-    return [".".join(path.relative_to(SOURCE.parent).with_suffix("").parts) for path in paths]
+    names = [".".join(path.relative_to(SOURCE.parent).with_suffix("").parts) for path in paths]
+    compiling = ("hogwild.estimators.crf", "hogwild.estimators.mlp", "hogwild.estimators.text")
+    return [pytest.param(name, marks=[pytest.mark.full] * (name in compiling)) for name in names]
 
 
 @pytest.mark.parametrize("name", _modules_with_examples())

@@ -283,6 +283,7 @@ def test_windows_group_words_by_topic(mode: str, sharing: str) -> None:
     assert epochs[-1].loss < epochs[0].loss
 
 
+@pytest.mark.full
 def test_a_sized_gradient_draws_the_same_random_rows_again() -> None:
     """The trace computes a gradient twice: if it drew other negatives the second time, it would call it wrong."""
     program, epochs = _run(_skip_gram(), _two_topics(2000), mode="serial", trace=True, epochs=1, lr=0.1)

@@ -354,7 +354,7 @@ def _shifted(**options: Any) -> hogwild.CustomProgram:
     return hogwild.CustomProgram(ShiftedNet(Adam()), startup, **options)
 
 
-@pytest.mark.parametrize(("mode", "threads"), [("serial", 1), ("minibatch", 3)])
+@pytest.mark.parametrize(("mode", "threads"), [("serial", 1), pytest.param("minibatch", 3, marks=pytest.mark.full)])
 def test_rows_and_dense_parameters_go_together(mode: str, threads: int) -> None:
     feed = _points(90)
     tables = {"shifts": hogwild.Table(CLASSES, 1, "ranked")}

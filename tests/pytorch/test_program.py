@@ -107,6 +107,7 @@ def test_a_run_that_is_dropped_ends_its_workers() -> None:
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.full
 def test_serial_goes_on_from_a_checkpoint_bit_for_bit(tmp_path: Path) -> None:
     def make() -> TorchProgram:
         torch.manual_seed(1)

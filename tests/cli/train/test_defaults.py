@@ -55,7 +55,7 @@ def test_the_options_of_a_run_are_the_same(kind):
     assert usual == command.train
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.full] * (kind == "ctr")) for kind in KINDS])
 def test_both_ways_give_the_same_weights(hogwild, data, kind):
     words, file, name, opened = KINDS[kind]
     said = hogwild("train", *words, data / file, "--mode", "serial", "--json", "--output", data / "model")

@@ -182,6 +182,7 @@ def test_other_features_of_a_bilstm(hogwild, tagged, tmp_path, features, text):
     assert load_model(tmp_path / "m").schema["preset"] == features
 
 
+@pytest.mark.full
 def test_vectors_to_start_from(hogwild, refused, tagged, tmp_path):
     plain = [line.split()[0] if line else "\n" for line in (tagged / "train.txt").read_text().splitlines()]
     (tmp_path / "text.txt").write_text(" ".join([*plain, "zzz"]).lower())

@@ -126,6 +126,7 @@ def test_slots_of_text_files(tmp_path, hashed):
         np.testing.assert_allclose(program.scores(later)[:2], program.scores(train)[2:4], rtol=1e-6)
 
 
+@pytest.mark.full
 def test_fields_of_a_machine(tmp_path):
     train = lines(tmp_path / "train.ffm", LIBFFM)
     few = lines(tmp_path / "few.ffm", [row.split(" 1:")[0] for row in LIBFFM])

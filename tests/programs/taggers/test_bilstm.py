@@ -163,6 +163,7 @@ def test_many_workers_read_sentences_together(feed: Any) -> None:
     assert epochs[-1].loss < epochs[0].loss / 3
 
 
+@pytest.mark.full
 def test_a_long_sentence_among_those_read_together(tmp_path: Path) -> None:
     """It is read alone: what is read together has room for no more."""
     lengths = [3, 9000, 4, 1, 2, 5, 1]

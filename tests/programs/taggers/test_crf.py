@@ -401,7 +401,7 @@ def test_training_on_mini_samples_is_training_on_sentences_that_are_cut() -> Non
     assert losses[0] == losses[1]
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.full), 3])
 def test_every_piece_is_visited_once_an_epoch(threads: int) -> None:
     feed = make_feed(62, lengths=(1, 2, 5, 9, 4, 7))
     events = AsyncExecutor(threads, "hogwild", "all", epochs=2, lr=0.1, trace=True).run(CRF(**PLAIN, **FORM), feed)
