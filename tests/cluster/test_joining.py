@@ -68,7 +68,7 @@ def test_a_fault_while_the_text_is_cut_anew(nodes: Session, tmp_path: Path, monk
     """It is cut once more, and no count is wrong."""
     path, words = tmp_path / "text.txt", 200_000
     path.write_text("".join(f"w{k % 97} w{k % 89}{' ' if k % 10 else chr(10)}" for k in range(words // 2)))
-    again, calls = Site.read_texts_again, []
+    again, calls = Site.open_again, []
 
     def fail_once(site: Site) -> Any:
         calls.append(site)
@@ -76,7 +76,7 @@ def test_a_fault_while_the_text_is_cut_anew(nodes: Session, tmp_path: Path, monk
             raise ClusterError("a fetcher died")
         return again(site)
 
-    monkeypatch.setattr(Site, "read_texts_again", fail_once)
+    monkeypatch.setattr(Site, "open_again", fail_once)
     events = _run(nodes, {}, hogwild.Word2Vec(dim=8, sample=0), Texts(path))
     assert len(calls) == 2
     assert [event.why for event in events if event.kind == "lost"] == ["a fetcher died"]
