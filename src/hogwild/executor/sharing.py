@@ -198,7 +198,8 @@ def merge_pace(plan: Plan, workers: int) -> Pace:
     # What a worker has not merged is unknown to all others, and each of these has the like: so by their pairs.
     others = workers - 1
     pairs = workers * others
-    most = max(1, plan.visits // (_PART_OF_EPOCH * pairs))
+    # In a short epoch the part itself gets smaller: steps are long there, and there is no time to gain.
+    most = max(1, plan.visits * min(plan.visits, SHORT) // (SHORT * _PART_OF_EPOCH * pairs))
     most = min(most, max(1, liked // others**2)) if liked else most
     return Pace(most, _PART_OF_VISITS * pairs, timed=not liked)
 
