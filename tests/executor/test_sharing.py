@@ -283,7 +283,7 @@ def _pace(workers: int, visits: int, liked: int = 200, asked: int = 0) -> Pace:
     return merge_pace(SimpleNamespace(config=config, program=program, visits=visits), workers)
 
 
-@pytest.mark.parametrize(("workers", "visits", "most"), [(2, 10_000, 200), (4, 100_000, 22), (2, 1600, 20), (2, 320, 1)])
+@pytest.mark.parametrize(("workers", "visits", "most"), [(2, 10_000, 200), (4, 10**5, 22), (2, 1600, 20), (2, 320, 1)])
 def test_private_rows_merge_sooner_with_more_workers_and_in_short_epochs(workers: int, visits: int, most: int) -> None:
     assert _pace(workers, visits).visits(10**9) == most
     assert not _pace(workers, visits).timed
