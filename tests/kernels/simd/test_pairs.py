@@ -9,9 +9,10 @@ import pytest
 
 from compiling import OFF
 from hogwild.kernels.compiler.jit import inner
-from hogwild.kernels.simd import pairs, strips
+from hogwild.kernels.simd import pairs
 from hogwild.kernels.simd.pairs import BFloat16
 from hogwild.kernels.simd.strips import STRIP
+from kernels.simd.products import check_stacks, check_tiles
 
 RANDOM = np.random.default_rng(5)
 compiled = pytest.mark.skipif(OFF or not pairs.has_pairs(), reason="compares compiled code, which this CPU cannot run")
@@ -83,35 +84,13 @@ def test_numbers_become_cells(run: Any, count: int) -> None:
     assert found.tobytes() != before.tobytes()
 
 
-@inner
-def _tile(rows: Any, side: Any, keep: Any, count: int, a: Any, b: Any, c: Any, places: Any) -> None:
-    at, by_row, by_step, place, b_apart, to, c_apart = places
-    strips.tile(BFloat16(), rows, side, keep, count, a, at, by_row, by_step, b, place, b_apart, c, to, c_apart)
-
-
 @compiled
 @pytest.mark.parametrize(("rows", "side", "keep"), [(1, 4, ()), (3, 2, (0,)), (6, 4, ()), (6, 4, (0,))])
 def test_tiles(rows: int, side: int, keep: Any) -> None:
-    for count, by_row, by_step in ((0, 9, 1), (1, 9, 1), (9, 9, 1), (9, 1, 7)):
-        a, b, c = _pairs(200), _pairs(4 * 10 * STRIP + 5), _floats(4 * 7 * STRIP + 2)
-        places = (3, by_row, by_step, 5, 10 * STRIP, 2, 7 * STRIP)
-        expected = c.copy()
-        strips._tile(BFloat16(), (0,) * rows, (0,) * side, keep, count, a, 3, by_row, by_step, b, 5, 10 * STRIP,
-                     expected, 2, 7 * STRIP)  # fmt: skip
-        _tile((0,) * rows, (0,) * side, keep, count, a, b, c, places)
-        np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-5)
-
-
-@inner
-def _stack(rows: Any, count: int, a: Any, b: Any, c: Any) -> None:
-    strips.stack(BFloat16(), rows, count, a, 1, 7 * STRIP, b, 2, c, 3, 20)
+    check_tiles(BFloat16(), rows, side, keep, _pairs, _floats)
 
 
 @compiled
 @pytest.mark.parametrize("rows", [1, 6])
 def test_stacks(rows: int) -> None:
-    a, b, c = _pairs(24 * STRIP), _pairs(4 * STRIP * STRIP), _floats(160)
-    expected = c.copy()
-    strips._stack(BFloat16(), (0,) * rows, 3, a, 1, 7 * STRIP, b, 2, expected, 3, 20)
-    _stack((0,) * rows, 3, a, b, c)
-    np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
+    check_stacks(BFloat16(), rows, _pairs, _floats)

@@ -12,6 +12,7 @@ from hogwild.kernels.compiler.jit import inner
 from hogwild.kernels.simd import strips
 from hogwild.kernels.simd.pairs import Float32
 from hogwild.kernels.simd.strips import GATES, STRIP
+from kernels.simd.products import check_stacks, check_tiles
 
 pytestmark = pytest.mark.skipif(OFF, reason="compares compiled code with what runs then")
 RANDOM = np.random.default_rng(5)
@@ -21,37 +22,15 @@ def _floats(count: int) -> Any:
     return RANDOM.normal(size=count).astype(np.float32)
 
 
-@inner
-def _tile(rows: Any, side: Any, keep: Any, count: int, a: Any, b: Any, c: Any, places: Any) -> None:
-    at, by_row, by_step, place, b_apart, to, c_apart = places
-    strips.tile(Float32(), rows, side, keep, count, a, at, by_row, by_step, b, place, b_apart, c, to, c_apart)
-
-
 @pytest.mark.parametrize("keep", [(), (0,)], ids=["anew", "kept"])
 @pytest.mark.parametrize(("rows", "side"), [(1, 4), (2, 2), (3, 2), (4, 1), (5, 1), (6, 1), (6, 4)])
 def test_tiles(rows: int, side: int, keep: Any) -> None:
-    for count, by_row, by_step in ((0, 9, 1), (1, 9, 1), (9, 9, 1), (9, 1, 7)):
-        a, b, c = _floats(200), _floats(4 * 10 * STRIP + 5), _floats(4 * 7 * STRIP + 2)
-        places = (3, by_row, by_step, 5, 10 * STRIP, 2, 7 * STRIP)
-        expected = c.copy()
-        strips._tile(Float32(), (0,) * rows, (0,) * side, keep, count, a, 3, by_row, by_step, b, 5, 10 * STRIP,
-                     expected, 2, 7 * STRIP)  # fmt: skip
-        _tile((0,) * rows, (0,) * side, keep, count, a, b, c, places)
-        np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-5)
-
-
-@inner
-def _stack(rows: Any, count: int, a: Any, b: Any, c: Any) -> None:
-    strips.stack(Float32(), rows, count, a, 1, 7 * STRIP, b, 2, c, 3, 20)
+    check_tiles(Float32(), rows, side, keep, _floats, _floats)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 6])
 def test_stacks(rows: int) -> None:
-    a, b, c = _floats(24 * STRIP), _floats(4 * STRIP * STRIP), _floats(160)
-    expected = c.copy()
-    strips._stack(Float32(), (0,) * rows, 3, a, 1, 7 * STRIP, b, 2, expected, 3, 20)
-    _stack((0,) * rows, 3, a, b, c)
-    np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
+    check_stacks(Float32(), rows, _floats, _floats)
 
 
 @inner
