@@ -146,7 +146,7 @@ class BiLSTM(RowProgram, Tagger):
         """Random weights for the features, tags and letters of the feed, or the ones there are."""
         self.check_trainable(feed)
         if self.config.products == "bfloat16" and not has_pairs():
-            raise ConfigError("products is bfloat16: this CPU multiplies none (avx512_bf16); leave it out.")
+            raise ConfigError("--products bfloat16 needs a CPU with avx512_bf16, unlike this one; leave it out.")
         self.take_schema(feed)
         config, self._one, self.notes = self.config, None, ()
         if self.weights is None:
